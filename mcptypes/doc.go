@@ -1,0 +1,3 @@
+// Package mcptypes holds the types of the Model Context Protocol, version
+// 2025-06-18, generated from its schema.
+package mcptypes

@@ -1,0 +1,86 @@
+package mcptypes_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+func TestParseRequestId(t *testing.T) {
+	big := "1" + strings.Repeat("0", 400)
+	tests := []struct{ in, want string }{ // want "" when refused
+		{`1`, `1`}, {` 1 `, `1`}, {`"1"`, `"1"`}, {`""`, `""`}, {`0`, `0`}, {`-0`, `0`}, {`-0.0e5`, `0`},
+		{`1.0`, `1`}, {`1e0`, `1`}, {`10e-1`, `1`}, {`1.20E+1`, `12`}, {`-7`, `-7`}, {`120.5e1`, `1205`},
+		{`9007199254740993`, `9007199254740993`},
+		{`9223372036854775807`, `9223372036854775807`},
+		{`-9223372036854775808`, `-9223372036854775808`},
+		{`9223372036854775808`, `9223372036854775808`},
+		{`9223372036854775808.0`, `9223372036854775808`},
+		{`1e400`, big}, {big + `.000`, big}, {`1e401`, `1e401`}, {`10e400`, `1e401`},
+		{`1e999999999`, `1e999999999`}, {`-1e999999999`, `-1e999999999`},
+		{`0e999999999999999999999999`, `0`},
+		{`"\u0061"`, `"a"`}, {`"\ud83d\ude00"`, `"😀"`},
+		{`1.5`, ``}, {`1e-1`, ``}, {`1e-999999999`, ``}, {`1e-99999999999999999999999`, ``},
+		{`1e99999999999999999999999`, ``},
+		{`null`, ``}, {`true`, ``}, {`[1]`, ``}, {`{}`, ``}, {``, ``}, {`01`, ``}, {`1.`, ``}, {`1e`, ``},
+		{`+1`, ``}, {`-`, ``}, {`.5`, ``}, {`1 2`, ``}, {`"a`, ``}, {`"a" "b"`, ``}, {`"\ud800"`, ``}, {"\"\xff\"", ``},
+		{`NaN`, ``}, {`0x10`, ``},
+	}
+	for _, tt := range tests {
+		id, err := mcptypes.ParseRequestId([]byte(tt.in))
+		if (err == nil) != (tt.want != "") || id.String() != tt.want {
+			t.Errorf("ParseRequestId(%.40s) = %.60s, %v; want %.60s", tt.in, id, err, tt.want)
+		}
+		token, err := mcptypes.ParseProgressToken([]byte(tt.in))
+		if (err == nil) != (tt.want != "") || token.String() != tt.want {
+			t.Errorf("ParseProgressToken(%.40s) = %.60s, %v; want %.60s", tt.in, token, err, tt.want)
+		}
+		var v1, v2 mcptypes.RequestId
+		err1, err2 := json.Unmarshal([]byte(tt.in), &v1), jsonv2.Unmarshal([]byte(tt.in), &v2)
+		if (err1 == nil) != (err == nil) || (err2 == nil) != (err == nil) || err == nil && (v1 != id || v2 != id) {
+			t.Errorf("%.40s: encoding/json %v %v, json/v2 %v %v", tt.in, v1, err1, v2, err2)
+		}
+	}
+}
+
+func TestRequestIdIsKey(t *testing.T) {
+	m := map[mcptypes.RequestId]string{
+		mcptypes.IntID(1): "int", mcptypes.StringID("1"): "string",
+		mcptypes.IntID(1<<53 + 1): "odd", mcptypes.IntID(1 << 53): "even",
+	}
+	for raw, want := range map[string]string{
+		`1`: "int", `1.0`: "int", `"1"`: "string", `9007199254740993`: "odd", `9007199254740992`: "even", `"x"`: "",
+	} {
+		id, err := mcptypes.ParseRequestId([]byte(raw))
+		if err != nil || m[id] != want {
+			t.Errorf("m[%s] = %q, %v; want %q", raw, m[id], err, want)
+		}
+	}
+}
+
+func TestZeroRequestId(t *testing.T) {
+	var id mcptypes.RequestId
+	if !id.IsZero() || id.String() != "" || string(id.AppendJSON(nil)) != "null" {
+		t.Errorf("zero id: %v %q %s", id.IsZero(), id, id.AppendJSON(nil))
+	}
+	if _, err := json.Marshal(id); err == nil {
+		t.Error("encoding/json wrote an absent id")
+	}
+	if _, err := jsonv2.Marshal(id); err == nil {
+		t.Error("json/v2 wrote an absent id")
+	}
+}
+
+func TestRequestIdAllocations(t *testing.T) {
+	buf := make([]byte, 0, 64)
+	raw := []byte("123456")
+	if n := testing.AllocsPerRun(100, func() {
+		id, _ := mcptypes.ParseRequestId(raw)
+		buf = id.AppendJSON(buf[:0])
+	}); n != 0 {
+		t.Errorf("reading and writing an integer id: %v allocations, want 0", n)
+	}
+}
