@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Engine starts conversations. It is safe for concurrent use.
+type Engine interface {
+	// Start begins a conversation. A fault in the configuration is a
+	// [*ConfigError]; any other error says why the session could not start.
+	// The conversation outlives ctx, which bounds Start alone.
+	Start(ctx context.Context, cfg protocol.Config, host Host) (Conversation, error)
+}
+
+// Conversation is a history that turns are added to.
+type Conversation interface {
+	// ID is the conversation's id, a UUID; it does not change.
+	ID() string
+	// Turn runs one turn to its end. It returns nil, a [*TurnError] or an
+	// [*AbortError].
+	Turn(ctx context.Context, in protocol.TurnInput) error
+	// Close frees what the conversation holds. No turn is running when it is called.
+	Close() error
+}
+
+// Host is what an engine may ask of its server. It is safe for concurrent use.
+type Host interface {
+	// Emit reports an event to everybody who listens to the conversation.
+	Emit(protocol.EventMsg)
+	// ApproveExec asks whether a command may run.
+	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
+	// ApprovePatch asks whether a patch may be applied.
+	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
+}
+
+// ConfigError says that a conversation cannot start as its configuration
+// stands: a file that does not parse, a profile or provider that is not there.
+type ConfigError struct {
+	Err error
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string { return fmt.Sprintf("configuration: %v", e.Err) }
+
+// Unwrap gives the fault itself.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// TurnError says that a turn failed. The [protocol.Error] event with the same
+// message has been emitted.
+type TurnError struct {
+	// Message is for the user.
+	Message string
+}
+
+// Error implements error.
+func (e *TurnError) Error() string { return e.Message }
+
+// AbortError says that a turn was ended before its time. The
+// [protocol.TurnAborted] event has been emitted.
+type AbortError struct {
+	// Reason is the event's reason.
+	Reason protocol.AbortReason
+	// Cause says who or what ended it: the cause of the turn's context, or the
+	// answer to an approval.
+	Cause error
+}
+
+// Error implements error.
+func (e *AbortError) Error() string {
+	if e.Cause == nil {
+		return "turn " + string(e.Reason)
+	}
+	return fmt.Sprintf("turn %s: %v", e.Reason, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *AbortError) Unwrap() error { return e.Cause }

@@ -1,0 +1,35 @@
+package protocol
+
+// ExecApprovalRequest asks whether a command may run. It is the event that
+// every listener sees and what the engine hands to its host.
+type ExecApprovalRequest struct {
+	// CallID is the model's id of the call.
+	CallID string `json:"call_id"`
+	// Command is the argv.
+	Command []string `json:"command"`
+	// Cwd is the absolute folder it would run in.
+	Cwd string `json:"cwd"`
+	// Reason is the model's or the engine's, left out without one.
+	Reason string `json:"reason,omitzero"`
+	// LeavesSandbox is true when an approved command would run outside the
+	// sandbox of a sandboxed conversation. It is not part of the event.
+	LeavesSandbox bool `json:"-"`
+}
+
+// PatchApprovalRequest asks whether a patch may be applied.
+type PatchApprovalRequest struct {
+	// CallID is the model's id of the call.
+	CallID string `json:"call_id"`
+	// Changes is the patch by absolute path.
+	Changes map[string]FileChange `json:"changes"`
+	// Reason is the model's or the engine's, left out without one.
+	Reason string `json:"reason,omitzero"`
+	// GrantRoot is a folder below which later patches would not be asked for.
+	GrantRoot string `json:"grant_root,omitzero"`
+}
+
+// EventType implements [EventMsg].
+func (ExecApprovalRequest) EventType() string { return "exec_approval_request" }
+
+// EventType implements [EventMsg].
+func (PatchApprovalRequest) EventType() string { return "apply_patch_approval_request" }

@@ -1,0 +1,103 @@
+package protocol
+
+import "encoding/json"
+
+// ApprovalPolicy says when the user is asked before a command or patch runs.
+type ApprovalPolicy string
+
+const (
+	// ApprovalUntrusted asks for every command that is not known to be safe.
+	ApprovalUntrusted ApprovalPolicy = "untrusted"
+	// ApprovalOnFailure runs in the sandbox and asks when the sandbox denied.
+	ApprovalOnFailure ApprovalPolicy = "on-failure"
+	// ApprovalOnRequest runs in the sandbox and asks when the model asks for more.
+	ApprovalOnRequest ApprovalPolicy = "on-request"
+	// ApprovalNever never asks.
+	ApprovalNever ApprovalPolicy = "never"
+)
+
+// ApprovalPolicies lists the policies in the order of the tool schema's enum.
+func ApprovalPolicies() []ApprovalPolicy {
+	return []ApprovalPolicy{ApprovalUntrusted, ApprovalOnFailure, ApprovalOnRequest, ApprovalNever}
+}
+
+// SandboxMode says what a command may touch.
+type SandboxMode string
+
+const (
+	// SandboxReadOnly lets commands read the disk and write nothing.
+	SandboxReadOnly SandboxMode = "read-only"
+	// SandboxWorkspaceWrite lets commands write below the working folder and
+	// the temporary folders.
+	SandboxWorkspaceWrite SandboxMode = "workspace-write"
+	// SandboxDangerFullAccess switches the sandbox off.
+	SandboxDangerFullAccess SandboxMode = "danger-full-access"
+)
+
+// SandboxModes lists the modes in the order of the tool schema's enum.
+func SandboxModes() []SandboxMode {
+	return []SandboxMode{SandboxReadOnly, SandboxWorkspaceWrite, SandboxDangerFullAccess}
+}
+
+// SandboxPolicy is a sandbox mode with its settings, as sendUserTurn,
+// execOneOffCommand and rollouts carry it. The settings belong to
+// [SandboxWorkspaceWrite] and are left out of the other modes.
+type SandboxPolicy struct {
+	// Mode is required.
+	Mode SandboxMode `json:"mode"`
+	// WritableRoots are absolute folders that are writable beside the working folder.
+	WritableRoots []string `json:"writable_roots,omitempty"`
+	// NetworkAccess lets commands open network connections.
+	NetworkAccess bool `json:"network_access,omitzero"`
+	// ExcludeTmpdirEnvVar takes $TMPDIR out of the writable folders.
+	ExcludeTmpdirEnvVar bool `json:"exclude_tmpdir_env_var,omitzero"`
+	// ExcludeSlashTmp takes /tmp out of the writable folders.
+	ExcludeSlashTmp bool `json:"exclude_slash_tmp,omitzero"`
+}
+
+// ReasoningEffort is how long a reasoning model is asked to think.
+type ReasoningEffort string
+
+// The efforts of September 2025.
+const (
+	EffortMinimal ReasoningEffort = "minimal"
+	EffortLow     ReasoningEffort = "low"
+	EffortMedium  ReasoningEffort = "medium"
+	EffortHigh    ReasoningEffort = "high"
+)
+
+// ReasoningSummary is how a reasoning model sums its thoughts up.
+type ReasoningSummary string
+
+// The summaries of September 2025.
+const (
+	SummaryAuto     ReasoningSummary = "auto"
+	SummaryConcise  ReasoningSummary = "concise"
+	SummaryDetailed ReasoningSummary = "detailed"
+	SummaryNone     ReasoningSummary = "none"
+)
+
+// Config is what the caller of one conversation asked for. It is not resolved:
+// the engine lays it over its own configuration (config.toml, its overrides),
+// and a zero field leaves that as it is.
+type Config struct {
+	// Model is the model's slug.
+	Model string
+	// Profile names a profile of config.toml.
+	Profile string
+	// Cwd is the working folder; the server has made it absolute.
+	Cwd string
+	// ApprovalPolicy overrides approval_policy.
+	ApprovalPolicy ApprovalPolicy
+	// Sandbox overrides sandbox_mode.
+	Sandbox SandboxMode
+	// Overrides are configuration keys, dotted or nested, over config.toml;
+	// the fields above win over them.
+	Overrides map[string]json.RawMessage
+	// BaseInstructions replaces the model's instructions; empty is a value.
+	BaseInstructions *string
+	// IncludePlanTool offers the plan tool to the model.
+	IncludePlanTool *bool
+	// IncludeApplyPatchTool offers the patch tool to the model.
+	IncludeApplyPatchTool *bool
+}

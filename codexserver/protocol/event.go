@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// EventMsg is what happened in a conversation: one of the event types of this
+// package, or a [RawEvent] of a type it does not know. On the wire it is one
+// flat object, its type beside its own members.
+type EventMsg interface {
+	// EventType is the wire's word for the event, such as "agent_message".
+	EventType() string
+}
+
+// Event is an event with the id of the submission it belongs to: the id of the
+// tools/call request for a first turn, a counter for later ones, "" for what
+// belongs to no turn.
+type Event struct {
+	ID  string
+	Msg EventMsg
+}
+
+// RawEvent is an event of a type that this package does not know.
+type RawEvent struct {
+	// Type is the wire's word.
+	Type string
+	// Raw is the whole flat object, type included.
+	Raw stdjson.RawMessage
+}
+
+// EventType implements [EventMsg].
+func (e RawEvent) EventType() string { return e.Type }
+
+// AppendEvent appends the flat JSON form of m to b.
+func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
+	if raw, ok := m.(RawEvent); ok {
+		return append(b, raw.Raw...), nil
+	}
+	name, err := json.Marshal(m.EventType())
+	if err != nil {
+		return b, fmt.Errorf("protocol: event type: %w", err)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
+	}
+	b = append(b, `{"type":`...)
+	b = append(b, name...)
+	if len(body) > 2 { // more than {}
+		b = append(b, ',')
+	}
+	return append(b, body[1:]...), nil
+}
+
+// ParseEvent reads the flat JSON form. An unknown type becomes a [RawEvent]
+// that shares raw's bytes; unknown members of a known type are ignored.
+func ParseEvent(raw []byte) (EventMsg, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("protocol: event: %w", err)
+	}
+	read, known := eventReaders[head.Type]
+	if !known {
+		return RawEvent{Type: head.Type, Raw: raw}, nil
+	}
+	m, err := read(raw)
+	if err != nil {
+		return nil, fmt.Errorf("protocol: event %s: %w", head.Type, err)
+	}
+	return m, nil
+}
+
+func readAs[E EventMsg](raw []byte) (EventMsg, error) {
+	var e E
+	err := json.Unmarshal(raw, &e)
+	return e, err
+}
+
+// eventReaders is read only.
+var eventReaders = map[string]func([]byte) (EventMsg, error){
+	SessionConfigured{}.EventType():             readAs[SessionConfigured],
+	TaskStarted{}.EventType():                   readAs[TaskStarted],
+	TaskComplete{}.EventType():                  readAs[TaskComplete],
+	TurnAborted{}.EventType():                   readAs[TurnAborted],
+	TokenCount{}.EventType():                    readAs[TokenCount],
+	UserMessage{}.EventType():                   readAs[UserMessage],
+	AgentMessage{}.EventType():                  readAs[AgentMessage],
+	AgentMessageDelta{}.EventType():             readAs[AgentMessageDelta],
+	AgentReasoning{}.EventType():                readAs[AgentReasoning],
+	AgentReasoningDelta{}.EventType():           readAs[AgentReasoningDelta],
+	AgentReasoningRawContent{}.EventType():      readAs[AgentReasoningRawContent],
+	AgentReasoningRawContentDelta{}.EventType(): readAs[AgentReasoningRawContentDelta],
+	AgentReasoningSectionBreak{}.EventType():    readAs[AgentReasoningSectionBreak],
+	ExecApprovalRequest{}.EventType():           readAs[ExecApprovalRequest],
+	PatchApprovalRequest{}.EventType():          readAs[PatchApprovalRequest],
+	ExecCommandBegin{}.EventType():              readAs[ExecCommandBegin],
+	ExecCommandOutputDelta{}.EventType():        readAs[ExecCommandOutputDelta],
+	ExecCommandEnd{}.EventType():                readAs[ExecCommandEnd],
+	PatchApplyBegin{}.EventType():               readAs[PatchApplyBegin],
+	PatchApplyEnd{}.EventType():                 readAs[PatchApplyEnd],
+	TurnDiff{}.EventType():                      readAs[TurnDiff],
+	PlanUpdate{}.EventType():                    readAs[PlanUpdate],
+	MCPToolCallBegin{}.EventType():              readAs[MCPToolCallBegin],
+	MCPToolCallEnd{}.EventType():                readAs[MCPToolCallEnd],
+	WebSearchBegin{}.EventType():                readAs[WebSearchBegin],
+	WebSearchEnd{}.EventType():                  readAs[WebSearchEnd],
+	ViewImageToolCall{}.EventType():             readAs[ViewImageToolCall],
+	BackgroundEvent{}.EventType():               readAs[BackgroundEvent],
+	StreamError{}.EventType():                   readAs[StreamError],
+	Error{}.EventType():                         readAs[Error],
+	ShutdownComplete{}.EventType():              readAs[ShutdownComplete],
+}

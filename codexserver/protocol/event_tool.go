@@ -1,0 +1,233 @@
+package protocol
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Duration is a [time.Duration] with the wire form {"secs":0,"nanos":0}.
+type Duration time.Duration
+
+type wireDuration struct {
+	Secs  int64 `json:"secs"`
+	Nanos int64 `json:"nanos"`
+}
+
+// MarshalJSON writes the wire form.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wireDuration{int64(d) / 1e9, int64(d) % 1e9})
+}
+
+// UnmarshalJSON reads the wire form.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var w wireDuration
+	if err := json.Unmarshal(b, &w); err != nil {
+		return fmt.Errorf("duration: %w", err)
+	}
+	*d = Duration(time.Duration(w.Secs)*time.Second + time.Duration(w.Nanos))
+	return nil
+}
+
+// ParsedCommand is what a part of a command does, as far as its words tell.
+type ParsedCommand struct {
+	// Type is "read", "list_files", "search" or "unknown".
+	Type string `json:"type"`
+	// Cmd is the part as shell text.
+	Cmd string `json:"cmd"`
+	// Name is the file of a read.
+	Name *string `json:"name,omitzero"`
+	// Query is what a search looks for. A search writes it as null when it is nil.
+	Query *string `json:"query,omitzero"`
+	// Path is the folder of list_files and search, which write it as null when it is nil.
+	Path *string `json:"path,omitzero"`
+}
+
+// MarshalJSON writes the members that belong to the type, null where they have no value.
+func (p ParsedCommand) MarshalJSON() ([]byte, error) {
+	m := map[string]any{"type": p.Type, "cmd": p.Cmd}
+	switch p.Type {
+	case "read":
+		m["name"] = p.Name
+	case "list_files":
+		m["path"] = p.Path
+	case "search":
+		m["query"], m["path"] = p.Query, p.Path
+	}
+	return json.Marshal(m, json.Deterministic(true))
+}
+
+// OutputStream names one of a command's output streams.
+type OutputStream string
+
+// The two streams.
+const (
+	Stdout OutputStream = "stdout"
+	Stderr OutputStream = "stderr"
+)
+
+// ExecCommandBegin says that a command was started.
+type ExecCommandBegin struct {
+	CallID    string          `json:"call_id"`
+	Command   []string        `json:"command"`
+	Cwd       string          `json:"cwd"`
+	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
+}
+
+// ExecCommandOutputDelta is a piece of a running command's output.
+type ExecCommandOutputDelta struct {
+	CallID string       `json:"call_id"`
+	Stream OutputStream `json:"stream"`
+	// Chunk is the raw bytes, base64 on the wire.
+	Chunk []byte `json:"chunk"`
+}
+
+// ExecCommandEnd says that a command ended.
+type ExecCommandEnd struct {
+	CallID string `json:"call_id"`
+	Stdout string `json:"stdout"`
+	Stderr string `json:"stderr"`
+	// AggregatedOutput is both streams in the order in which they arrived.
+	AggregatedOutput string   `json:"aggregated_output"`
+	ExitCode         int      `json:"exit_code"`
+	Duration         Duration `json:"duration"`
+	// FormattedOutput is what the model sees.
+	FormattedOutput string `json:"formatted_output"`
+}
+
+// FileChange is a patch's effect on one file: exactly one member is set.
+type FileChange struct {
+	Add    *FileContent `json:"add,omitzero"`
+	Delete *FileContent `json:"delete,omitzero"`
+	Update *FileUpdate  `json:"update,omitzero"`
+}
+
+// FileContent is the whole content of an added or deleted file.
+type FileContent struct {
+	Content string `json:"content"`
+}
+
+// FileUpdate is a change to a file, perhaps with a move.
+type FileUpdate struct {
+	// UnifiedDiff has hunks and no file header.
+	UnifiedDiff string `json:"unified_diff"`
+	// MovePath is nil, written as null, when the file stays where it is.
+	MovePath *string `json:"move_path"`
+}
+
+// PatchApplyBegin says that a patch is about to be applied.
+type PatchApplyBegin struct {
+	CallID string `json:"call_id"`
+	// AutoApproved is true when nobody was asked.
+	AutoApproved bool                  `json:"auto_approved"`
+	Changes      map[string]FileChange `json:"changes"`
+}
+
+// PatchApplyEnd says how it went.
+type PatchApplyEnd struct {
+	CallID  string `json:"call_id"`
+	Stdout  string `json:"stdout"`
+	Stderr  string `json:"stderr"`
+	Success bool   `json:"success"`
+}
+
+// TurnDiff is all that the turn has changed so far, in git's style.
+type TurnDiff struct {
+	UnifiedDiff string `json:"unified_diff"`
+}
+
+// PlanStep is one step of a plan.
+type PlanStep struct {
+	Step string `json:"step"`
+	// Status is "pending", "in_progress" or "completed".
+	Status string `json:"status"`
+}
+
+// PlanUpdate is the model's plan.
+type PlanUpdate struct {
+	// Explanation is nil, written as null, without one.
+	Explanation *string    `json:"explanation"`
+	Plan        []PlanStep `json:"plan"`
+}
+
+// MCPInvocation is a call of a tool on one of the configured MCP servers.
+type MCPInvocation struct {
+	Server    string             `json:"server"`
+	Tool      string             `json:"tool"`
+	Arguments stdjson.RawMessage `json:"arguments,omitzero"`
+}
+
+// MCPToolCallBegin says that an MCP tool is being called.
+type MCPToolCallBegin struct {
+	CallID     string        `json:"call_id"`
+	Invocation MCPInvocation `json:"invocation"`
+}
+
+// MCPToolCallResult is a tool's result or the reason why there is none.
+type MCPToolCallResult struct {
+	Ok  stdjson.RawMessage `json:"Ok,omitzero"`
+	Err *string            `json:"Err,omitzero"`
+}
+
+// MCPToolCallEnd says how the call ended.
+type MCPToolCallEnd struct {
+	CallID     string            `json:"call_id"`
+	Invocation MCPInvocation     `json:"invocation"`
+	Duration   Duration          `json:"duration"`
+	Result     MCPToolCallResult `json:"result"`
+}
+
+// WebSearchBegin says that the provider searches the web.
+type WebSearchBegin struct {
+	CallID string `json:"call_id"`
+}
+
+// WebSearchEnd says what it searched for.
+type WebSearchEnd struct {
+	CallID string `json:"call_id"`
+	Query  string `json:"query"`
+}
+
+// ViewImageToolCall says that an image was handed to the model.
+type ViewImageToolCall struct {
+	CallID string `json:"call_id"`
+	Path   string `json:"path"`
+}
+
+// EventType implements [EventMsg].
+func (ExecCommandBegin) EventType() string { return "exec_command_begin" }
+
+// EventType implements [EventMsg].
+func (ExecCommandOutputDelta) EventType() string { return "exec_command_output_delta" }
+
+// EventType implements [EventMsg].
+func (ExecCommandEnd) EventType() string { return "exec_command_end" }
+
+// EventType implements [EventMsg].
+func (PatchApplyBegin) EventType() string { return "patch_apply_begin" }
+
+// EventType implements [EventMsg].
+func (PatchApplyEnd) EventType() string { return "patch_apply_end" }
+
+// EventType implements [EventMsg].
+func (TurnDiff) EventType() string { return "turn_diff" }
+
+// EventType implements [EventMsg].
+func (PlanUpdate) EventType() string { return "plan_update" }
+
+// EventType implements [EventMsg].
+func (MCPToolCallBegin) EventType() string { return "mcp_tool_call_begin" }
+
+// EventType implements [EventMsg].
+func (MCPToolCallEnd) EventType() string { return "mcp_tool_call_end" }
+
+// EventType implements [EventMsg].
+func (WebSearchBegin) EventType() string { return "web_search_begin" }
+
+// EventType implements [EventMsg].
+func (WebSearchEnd) EventType() string { return "web_search_end" }
+
+// EventType implements [EventMsg].
+func (ViewImageToolCall) EventType() string { return "view_image_tool_call" }

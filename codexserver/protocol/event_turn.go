@@ -1,0 +1,210 @@
+package protocol
+
+import (
+	"encoding/json"
+)
+
+// SessionConfigured is the first event of a conversation; its submission id is "".
+type SessionConfigured struct {
+	// SessionID is the conversation's id, a UUID.
+	SessionID string `json:"session_id"`
+	// Model is the model that answers.
+	Model string `json:"model"`
+	// ReasoningEffort is left out for models without one.
+	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitzero"`
+	// HistoryLogID is the inode of the message history, 0 without one.
+	HistoryLogID uint64 `json:"history_log_id"`
+	// HistoryEntryCount is the number of entries in the message history.
+	HistoryEntryCount int `json:"history_entry_count"`
+	// InitialMessages are the flat events of a resumed conversation's past.
+	InitialMessages []json.RawMessage `json:"initial_messages,omitempty"`
+	// RolloutPath is the conversation's file.
+	RolloutPath string `json:"rollout_path"`
+}
+
+// TaskStarted begins a turn.
+type TaskStarted struct {
+	// ModelContextWindow is in tokens; nil, written as null, when unknown.
+	ModelContextWindow *int64 `json:"model_context_window"`
+}
+
+// TaskComplete ends a turn that ran to its end, and follows the [Error] of one that failed.
+type TaskComplete struct {
+	// LastAgentMessage is the answer; nil, written as null, without one.
+	LastAgentMessage *string `json:"last_agent_message"`
+}
+
+// AbortReason says why a turn was aborted.
+type AbortReason string
+
+// The reasons for an abort.
+const (
+	AbortInterrupted AbortReason = "interrupted"
+	AbortReplaced    AbortReason = "replaced"
+	AbortReviewEnded AbortReason = "review_ended"
+)
+
+// TurnAborted ends a turn that was interrupted or whose approval was answered with abort.
+type TurnAborted struct {
+	Reason AbortReason `json:"reason"`
+}
+
+// TokenUsage counts tokens.
+type TokenUsage struct {
+	InputTokens           int64 `json:"input_tokens"`
+	CachedInputTokens     int64 `json:"cached_input_tokens"`
+	OutputTokens          int64 `json:"output_tokens"`
+	ReasoningOutputTokens int64 `json:"reasoning_output_tokens"`
+	TotalTokens           int64 `json:"total_tokens"`
+}
+
+// TokenUsageInfo is the usage of a conversation and of its last model response.
+type TokenUsageInfo struct {
+	TotalTokenUsage TokenUsage `json:"total_token_usage"`
+	LastTokenUsage  TokenUsage `json:"last_token_usage"`
+	// ModelContextWindow is in tokens; nil, written as null, when unknown.
+	ModelContextWindow *int64 `json:"model_context_window"`
+}
+
+// RateLimitWindow is one of a provider's rate limits.
+type RateLimitWindow struct {
+	// UsedPercent is 0 to 100.
+	UsedPercent float64 `json:"used_percent"`
+	// WindowMinutes is the window's length; nil, written as null, when unknown.
+	WindowMinutes *int64 `json:"window_minutes"`
+	// ResetsInSeconds is nil, written as null, when unknown.
+	ResetsInSeconds *int64 `json:"resets_in_seconds"`
+}
+
+// RateLimits are a provider's limits as its last response told them.
+type RateLimits struct {
+	Primary   *RateLimitWindow `json:"primary"`
+	Secondary *RateLimitWindow `json:"secondary"`
+}
+
+// TokenCount follows each model response.
+type TokenCount struct {
+	// Info is nil, written as null, when the provider told no usage.
+	Info *TokenUsageInfo `json:"info"`
+	// RateLimits is nil, written as null, when the provider told none.
+	RateLimits *RateLimits `json:"rate_limits"`
+}
+
+// UserMessageKind tells a user's own words from what the engine put in their place.
+type UserMessageKind string
+
+// The kinds of user message in a rollout.
+const (
+	UserPlain              UserMessageKind = "plain"
+	UserInstructions       UserMessageKind = "user_instructions"
+	UserEnvironmentContext UserMessageKind = "environment_context"
+)
+
+// UserMessage stands in rollouts and initial messages, not in live events.
+type UserMessage struct {
+	Message string          `json:"message"`
+	Kind    UserMessageKind `json:"kind,omitzero"`
+	Images  []string        `json:"images,omitempty"`
+}
+
+// AgentMessage is a whole message of the model.
+type AgentMessage struct {
+	Message string `json:"message"`
+}
+
+// AgentMessageDelta is a piece of a message as it streams.
+type AgentMessageDelta struct {
+	Delta string `json:"delta"`
+}
+
+// AgentReasoning is a whole summary of the model's reasoning.
+type AgentReasoning struct {
+	Text string `json:"text"`
+}
+
+// AgentReasoningDelta is a piece of a reasoning summary.
+type AgentReasoningDelta struct {
+	Delta string `json:"delta"`
+}
+
+// AgentReasoningRawContent is the reasoning itself, shown only on request.
+type AgentReasoningRawContent struct {
+	Text string `json:"text"`
+}
+
+// AgentReasoningRawContentDelta is a piece of the reasoning itself.
+type AgentReasoningRawContentDelta struct {
+	Delta string `json:"delta"`
+}
+
+// AgentReasoningSectionBreak separates parts of a reasoning summary.
+type AgentReasoningSectionBreak struct{}
+
+// BackgroundEvent is a remark for the user.
+type BackgroundEvent struct {
+	Message string `json:"message"`
+}
+
+// StreamError says that the model's stream broke and is tried again.
+type StreamError struct {
+	Message string `json:"message"`
+}
+
+// Error says why a turn failed, or what went wrong beside one.
+type Error struct {
+	Message string `json:"message"`
+}
+
+// ShutdownComplete is the last event of a conversation that was shut down.
+type ShutdownComplete struct{}
+
+// EventType implements [EventMsg].
+func (SessionConfigured) EventType() string { return "session_configured" }
+
+// EventType implements [EventMsg].
+func (TaskStarted) EventType() string { return "task_started" }
+
+// EventType implements [EventMsg].
+func (TaskComplete) EventType() string { return "task_complete" }
+
+// EventType implements [EventMsg].
+func (TurnAborted) EventType() string { return "turn_aborted" }
+
+// EventType implements [EventMsg].
+func (TokenCount) EventType() string { return "token_count" }
+
+// EventType implements [EventMsg].
+func (UserMessage) EventType() string { return "user_message" }
+
+// EventType implements [EventMsg].
+func (AgentMessage) EventType() string { return "agent_message" }
+
+// EventType implements [EventMsg].
+func (AgentMessageDelta) EventType() string { return "agent_message_delta" }
+
+// EventType implements [EventMsg].
+func (AgentReasoning) EventType() string { return "agent_reasoning" }
+
+// EventType implements [EventMsg].
+func (AgentReasoningDelta) EventType() string { return "agent_reasoning_delta" }
+
+// EventType implements [EventMsg].
+func (AgentReasoningRawContent) EventType() string { return "agent_reasoning_raw_content" }
+
+// EventType implements [EventMsg].
+func (AgentReasoningRawContentDelta) EventType() string { return "agent_reasoning_raw_content_delta" }
+
+// EventType implements [EventMsg].
+func (AgentReasoningSectionBreak) EventType() string { return "agent_reasoning_section_break" }
+
+// EventType implements [EventMsg].
+func (BackgroundEvent) EventType() string { return "background_event" }
+
+// EventType implements [EventMsg].
+func (StreamError) EventType() string { return "stream_error" }
+
+// EventType implements [EventMsg].
+func (Error) EventType() string { return "error" }
+
+// EventType implements [EventMsg].
+func (ShutdownComplete) EventType() string { return "shutdown_complete" }

@@ -1,0 +1,48 @@
+package protocol
+
+// InputItem is one piece of a user's message. Exactly one of the fields that
+// belong to its Type is meaningful.
+type InputItem struct {
+	// Type says which of the fields counts.
+	Type InputItemType
+	// Text is the text of an [InputText].
+	Text string
+	// ImageURL is the address, often a data URL, of an [InputImage].
+	ImageURL string
+	// Path is the file of an [InputLocalImage].
+	Path string
+}
+
+// InputItemType tags an [InputItem].
+type InputItemType string
+
+// The kinds of input.
+const (
+	InputText       InputItemType = "text"
+	InputImage      InputItemType = "image"
+	InputLocalImage InputItemType = "localImage"
+)
+
+// TextInput is a message of one text.
+func TextInput(text string) []InputItem {
+	return []InputItem{{Type: InputText, Text: text}}
+}
+
+// TurnInput is what starts a turn.
+type TurnInput struct {
+	// Items are the user's message, in order.
+	Items []InputItem
+	// Context changes the conversation for this and later turns; nil leaves it.
+	Context *TurnContext
+}
+
+// TurnContext is the part of a conversation's configuration that a turn may
+// change (the method sendUserTurn). Every field but Effort has a value.
+type TurnContext struct {
+	Cwd            string           `json:"cwd"`
+	ApprovalPolicy ApprovalPolicy   `json:"approval_policy"`
+	SandboxPolicy  SandboxPolicy    `json:"sandbox_policy"`
+	Model          string           `json:"model"`
+	Effort         ReasoningEffort  `json:"effort,omitzero"`
+	Summary        ReasoningSummary `json:"summary"`
+}
