@@ -1,0 +1,214 @@
+package protocol
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// ResponseItem is one entry of a conversation's history in the form of the
+// Responses API: one of the item types of this file, or a [RawItem] of a type
+// that the package does not know. Rollouts keep items in this form whatever the
+// wire to the model is.
+type ResponseItem interface {
+	// ItemType is the wire's word for the item, such as "function_call".
+	ItemType() string
+}
+
+// MessageItem is a message of the user, of the assistant or of a developer.
+type MessageItem struct {
+	// Role is "user", "assistant", "developer" or "system".
+	Role    string        `json:"role"`
+	Content []ContentItem `json:"content"`
+}
+
+// ContentItem is a part of a message.
+type ContentItem struct {
+	// Type is "input_text", "output_text" or "input_image".
+	Type string
+	// Text belongs to the text types.
+	Text string
+	// ImageURL belongs to "input_image"; it is often a data URL.
+	ImageURL string
+}
+
+type wireContentItem struct {
+	Type     string  `json:"type"`
+	Text     *string `json:"text,omitzero"`
+	ImageURL *string `json:"image_url,omitzero"`
+}
+
+// MarshalJSON writes the member that belongs to the type.
+func (c ContentItem) MarshalJSON() ([]byte, error) {
+	w := wireContentItem{Type: c.Type}
+	if c.Type == "input_image" {
+		w.ImageURL = &c.ImageURL
+	} else {
+		w.Text = &c.Text
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads any part; a type without text has an empty Text.
+func (c *ContentItem) UnmarshalJSON(b []byte) error {
+	var w wireContentItem
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*c = ContentItem{Type: w.Type}
+	if w.Text != nil {
+		c.Text = *w.Text
+	}
+	if w.ImageURL != nil {
+		c.ImageURL = *w.ImageURL
+	}
+	return nil
+}
+
+// ReasoningItem is what a reasoning model thought, in a form that only its
+// provider can read back.
+type ReasoningItem struct {
+	Summary []ReasoningText `json:"summary"`
+	Content []ReasoningText `json:"content,omitempty"`
+	// EncryptedContent is nil, written as null, when the provider sent none.
+	EncryptedContent *string `json:"encrypted_content"`
+}
+
+// ReasoningText is a part of a [ReasoningItem].
+type ReasoningText struct {
+	// Type is "summary_text", "reasoning_text" or "text".
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// FunctionCallItem is a call of a function tool.
+type FunctionCallItem struct {
+	Name string `json:"name"`
+	// Arguments is JSON text as the model wrote it, which may not parse.
+	Arguments string `json:"arguments"`
+	CallID    string `json:"call_id"`
+}
+
+// FunctionCallOutputItem answers a [FunctionCallItem] or a [LocalShellCallItem].
+type FunctionCallOutputItem struct {
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+// CustomToolCallItem is a call of a tool that takes free text.
+type CustomToolCallItem struct {
+	Status string `json:"status,omitzero"`
+	CallID string `json:"call_id"`
+	Name   string `json:"name"`
+	Input  string `json:"input"`
+}
+
+// CustomToolCallOutputItem answers a [CustomToolCallItem].
+type CustomToolCallOutputItem struct {
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+// LocalShellCallItem is a command of a model that was trained with a shell of its own.
+type LocalShellCallItem struct {
+	CallID string           `json:"call_id,omitzero"`
+	Status string           `json:"status"`
+	Action LocalShellAction `json:"action"`
+}
+
+// LocalShellAction is what a [LocalShellCallItem] asks for.
+type LocalShellAction struct {
+	// Type is "exec".
+	Type             string            `json:"type"`
+	Command          []string          `json:"command"`
+	TimeoutMS        *int64            `json:"timeout_ms,omitzero"`
+	WorkingDirectory *string           `json:"working_directory,omitzero"`
+	Env              map[string]string `json:"env,omitempty"`
+	User             *string           `json:"user,omitzero"`
+}
+
+// RawItem is an item of a type that this package does not know. It is kept and
+// sent back as it came.
+type RawItem struct {
+	// Type is the wire's word.
+	Type string
+	// Raw is the whole object, type included.
+	Raw stdjson.RawMessage
+}
+
+// ItemType implements [ResponseItem].
+func (MessageItem) ItemType() string { return "message" }
+
+// ItemType implements [ResponseItem].
+func (ReasoningItem) ItemType() string { return "reasoning" }
+
+// ItemType implements [ResponseItem].
+func (FunctionCallItem) ItemType() string { return "function_call" }
+
+// ItemType implements [ResponseItem].
+func (FunctionCallOutputItem) ItemType() string { return "function_call_output" }
+
+// ItemType implements [ResponseItem].
+func (CustomToolCallItem) ItemType() string { return "custom_tool_call" }
+
+// ItemType implements [ResponseItem].
+func (CustomToolCallOutputItem) ItemType() string { return "custom_tool_call_output" }
+
+// ItemType implements [ResponseItem].
+func (LocalShellCallItem) ItemType() string { return "local_shell_call" }
+
+// ItemType implements [ResponseItem].
+func (i RawItem) ItemType() string { return i.Type }
+
+// AppendItem appends the JSON form of item, its type first, to b.
+func AppendItem(b []byte, item ResponseItem) ([]byte, error) {
+	if raw, ok := item.(RawItem); ok {
+		return append(b, raw.Raw...), nil
+	}
+	body, err := json.Marshal(item)
+	if err != nil {
+		return b, fmt.Errorf("protocol: item %s: %w", item.ItemType(), err)
+	}
+	b = append(b, `{"type":"`...)
+	b = append(b, item.ItemType()...) // a word of this file: needs no escape
+	b = append(b, `",`...)            // and no item of this file is without members
+	return append(b, body[1:]...), nil
+}
+
+// ParseItem reads the JSON form. An unknown type becomes a [RawItem] that shares
+// raw's bytes; unknown members of a known type are ignored.
+func ParseItem(raw []byte) (ResponseItem, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("protocol: item: %w", err)
+	}
+	read, known := itemReaders[head.Type]
+	if !known {
+		return RawItem{Type: head.Type, Raw: raw}, nil
+	}
+	item, err := read(raw)
+	if err != nil {
+		return nil, fmt.Errorf("protocol: item %s: %w", head.Type, err)
+	}
+	return item, nil
+}
+
+func readItem[I ResponseItem](raw []byte) (ResponseItem, error) {
+	var i I
+	err := json.Unmarshal(raw, &i)
+	return i, err
+}
+
+// itemReaders is read only.
+var itemReaders = map[string]func([]byte) (ResponseItem, error){
+	MessageItem{}.ItemType():              readItem[MessageItem],
+	ReasoningItem{}.ItemType():            readItem[ReasoningItem],
+	FunctionCallItem{}.ItemType():         readItem[FunctionCallItem],
+	FunctionCallOutputItem{}.ItemType():   readItem[FunctionCallOutputItem],
+	CustomToolCallItem{}.ItemType():       readItem[CustomToolCallItem],
+	CustomToolCallOutputItem{}.ItemType(): readItem[CustomToolCallOutputItem],
+	LocalShellCallItem{}.ItemType():       readItem[LocalShellCallItem],
+}

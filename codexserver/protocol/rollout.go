@@ -1,0 +1,63 @@
+package protocol
+
+import "encoding/json"
+
+// RolloutLine is one line of a conversation's file,
+// sessions/YYYY/MM/DD/rollout-<local time>-<conversation id>.jsonl below
+// $CODEX_HOME.
+type RolloutLine struct {
+	// Timestamp is RFC 3339 in UTC with milliseconds.
+	Timestamp string `json:"timestamp"`
+	// Type says what Payload is.
+	Type RolloutType `json:"type"`
+	// Payload is a [SessionMeta], a [ResponseItem], a flat [EventMsg], a
+	// [TurnContext] or a [Compacted].
+	Payload json.RawMessage `json:"payload"`
+}
+
+// RolloutType tags a [RolloutLine].
+type RolloutType string
+
+// The kinds of line in a rollout. Readers skip kinds that they do not know.
+const (
+	RolloutSessionMeta  RolloutType = "session_meta"
+	RolloutResponseItem RolloutType = "response_item"
+	RolloutEventMsg     RolloutType = "event_msg"
+	RolloutTurnContext  RolloutType = "turn_context"
+	RolloutCompacted    RolloutType = "compacted"
+)
+
+// SessionMeta is the first line of a rollout.
+type SessionMeta struct {
+	// ID is the conversation's id.
+	ID string `json:"id"`
+	// Timestamp is when the conversation started, RFC 3339.
+	Timestamp string `json:"timestamp"`
+	// Cwd is the absolute working folder.
+	Cwd string `json:"cwd"`
+	// Originator names the program that ran the conversation.
+	Originator string `json:"originator"`
+	// CLIVersion is that program's version.
+	CLIVersion string `json:"cli_version"`
+	// Instructions are the user's (AGENTS.md); nil, written as null, without any.
+	Instructions *string `json:"instructions"`
+	// Git is left out outside a repository.
+	Git *GitInfo `json:"git,omitzero"`
+}
+
+// GitInfo says where a repository stood when a conversation started. Members
+// that git cannot tell are left out.
+type GitInfo struct {
+	CommitHash    string `json:"commit_hash,omitzero"`
+	Branch        string `json:"branch,omitzero"`
+	RepositoryURL string `json:"repository_url,omitzero"`
+}
+
+// Compacted says that the history before it was replaced by a summary.
+type Compacted struct {
+	// Message is the summary.
+	Message string `json:"message"`
+	// ReplacementHistory are the items that the history begins with from here
+	// on. It is left out by programs that rebuild them from the message.
+	ReplacementHistory []json.RawMessage `json:"replacement_history,omitempty"`
+}
