@@ -1,0 +1,320 @@
+package config
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Config is config.toml with everything that lies over it. Keys that the native
+// engine has no use for are not read.
+type Config struct {
+	Model         string `json:"model"`
+	ModelProvider string `json:"model_provider"`
+	// ModelProviders holds the built-in providers too.
+	ModelProviders map[string]Provider `json:"model_providers"`
+
+	ApprovalPolicy        protocol.ApprovalPolicy `json:"approval_policy"`
+	SandboxMode           protocol.SandboxMode    `json:"sandbox_mode"`
+	SandboxWorkspaceWrite WorkspaceWrite          `json:"sandbox_workspace_write"`
+	ShellEnvironment      ShellEnvironment        `json:"shell_environment_policy"`
+
+	ReasoningEffort  protocol.ReasoningEffort  `json:"model_reasoning_effort"`
+	ReasoningSummary protocol.ReasoningSummary `json:"model_reasoning_summary"`
+	// SupportsReasoningSummaries says so of a model that is not known to.
+	SupportsReasoningSummaries bool `json:"model_supports_reasoning_summaries"`
+	// Verbosity is "", "low", "medium" or "high".
+	Verbosity string `json:"model_verbosity"`
+	// ContextWindow and AutoCompactTokenLimit are in tokens, 0 = as the model is known.
+	ContextWindow         int64 `json:"model_context_window"`
+	AutoCompactTokenLimit int64 `json:"model_auto_compact_token_limit"`
+
+	HideAgentReasoning    bool `json:"hide_agent_reasoning"`
+	ShowRawAgentReasoning bool `json:"show_raw_agent_reasoning"`
+
+	// InstructionsFile replaces the model's instructions; relative to Home.
+	InstructionsFile string `json:"experimental_instructions_file"`
+	// ProjectDocMaxBytes caps what is read of AGENTS.md files in the project.
+	ProjectDocMaxBytes int64 `json:"project_doc_max_bytes"`
+	// ProjectDocFallbacks are names to look for where there is no AGENTS.md.
+	ProjectDocFallbacks []string `json:"project_doc_fallback_filenames"`
+
+	IncludePlanTool       bool  `json:"include_plan_tool"`
+	IncludeApplyPatchTool bool  `json:"include_apply_patch_tool"`
+	Tools                 Tools `json:"tools"`
+	// UseExecCommandTool and UseUnifiedExecTool replace the shell tool.
+	UseExecCommandTool bool `json:"experimental_use_exec_command_tool"`
+	UseUnifiedExecTool bool `json:"experimental_use_unified_exec_tool"`
+
+	MCPServers map[string]MCPServer `json:"mcp_servers"`
+	// Notify is the argv of a program that is told when a turn is complete.
+	Notify []string `json:"notify"`
+
+	// Home is the folder of config.toml.
+	Home string `json:"-"`
+	// Cwd is the conversation's absolute working folder.
+	Cwd string `json:"-"`
+	// BaseInstructions replaces the model's instructions when it is not nil.
+	BaseInstructions *string `json:"-"`
+}
+
+// WireAPI is how a provider is spoken to.
+type WireAPI string
+
+// The wires.
+const (
+	WireChat      WireAPI = "chat"
+	WireResponses WireAPI = "responses"
+)
+
+// Provider is a model provider. Its base URL is all that it needs.
+type Provider struct {
+	Name    string `json:"name"`
+	BaseURL string `json:"base_url"`
+	// WireAPI is WireChat when it is empty.
+	WireAPI WireAPI `json:"wire_api"`
+	// EnvKey names the environment variable with the key; "" = no key.
+	EnvKey string `json:"env_key"`
+	// EnvKeyInstructions tells users how to get one.
+	EnvKeyInstructions string            `json:"env_key_instructions"`
+	QueryParams        map[string]string `json:"query_params"`
+	HTTPHeaders        map[string]string `json:"http_headers"`
+	// EnvHTTPHeaders maps headers to environment variables. A variable that is
+	// unset or empty leaves its header out.
+	EnvHTTPHeaders map[string]string `json:"env_http_headers"`
+	// RequestMaxRetries is 4 when it is nil, StreamMaxRetries 5.
+	RequestMaxRetries *int64 `json:"request_max_retries"`
+	StreamMaxRetries  *int64 `json:"stream_max_retries"`
+	// StreamIdleTimeoutMS is 300,000 when it is nil.
+	StreamIdleTimeoutMS *int64 `json:"stream_idle_timeout_ms"`
+	// RequiresOpenAIAuth takes the key from the environment's OPENAI_API_KEY or
+	// from auth.json.
+	RequiresOpenAIAuth bool `json:"requires_openai_auth"`
+}
+
+// WorkspaceWrite are the settings of [protocol.SandboxWorkspaceWrite].
+type WorkspaceWrite struct {
+	WritableRoots       []string `json:"writable_roots"`
+	NetworkAccess       bool     `json:"network_access"`
+	ExcludeTmpdirEnvVar bool     `json:"exclude_tmpdir_env_var"`
+	ExcludeSlashTmp     bool     `json:"exclude_slash_tmp"`
+}
+
+// ShellEnvironment is the shell_environment_policy.
+type ShellEnvironment struct {
+	// Inherit is "all" (or empty), "core" or "none".
+	Inherit string `json:"inherit"`
+	// IgnoreDefaultExcludes keeps names with KEY, SECRET or TOKEN in them.
+	IgnoreDefaultExcludes bool `json:"ignore_default_excludes"`
+	// Exclude and IncludeOnly are globs without regard to case.
+	Exclude     []string          `json:"exclude"`
+	Set         map[string]string `json:"set"`
+	IncludeOnly []string          `json:"include_only"`
+}
+
+// Tools switches tools on and off.
+type Tools struct {
+	WebSearch bool `json:"web_search"`
+	// ViewImage is on when it is nil.
+	ViewImage *bool `json:"view_image"`
+}
+
+// MCPServer is a server whose tools are offered to the model.
+type MCPServer struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	// StartupTimeoutSec is 10 when it is 0, ToolTimeoutSec 60.
+	StartupTimeoutSec float64 `json:"startup_timeout_sec"`
+	ToolTimeoutSec    float64 `json:"tool_timeout_sec"`
+	// Disabled servers are not started.
+	Enabled *bool `json:"enabled"`
+}
+
+// Sandbox is the sandbox policy as it stands.
+func (c *Config) Sandbox() protocol.SandboxPolicy {
+	p := protocol.SandboxPolicy{Mode: c.SandboxMode}
+	if p.Mode == protocol.SandboxWorkspaceWrite {
+		w := c.SandboxWorkspaceWrite
+		p.WritableRoots = w.WritableRoots
+		p.NetworkAccess = w.NetworkAccess
+		p.ExcludeTmpdirEnvVar = w.ExcludeTmpdirEnvVar
+		p.ExcludeSlashTmp = w.ExcludeSlashTmp
+	}
+	return p
+}
+
+// Provider is the provider that the conversation uses.
+func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
+
+// Layers are the places that a conversation's configuration comes from.
+type Layers struct {
+	// Home is the folder of config.toml.
+	Home string
+	// Overrides are the command line's, dotted or nested. Keys that are ours
+	// are skipped.
+	Overrides map[string]any
+	// Call is what the caller of the conversation asked for.
+	Call protocol.Config
+	// OpenAIBaseURL replaces the address of the built-in provider.
+	OpenAIBaseURL string
+}
+
+// Load reads config.toml and lays the rest over it.
+func Load(l Layers) (*Config, error) {
+	path := filepath.Join(l.Home, "config.toml")
+	file, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := unflatten(theirs(l.Overrides))
+	if err != nil {
+		return nil, err
+	}
+	call, err := fromJSON(l.Call.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	for key := range call {
+		if Ours(key) {
+			return nil, fmt.Errorf("%s: is not a setting of one call", key)
+		}
+	}
+	args := arguments(l.Call)
+
+	merged := defaults(l.OpenAIBaseURL)
+	for _, over := range []layer{file, flags, call, args} {
+		merge(merged, over)
+	}
+	profile, err := profileOf(merged)
+	if err != nil {
+		return nil, err
+	}
+	if profile != nil {
+		merged = defaults(l.OpenAIBaseURL)
+		for _, over := range []layer{file, profile, flags, call, args} {
+			merge(merged, over)
+		}
+	}
+	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
+	if err := decode(merged, c); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+func theirs(overrides map[string]any) layer {
+	out := make(layer, len(overrides))
+	for k, v := range overrides {
+		if !Ours(k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// arguments are the fields of a call that are keys of config.toml too.
+func arguments(c protocol.Config) layer {
+	out := layer{}
+	set := func(key, value string) {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	set("model", c.Model)
+	set("profile", c.Profile)
+	set("approval_policy", string(c.ApprovalPolicy))
+	set("sandbox_mode", string(c.Sandbox))
+	if c.IncludePlanTool != nil {
+		out["include_plan_tool"] = *c.IncludePlanTool
+	}
+	if c.IncludeApplyPatchTool != nil {
+		out["include_apply_patch_tool"] = *c.IncludeApplyPatchTool
+	}
+	return out
+}
+
+// profileOf finds the table of the profile that the layers name, nil for none.
+func profileOf(merged layer) (layer, error) {
+	var head struct {
+		Profile  string                        `json:"profile"`
+		Profiles map[string]stdjson.RawMessage `json:"profiles"`
+	}
+	if err := decode(merged, &head); err != nil {
+		return nil, err
+	}
+	if head.Profile == "" {
+		return nil, nil
+	}
+	profiles, _ := merged["profiles"].(layer)
+	table, ok := profiles[head.Profile].(layer)
+	if !ok {
+		return nil, fmt.Errorf("profile: there is no profile %q", head.Profile)
+	}
+	return table, nil
+}
+
+func defaults(openAIBaseURL string) layer {
+	if openAIBaseURL == "" {
+		openAIBaseURL = "https://api.openai.com/v1"
+	}
+	return layer{
+		"model":                 "gpt-5-codex",
+		"model_provider":        "openai",
+		"approval_policy":       string(protocol.ApprovalOnRequest),
+		"sandbox_mode":          string(protocol.SandboxReadOnly),
+		"project_doc_max_bytes": 32 << 10,
+		"model_providers": layer{
+			"openai": layer{
+				"name":                 "OpenAI",
+				"base_url":             openAIBaseURL,
+				"wire_api":             string(WireResponses),
+				"requires_openai_auth": true,
+			},
+			"oss": layer{
+				"name":     "Open models on this machine",
+				"base_url": "http://localhost:11434/v1",
+				"wire_api": string(WireChat),
+			},
+		},
+	}
+}
+
+// check finds what the types cannot: words that are not of their list.
+func (c *Config) check() error {
+	for _, word := range []struct {
+		key, value string
+		allowed    []string
+	}{
+		{"approval_policy", string(c.ApprovalPolicy), wordsOf(protocol.ApprovalPolicies())},
+		{"sandbox_mode", string(c.SandboxMode), wordsOf(protocol.SandboxModes())},
+		{"model_reasoning_effort", string(c.ReasoningEffort), []string{"", "minimal", "low", "medium", "high", "none", "xhigh"}},
+		{"model_reasoning_summary", string(c.ReasoningSummary), []string{"", "auto", "concise", "detailed", "none"}},
+		{"model_verbosity", c.Verbosity, []string{"", "low", "medium", "high"}},
+		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, []string{"", "all", "core", "none"}},
+	} {
+		if !slices.Contains(word.allowed, word.value) {
+			return fmt.Errorf("%s: %q is not one of %q", word.key, word.value, word.allowed)
+		}
+	}
+	for id, p := range c.ModelProviders {
+		if !slices.Contains([]WireAPI{"", WireChat, WireResponses}, p.WireAPI) {
+			return fmt.Errorf("model_providers.%s.wire_api: %q is not one of [\"chat\" \"responses\"]", joinKey([]string{id}), p.WireAPI)
+		}
+	}
+	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
+		return fmt.Errorf("model_provider: there is no provider %q", c.ModelProvider)
+	}
+	return nil
+}
+
+func wordsOf[S ~string](values []S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}

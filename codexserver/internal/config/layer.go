@@ -1,0 +1,187 @@
+package config
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// layer is a configuration as nested tables. Its values are those of
+// encoding/json: maps, slices, strings, bools, nil, and numbers of any type.
+type layer = map[string]any
+
+// readFile reads a TOML file. A file that is not there is an empty layer.
+func readFile(path string) (layer, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return layer{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var doc layer
+	if err := toml.Unmarshal(data, &doc); err != nil {
+		var at *toml.DecodeError
+		if errors.As(err, &at) {
+			row, column := at.Position()
+			return nil, fmt.Errorf("%s:%d:%d: %w", path, row, column, err)
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if doc == nil {
+		doc = layer{}
+	}
+	return plain(doc).(layer), nil
+}
+
+// plain turns the dates of TOML into text, which no key of ours wants anyway.
+func plain(v any) any {
+	switch v := v.(type) {
+	case layer:
+		for k, e := range v {
+			v[k] = plain(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = plain(e)
+		}
+	case fmt.Stringer: // time.Time, toml.LocalDate and their like
+		return v.String()
+	}
+	return v
+}
+
+// fromJSON turns a call's config object into a layer. Its keys may be dotted.
+func fromJSON(raw map[string]stdjson.RawMessage) (layer, error) {
+	flat := make(layer, len(raw))
+	for key, text := range raw {
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			return nil, fmt.Errorf("config key %q: %w", key, err)
+		}
+		flat[key] = v
+	}
+	return unflatten(flat)
+}
+
+// unflatten turns dotted keys into nested tables. Nested tables keep their keys
+// as they are. A nil value says nothing and is left out.
+func unflatten(flat layer) (layer, error) {
+	out := layer{}
+	// In sorted order a table comes before its dotted members.
+	for _, key := range slices.Sorted(maps.Keys(flat)) {
+		if flat[key] == nil {
+			continue
+		}
+		segments, err := splitKey(key)
+		if err != nil {
+			return nil, err
+		}
+		one := flat[key]
+		for _, s := range slices.Backward(segments) {
+			one = layer{s: one}
+		}
+		merge(out, one.(layer))
+	}
+	return out, nil
+}
+
+// merge lays over on top of dst, which it changes and whose tables it copies
+// before it changes them.
+func merge(dst, over layer) {
+	for k, v := range over {
+		table, isTable := v.(layer)
+		old, wasTable := dst[k].(layer)
+		if isTable {
+			if wasTable {
+				old = maps.Clone(old)
+			} else {
+				old = layer{}
+			}
+			merge(old, table)
+			v = old
+		}
+		dst[k] = v
+	}
+}
+
+// decode reads a merged layer into dst. The error names the key.
+func decode(from layer, dst any, opts ...json.Options) error {
+	data, err := json.Marshal(from, json.Deterministic(true))
+	if err != nil {
+		return keyError(err)
+	}
+	if err := json.Unmarshal(data, dst, opts...); err != nil {
+		return keyError(err)
+	}
+	return nil
+}
+
+// keyError words a fault by its dotted key and without its value, which may be
+// a secret.
+func keyError(err error) error {
+	var sem *json.SemanticError
+	if !errors.As(err, &sem) {
+		return err
+	}
+	var segments []string
+	for s := range sem.JSONPointer.Tokens() {
+		segments = append(segments, s)
+	}
+	key := joinKey(segments)
+	switch {
+	case errors.Is(sem.Err, json.ErrUnknownName):
+		return fmt.Errorf("%s: unknown key", key)
+	case sem.GoType == nil:
+		return fmt.Errorf("%s: %w", key, sem.Err)
+	case sem.Err != nil:
+		return fmt.Errorf("%s: %w", key, sem.Err)
+	default:
+		return fmt.Errorf("%s: want %s, have %s", key, typeWord(sem.GoType.Kind()), kindWord(sem.JSONKind))
+	}
+}
+
+func kindWord(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "nothing"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '[':
+		return "an array"
+	case '{':
+		return "a table"
+	}
+	return "something else"
+}
+
+// typeWord says what TOML calls the values of a Go kind.
+func typeWord(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int, reflect.Int64:
+		return "an integer"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "an array"
+	default:
+		return "a table"
+	}
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// ParseOverride reads one key=value of the command line. The key is dotted, its
+// segments quoted where they contain a dot. The value is a TOML value, or else
+// a plain string without the quotes around it.
+func ParseOverride(s string) (key string, value any, err error) {
+	key, text, found := strings.Cut(s, "=")
+	if !found {
+		return "", nil, fmt.Errorf("override %q: missing '='", s)
+	}
+	key = strings.TrimSpace(key)
+	if _, err := splitKey(key); err != nil {
+		return "", nil, fmt.Errorf("override %q: %w", s, err)
+	}
+	text = strings.TrimSpace(text)
+	var doc map[string]any
+	// A line break could smuggle a second key into the document.
+	if err := toml.Unmarshal([]byte("v = "+text), &doc); err == nil && len(doc) == 1 {
+		return key, plain(doc["v"]), nil
+	}
+	return key, strings.Trim(text, `"'`), nil
+}
+
+// splitKey cuts a dotted key at the dots outside quotes.
+func splitKey(key string) ([]string, error) {
+	var segments []string
+	rest := key
+	for {
+		segment, after, more, err := cutSegment(rest)
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", key, err)
+		}
+		segments = append(segments, segment)
+		if !more {
+			return segments, nil
+		}
+		rest = after
+	}
+}
+
+func cutSegment(s string) (segment, rest string, more bool, err error) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return "", "", false, errors.New("empty segment")
+	}
+	if q := s[0]; q == '"' || q == '\'' {
+		end := strings.IndexByte(s[1:], q)
+		if end < 0 {
+			return "", "", false, errors.New("quote is not closed")
+		}
+		segment, rest = s[1:1+end], strings.TrimSpace(s[end+2:])
+		if rest == "" {
+			return segment, "", false, nil
+		}
+		if rest[0] != '.' {
+			return "", "", false, errors.New("want a dot after a quoted segment")
+		}
+		return segment, rest[1:], true, nil
+	}
+	segment, rest, more = strings.Cut(s, ".")
+	segment = strings.TrimSpace(segment)
+	if segment == "" {
+		return "", "", false, errors.New("empty segment")
+	}
+	return segment, rest, more, nil
+}
+
+// joinKey writes segments as a dotted key.
+func joinKey(segments []string) string {
+	var b strings.Builder
+	for i, s := range segments {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if s == "" || strings.ContainsAny(s, `."' =`) {
+			fmt.Fprintf(&b, "%q", s)
+		} else {
+			b.WriteString(s)
+		}
+	}
+	return b.String()
+}
