@@ -1,0 +1,91 @@
+package command
+
+import (
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Inherit says with how much of the server's environment a command starts.
+type Inherit string
+
+// The values of shell_environment_policy.inherit.
+const (
+	InheritAll  Inherit = "all"  // everything; also the meaning of ""
+	InheritCore Inherit = "core" // what programs need to find home, shell and programs
+	InheritNone Inherit = "none" // nothing
+)
+
+// EnvPolicy is the configuration's shell_environment_policy: what a command may
+// know of the server's environment. The zero value passes on everything but
+// names that look like secrets. Names are compared without regard to case;
+// patterns know *, ? and [class].
+type EnvPolicy struct {
+	// Inherit is the beginning.
+	Inherit Inherit
+	// IgnoreDefaultExcludes keeps names that contain KEY, SECRET or TOKEN.
+	IgnoreDefaultExcludes bool
+	// Exclude are patterns of names to leave out.
+	Exclude []string
+	// Set are variables to add or replace.
+	Set map[string]string
+	// IncludeOnly are patterns of the names to keep, applied last; none keeps all.
+	IncludeOnly []string
+}
+
+// Environ applies the policy to environ, NAME=value each, and gives the
+// command's environment, sorted.
+func (p EnvPolicy) Environ(environ []string) []string {
+	vars := map[string]string{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && name != "" && p.inherits(name) {
+			vars[name] = value
+		}
+	}
+	for name, value := range p.Set {
+		vars[name] = value
+	}
+	env := make([]string, 0, len(vars))
+	for name, value := range vars {
+		if len(p.IncludeOnly) == 0 || matchAny(p.IncludeOnly, name) {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+func (p EnvPolicy) inherits(name string) bool {
+	switch p.Inherit {
+	case InheritNone:
+		return false
+	case InheritCore:
+		if !slices.ContainsFunc(coreNames(), func(core string) bool { return strings.EqualFold(core, name) }) {
+			return false
+		}
+	}
+	if !p.IgnoreDefaultExcludes && matchAny([]string{"*KEY*", "*SECRET*", "*TOKEN*"}, name) {
+		return false
+	}
+	return !matchAny(p.Exclude, name)
+}
+
+// coreNames are the variables of [InheritCore].
+func coreNames() []string {
+	if runtime.GOOS == "windows" {
+		return []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
+	}
+	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
+}
+
+func matchAny(patterns []string, name string) bool {
+	name = strings.ToUpper(name)
+	for _, pattern := range patterns {
+		if ok, err := path.Match(strings.ToUpper(pattern), name); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	maxModelLines = 256
+	maxModelBytes = 10 << 10
+	maxMarker     = 64 // room for the marker between head and tail
+)
+
+// FormatOutput cuts a command's output to what the model is shown: at most 256
+// lines and 10 KiB, the half of them from the beginning and the half from the
+// end, with a line between that says what is missing.
+func FormatOutput(aggregated string) string {
+	lines := strings.SplitAfter(aggregated, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if len(aggregated) <= maxModelBytes && len(lines) <= maxModelLines {
+		return aggregated
+	}
+	if len(lines) <= maxModelLines {
+		head := firstBytes(aggregated, maxModelBytes/2)
+		tail := lastBytes(aggregated, maxModelBytes/2-maxMarker)
+		cut := len(aggregated) - len(head) - len(tail)
+		return withMarker(head, fmt.Sprintf("[... omitted %d of %d bytes ...]", cut, len(aggregated)), tail)
+	}
+	head := firstBytes(strings.Join(lines[:maxModelLines/2], ""), maxModelBytes/2)
+	tail := lastBytes(strings.Join(lines[len(lines)-maxModelLines/2:], ""), maxModelBytes-len(head)-maxMarker)
+	return withMarker(head, fmt.Sprintf("[... omitted %d of %d lines ...]", len(lines)-maxModelLines, len(lines)), tail)
+}
+
+// withMarker puts marker on a line of its own.
+func withMarker(head, marker, tail string) string {
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	return head + marker + "\n\n" + tail
+}
+
+// firstBytes is the longest beginning of s that has at most n bytes and ends
+// with a whole rune.
+func firstBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// lastBytes is the longest end of s that has at most n bytes and begins with a
+// whole rune.
+func lastBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	from := len(s) - n
+	for from < len(s) && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	return s[from:]
+}
+
+// Formatted is the output as the model sees it: [FormatOutput] of what was
+// written, after a line that says so when the command ran into its timeout.
+func (r Result) Formatted() string {
+	if !r.TimedOut {
+		return FormatOutput(r.Aggregated)
+	}
+	return FormatOutput(fmt.Sprintf("command timed out after %d milliseconds\n%s", r.Duration.Milliseconds(), r.Aggregated))
+}
+
+// ModelOutput is what the model is told of a command or patch, a JSON text:
+//
+//	{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}
+func ModelOutput(r Result) string {
+	output, err := json.Marshal(r.Formatted())
+	if err != nil { // only for bad UTF-8, of which a Result has none
+		output = []byte(`""`)
+	}
+	seconds := math.Round(r.Duration.Seconds()*10) / 10
+	return fmt.Sprintf(`{"output":%s,"metadata":{"exit_code":%d,"duration_seconds":%s}}`,
+		output, r.ExitCode, strconv.FormatFloat(seconds, 'f', 1, 64))
+}

@@ -1,0 +1,31 @@
+package command
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+// sessionAttr keeps the console's Ctrl-C away from the command.
+func sessionAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+}
+
+func exitCode(state *os.ProcessState) int {
+	if state == nil {
+		return -1
+	}
+	return state.ExitCode()
+}
+
+func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
+
+// killAll ends the process tree below leader.
+func killAll(leader int) {
+	kill := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(leader))
+	kill.SysProcAttr = &syscall.SysProcAttr{HideWindow: true}
+	_ = kill.Run() // fails when it has ended
+}
