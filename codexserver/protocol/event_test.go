@@ -1,0 +1,79 @@
+package protocol_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEventsRoundTrip reads events that Codex 0.42.0 sent, one or more of every
+// type, and writes the same again.
+func TestEventsRoundTrip(t *testing.T) {
+	f, err := os.Open("testdata/events.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	types := map[string]bool{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		m, err := protocol.ParseEvent(lines.Bytes())
+		if err != nil {
+			t.Errorf("%s: %v", lines.Text(), err)
+			continue
+		}
+		if _, raw := m.(protocol.RawEvent); raw {
+			t.Errorf("%s: not a known type", lines.Text())
+		}
+		types[m.EventType()] = true
+		b, err := protocol.AppendEvent(nil, m)
+		if err != nil {
+			t.Errorf("%s: %v", lines.Text(), err)
+			continue
+		}
+		var want, got any
+		if err := json.Unmarshal(lines.Bytes(), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &got); err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("round trip (-want +got):\n%s", diff)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(types) < 25 {
+		t.Errorf("only %d types of event in testdata: %v", len(types), types)
+	}
+}
+
+func TestUnknownEventIsKept(t *testing.T) {
+	const in = `{"type":"entered_review_mode","prompt":"p","n":9007199254740993}`
+	m, err := protocol.ParseEvent([]byte(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := protocol.AppendEvent(nil, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(in, string(out)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventErrors(t *testing.T) {
+	for _, in := range []string{`5`, `{}x`, `{"type":5}`, `{"type":"agent_message","message":5}`, `{"type":"agent_message","message":"a","message":"b"}`} {
+		if m, err := protocol.ParseEvent([]byte(in)); err == nil {
+			t.Errorf("%s: read as %#v", in, m)
+		}
+	}
+}
