@@ -1,0 +1,190 @@
+package codexmcp_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/codexmcp/codexmcp"
+
+// arrows says which packages of the module a package may import, by pattern.
+// The first row that matches a package counts; ARCHITECTURE.md has the picture.
+var arrows = []struct {
+	pkg     string
+	imports []string
+}{
+	{"mcptypes", nil},
+	{"jsonrpc", []string{"mcptypes"}},
+	{"jsonrpc/wsrpc", []string{"jsonrpc"}},
+	{"elicit", []string{"jsonrpc", "mcptypes"}},
+	{"gen", nil},
+
+	{"codexserver/protocol", nil},
+	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
+	{"codexserver/engine/*", []string{"codexserver/engine", "codexserver/protocol", "elicit"}},
+	{"codexserver", []string{"codexserver/engine", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/native/providertest", nil},
+	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/appserver", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
+	{"codexserver/cmd/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+
+	{"examples/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+}
+
+// light are the packages that import, beside the module's own, the standard
+// library and the JSON package alone.
+var light = []string{"mcptypes", "jsonrpc", "elicit", "codexserver/protocol"}
+
+const jsonModule = "github.com/go-json-experiment/json"
+
+type source struct {
+	pkg, file string
+	test      bool
+	syntax    *ast.File
+	lines     int
+}
+
+func TestImportArrows(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || s.pkg == "." {
+			continue
+		}
+		row := slices.IndexFunc(arrows, func(a struct {
+			pkg     string
+			imports []string
+		}) bool {
+			return match(a.pkg, s.pkg)
+		})
+		if row < 0 {
+			t.Errorf("%s: package %s stands in no row of arrows", s.file, s.pkg)
+			continue
+		}
+		for _, imp := range s.syntax.Imports {
+			to := strings.Trim(imp.Path.Value, `"`)
+			if own, ok := strings.CutPrefix(to, module+"/"); ok {
+				if own != s.pkg && !slices.ContainsFunc(arrows[row].imports, func(p string) bool { return match(p, own) }) {
+					t.Errorf("%s: %s may not import %s", s.file, s.pkg, own)
+				}
+				continue
+			}
+			foreign := strings.Contains(strings.Split(to, "/")[0], ".")
+			if foreign && slices.Contains(light, s.pkg) && to != jsonModule && !strings.HasPrefix(to, jsonModule+"/") {
+				t.Errorf("%s: %s is to stay light, but imports %s", s.file, s.pkg, to)
+			}
+		}
+	}
+}
+
+func TestPackagesTeach(t *testing.T) {
+	docs, examples, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, s := range sources(t) {
+		if s.syntax.Doc != nil && !s.test {
+			docs[s.pkg] = true
+		}
+		docs[s.pkg] = docs[s.pkg] || false
+		commands[s.pkg] = commands[s.pkg] || s.syntax.Name.Name == "main"
+		for _, d := range s.syntax.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.test && strings.HasPrefix(f.Name.Name, "Example") {
+				examples[s.pkg] = true
+			}
+		}
+	}
+	for pkg, documented := range docs {
+		if pkg == "." {
+			continue
+		}
+		if !documented {
+			t.Errorf("package %s has no doc comment", pkg)
+		}
+		if !examples[pkg] && !commands[pkg] && !strings.Contains(pkg, "/internal/") {
+			t.Errorf("package %s has no Example", pkg)
+		}
+	}
+}
+
+func TestFilesStaySmall(t *testing.T) {
+	const limit = 700
+	for _, s := range sources(t) {
+		if s.lines > limit && !ast.IsGenerated(s.syntax) {
+			t.Errorf("%s has %d lines, more than %d: likely more than one concept", s.file, s.lines, limit)
+		}
+	}
+}
+
+func TestTestsNeitherSleepNorSkip(t *testing.T) {
+	banned := map[string][]string{"time": {"Sleep"}, "t": {"Skip", "Skipf", "SkipNow"}, "b": {"Skip", "Skipf", "SkipNow"}, "f": {"Skip", "Skipf", "SkipNow"}}
+	for _, s := range sources(t) {
+		if !s.test {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(banned[x.Name], sel.Sel.Name) {
+				t.Errorf("%s calls %s.%s", s.file, x.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// sources parses every Go file of the module, nested modules and testdata left out.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if file != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil && file != "." {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		syntax, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		file = filepath.ToSlash(file)
+		all = append(all, source{
+			pkg: path.Dir(file), file: file, syntax: syntax,
+			test:  strings.HasSuffix(file, "_test.go"),
+			lines: fset.Position(syntax.FileEnd).Line,
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 10 {
+		t.Fatalf("only %d Go files found: the walk is wrong", len(all))
+	}
+	return all
+}
+
+// match reports whether pkg is what the pattern says: itself, or with /* anything below.
+func match(pattern, pkg string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(pkg, below+"/")
+	}
+	return pattern == pkg
+}
