@@ -111,6 +111,20 @@ func (t *ProgressToken) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return t.v.unmarshalFrom(dec)
 }
 
+func (id *RequestId) decode(d *decoder) (err error) {
+	id.v, err = d.scalar()
+	return err
+}
+
+func (id *RequestId) encode(e *encoder) { e.scalar(id.v) }
+
+func (t *ProgressToken) decode(d *decoder) (err error) {
+	t.v, err = d.scalar()
+	return err
+}
+
+func (t *ProgressToken) encode(e *encoder) { e.scalar(t.v) }
+
 // scalar is the value of an id or a token. Two scalars are the same JSON value
 // exactly when they are ==.
 type scalar struct {

@@ -1,0 +1,446 @@
+package mcptypes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// DecodeError says where and why a value is not what the schema asks for.
+type DecodeError struct {
+	Path string // JSON pointer (RFC 6901) to the value or the missing member, "" for the whole
+	Msg  string // what was expected and what was found
+	err  error
+}
+
+// Error returns the path and the message.
+func (e *DecodeError) Error() string {
+	if e.Path == "" {
+		return "mcptypes: " + e.Msg
+	}
+	return "mcptypes: " + e.Path + ": " + e.Msg
+}
+
+// Unwrap returns the underlying syntax error, if there is one: with it
+// errors.Is(err, jsontext.ErrDuplicateName) finds a duplicate member.
+func (e *DecodeError) Unwrap() error { return e.err }
+
+// Decode reads one JSON value into v, a pointer to a type or to a union of this
+// package, and replaces all that v held. Names match exactly; duplicate
+// members, invalid UTF-8, missing members, wrong constants and wrong types are
+// errors of type [*DecodeError]. A null in an optional member reads as absent,
+// and an arm that a tagged union does not know as [*Unknown]; [DecodeStrict]
+// refuses both.
+func Decode(b []byte, v any) error { return decode(b, v, false) }
+
+// DecodeStrict is [Decode] without its two liberties: null in an optional
+// member and unknown union arms are errors.
+func DecodeStrict(b []byte, v any) error { return decode(b, v, true) }
+
+// decodable is what every generated type is, by its pointer.
+type decodable interface{ decode(*decoder) error }
+
+func decode(b []byte, v any, strict bool) error {
+	target, ok := v.(decodable)
+	if !ok {
+		if target = unionTarget(v); target == nil {
+			return fmt.Errorf("mcptypes: cannot decode into %T", v)
+		}
+	}
+	d := newDecoder(b, false)
+	defer d.release()
+	d.strict = strict
+	err := target.decode(d)
+	if err == nil {
+		err = d.atEnd()
+	}
+	return asDecodeError(err, "")
+}
+
+// readFunc reads one value of type T.
+type readFunc[T any] func(*decoder) (T, error)
+
+// target makes a reader of a union decodable.
+type target[T any] struct {
+	to   *T
+	read readFunc[T]
+}
+
+func (t target[T]) decode(d *decoder) (err error) {
+	*t.to, err = t.read(d)
+	return err
+}
+
+// unmarshalFrom decodes from a decoder of the caller's. One that is laxer than
+// this package about the text only finds the value's end.
+func unmarshalFrom(dec *jsontext.Decoder, v decodable) error {
+	opts := dec.Options()
+	duplicates, _ := jsonv2.GetOption(opts, jsontext.AllowDuplicateNames)
+	badUTF8, _ := jsonv2.GetOption(opts, jsontext.AllowInvalidUTF8)
+	if !duplicates && !badUTF8 {
+		return v.decode(&decoder{Decoder: dec})
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	return asDecodeError(decode(raw, v, false), string(dec.StackPointer()))
+}
+
+// decoder is a jsontext.Decoder with the readers that generated code calls.
+type decoder struct {
+	*jsontext.Decoder
+	strict bool
+	buf    *bytes.Buffer
+}
+
+var decoders = sync.Pool{New: func() any {
+	buf := new(bytes.Buffer)
+	return &decoder{Decoder: jsontext.NewDecoder(buf), buf: buf}
+}}
+
+// newDecoder returns a decoder for b. A second reading of text that has been
+// read before is checked: it need not look for duplicates and bad UTF-8 again.
+func newDecoder(b []byte, checked bool) *decoder {
+	d := decoders.Get().(*decoder)
+	*d.buf = *bytes.NewBuffer(b)
+	d.Reset(d.buf, jsontext.AllowDuplicateNames(checked), jsontext.AllowInvalidUTF8(checked))
+	return d
+}
+
+func (d *decoder) release() {
+	*d.buf = bytes.Buffer{}
+	d.Reset(d.buf)
+	d.strict = false
+	decoders.Put(d)
+}
+
+// again reads raw, the value that d has read last, a second time.
+func again[T any](d *decoder, raw []byte, read readFunc[T]) (T, error) {
+	sub := newDecoder(raw, true)
+	defer sub.release()
+	sub.strict = d.strict
+	v, err := read(sub)
+	if err != nil {
+		return v, asDecodeError(err, string(d.StackPointer()))
+	}
+	return v, nil
+}
+
+// asDecodeError turns what decoding returned into a *DecodeError below path.
+func asDecodeError(err error, path string) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*DecodeError); ok {
+		return &DecodeError{Path: path + e.Path, Msg: e.Msg, err: e.err}
+	}
+	var e *jsontext.SyntacticError
+	if errors.As(err, &e) {
+		return &DecodeError{Path: path + string(e.JSONPointer), Msg: syntaxMessage(e), err: err}
+	}
+	return &DecodeError{Path: path, Msg: err.Error(), err: err}
+}
+
+func syntaxMessage(e *jsontext.SyntacticError) string {
+	if errors.Is(e, jsontext.ErrDuplicateName) {
+		return "duplicate member"
+	}
+	return e.Err.Error()
+}
+
+// atEnd checks that nothing but white space follows the value.
+func (d *decoder) atEnd() error {
+	for _, c := range d.UnreadBuffer() {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return &DecodeError{Msg: fmt.Sprintf("found %q after the value", c)}
+		}
+	}
+	return nil
+}
+
+// wrong reads the next value far enough to say that it is not what was wanted.
+func (d *decoder) wrong(want string) error {
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	return d.fail("want %s, found %s", want, kindName(token.Kind()))
+}
+
+// fail returns an error about the value that was read last.
+func (d *decoder) fail(format string, args ...any) error {
+	return &DecodeError{Path: string(d.StackPointer()), Msg: fmt.Sprintf(format, args...)}
+}
+
+// missing returns an error about a member of the object that was read last.
+func (d *decoder) missing(name string) error {
+	return &DecodeError{
+		Path: string(d.StackPointer().AppendToken(name)),
+		Msg:  "required, but absent",
+	}
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '[':
+		return "an array"
+	case '{':
+		return "an object"
+	}
+	return "no value"
+}
+
+// begin reads the start of an object.
+func (d *decoder) begin() error {
+	if d.PeekKind() != '{' {
+		return d.wrong("an object")
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// more reports whether the object or array has not ended yet.
+func (d *decoder) more() bool {
+	k := d.PeekKind()
+	return k != '}' && k != ']'
+}
+
+// name reads a member's name; it is good until the next read.
+func (d *decoder) name() ([]byte, error) {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return jsontext.AppendUnquote(nil, raw)
+	}
+	return raw[1 : len(raw)-1], nil
+}
+
+// end reads the end of an object or array.
+func (d *decoder) end() error {
+	_, err := d.ReadToken()
+	return err
+}
+
+// lacks returns an error about the first of an object's required members, bit by
+// bit in the order of names, that was not seen.
+func (d *decoder) lacks(seen uint64, names ...string) error {
+	for i, name := range names {
+		if seen&(1<<i) == 0 {
+			return d.missing(name)
+		}
+	}
+	return nil
+}
+
+// unknown keeps a member that the type does not know.
+func (d *decoder) unknown(extra *map[string]json.RawMessage, name []byte) error {
+	key := string(name)
+	raw, err := d.any()
+	if err != nil {
+		return err
+	}
+	if *extra == nil {
+		*extra = make(map[string]json.RawMessage)
+	}
+	(*extra)[key] = raw
+	return nil
+}
+
+// absent reads a null where null stands for absence.
+func (d *decoder) absent() (bool, error) {
+	if d.strict || d.PeekKind() != 'n' {
+		return false, nil
+	}
+	_, err := d.ReadToken()
+	return true, err
+}
+
+// peekTag returns the string value of member when that is the first member of
+// the object ahead and the text is plain and at hand.
+func (d *decoder) peekTag(member string) (tag []byte, ok bool) {
+	if d.PeekKind() != '{' {
+		return nil, false
+	}
+	const white = ",: \t\r\n"
+	rest := bytes.TrimLeft(d.UnreadBuffer(), white)
+	rest = bytes.TrimLeft(rest[1:], white)
+	if len(rest) < len(member)+3 || rest[0] != '"' || string(rest[1:len(member)+1]) != member || rest[len(member)+1] != '"' {
+		return nil, false
+	}
+	rest = bytes.TrimLeft(rest[len(member)+2:], white)
+	if len(rest) == 0 || rest[0] != '"' {
+		return nil, false
+	}
+	end := bytes.IndexByte(rest[1:], '"')
+	if end < 0 || bytes.IndexByte(rest[1:1+end], '\\') >= 0 {
+		return nil, false
+	}
+	return rest[1 : 1+end], true
+}
+
+// tagged reads a union whose arms a member tells apart.
+func tagged[T any](d *decoder, member string, read func(d *decoder, tag []byte) (T, error)) (T, error) {
+	var none T
+	if tag, ok := d.peekTag(member); ok {
+		v, err := read(d, tag)
+		if err != nil {
+			return none, err
+		}
+		return v, nil
+	}
+	raw, err := d.objectValue()
+	if err != nil {
+		return none, err
+	}
+	tag, err := again(d, raw, func(sub *decoder) ([]byte, error) { return sub.findTag(member) })
+	if err != nil {
+		return none, err
+	}
+	v, err := again(d, raw, func(sub *decoder) (T, error) { return read(sub, tag) })
+	if err != nil {
+		return none, err
+	}
+	return v, nil
+}
+
+func (d *decoder) findTag(member string) ([]byte, error) {
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	for d.more() {
+		name, err := d.name()
+		if err != nil {
+			return nil, err
+		}
+		if string(name) == member {
+			tag, err := d.scratch("a string")
+			return bytes.Clone(tag), err
+		}
+		if err := d.SkipValue(); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.end(); err != nil {
+		return nil, err
+	}
+	return nil, d.missing(member)
+}
+
+// shape is what tells the arms of an untagged union apart: an arm is chosen
+// when all of its present members are there.
+type shape struct {
+	present  []string
+	required []string
+	optional []string
+}
+
+// untagged reads a union whose arms are told apart by the members that are
+// there. Without a match the error names what the nearest arm lacks.
+func untagged[T any](d *decoder, shapes []shape, read func(d *decoder, arm int) (T, error)) (T, error) {
+	var none T
+	raw, err := d.objectValue()
+	if err != nil {
+		return none, err
+	}
+	names, err := again(d, raw, (*decoder).names)
+	if err != nil {
+		return none, err
+	}
+	for i, s := range shapes {
+		if count(s.present, names) < len(s.present) {
+			continue
+		}
+		v, err := again(d, raw, func(sub *decoder) (T, error) { return read(sub, i) })
+		if err != nil {
+			return none, err
+		}
+		return v, nil
+	}
+	return none, d.missing(nearest(shapes, names))
+}
+
+func (d *decoder) names() (map[string]bool, error) {
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool)
+	for d.more() {
+		name, err := d.name()
+		if err != nil {
+			return nil, err
+		}
+		names[string(name)] = true
+		if d.PeekKind() == 'n' {
+			names[string(name)] = false // a null tells nothing
+		}
+		if err := d.SkipValue(); err != nil {
+			return nil, err
+		}
+	}
+	return names, d.end()
+}
+
+func count(members []string, names map[string]bool) (n int) {
+	for _, m := range members {
+		if names[m] {
+			n++
+		}
+	}
+	return n
+}
+
+// nearest returns what is missing of the arm that the names fit best.
+func nearest(shapes []shape, names map[string]bool) string {
+	best, missing := [3]int{}, ""
+	for _, s := range shapes {
+		required, optional := count(s.required, names), count(s.optional, names)
+		rank := [3]int{
+			required - len(s.required),
+			required + optional,
+			-len(s.optional),
+		}
+		if missing != "" && !above(rank, best) {
+			continue
+		}
+		for _, m := range s.present {
+			if !names[m] {
+				best, missing = rank, m
+				break
+			}
+		}
+	}
+	return missing
+}
+
+func above(a, b [3]int) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] > b[i]
+		}
+	}
+	return false
+}
+
+// objectValue reads a whole object.
+func (d *decoder) objectValue() (jsontext.Value, error) {
+	if d.PeekKind() != '{' {
+		return nil, d.wrong("an object")
+	}
+	return d.ReadValue()
+}

@@ -1,0 +1,135 @@
+package mcptypes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Caller sends a request and waits for its result, which it decodes into the
+// pointer result. The peer of package jsonrpc is one.
+type Caller interface {
+	Call(ctx context.Context, method string, params, result any) error
+}
+
+// Notifier sends a notification. The peer of package jsonrpc is one.
+type Notifier interface {
+	Notify(ctx context.Context, method string, params any) error
+}
+
+// Registrar takes the function that serves a method. The function gets the
+// params as they were sent, nil when there were none, and returns the result;
+// for a notification the result is nil and the error is for the log. Its error
+// is a [*DecodeError] when the params are not what the schema asks for, which
+// a server answers with the JSON-RPC code -32602. The mux of package jsonrpc is
+// a Registrar.
+type Registrar interface {
+	HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error))
+}
+
+// Method is a request of the protocol: its name with the types of its params
+// and of its result.
+type Method[P, R any] struct {
+	name     string
+	required bool
+}
+
+// Name returns the method's name on the wire.
+func (m Method[P, R]) Name() string { return m.name }
+
+// ParamsRequired reports whether a request without params is faulty.
+func (m Method[P, R]) ParamsRequired() bool { return m.required }
+
+// Call sends the request to c's other side and returns its result. A nil params
+// sends none.
+func (m Method[P, R]) Call(ctx context.Context, c Caller, params *P) (*R, error) {
+	result := new(R)
+	if err := c.Call(ctx, m.name, orNone(params), result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Handle serves the request with f. Params that were not sent are the zero P
+// where the schema lets them be absent.
+func (m Method[P, R]) Handle(r Registrar, f func(context.Context, *P) (*R, error)) {
+	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
+		params, err := decodeParams[P](raw, m.name, m.required)
+		if err != nil {
+			return nil, err
+		}
+		result, err := f(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		if result == nil {
+			return nil, fmt.Errorf("mcptypes: %s: handler returned neither result nor error", m.name)
+		}
+		return result, nil
+	})
+}
+
+// NotificationMethod is a notification of the protocol: its name with the type
+// of its params.
+type NotificationMethod[P any] struct {
+	name     string
+	required bool
+}
+
+// Name returns the notification's name on the wire.
+func (m NotificationMethod[P]) Name() string { return m.name }
+
+// ParamsRequired reports whether a notification without params is faulty.
+func (m NotificationMethod[P]) ParamsRequired() bool { return m.required }
+
+// Notify sends the notification to n's other side. A nil params sends none.
+func (m NotificationMethod[P]) Notify(ctx context.Context, n Notifier, params *P) error {
+	return n.Notify(ctx, m.name, orNone(params))
+}
+
+// Handle serves the notification with f, as [Method.Handle] does a request.
+func (m NotificationMethod[P]) Handle(r Registrar, f func(context.Context, *P) error) {
+	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
+		params, err := decodeParams[P](raw, m.name, m.required)
+		if err != nil {
+			return nil, err
+		}
+		return nil, f(ctx, params)
+	})
+}
+
+// MethodInfo is one row of the protocol's table of methods.
+type MethodInfo struct {
+	Name           string // on the wire
+	Params, Result string // names of the types in this package; Result is "" for a notification
+	FromClient     bool   // the client may send it
+	FromServer     bool   // the server may send it
+}
+
+// IsNotification reports whether the method has no result.
+func (m MethodInfo) IsNotification() bool { return m.Result == "" }
+
+func orNone[P any](params *P) any {
+	if params == nil {
+		return nil
+	}
+	return params
+}
+
+func decodeParams[P any](raw json.RawMessage, method string, required bool) (*P, error) {
+	params := new(P)
+	if len(raw) == 0 || !required && string(raw) == "null" {
+		if required {
+			return nil, &DecodeError{Msg: method + " needs params"}
+		}
+		return params, nil
+	}
+	if err := Decode(raw, params); err != nil {
+		return nil, err
+	}
+	return params, nil
+}
+
+func errMethod(method string) error {
+	return fmt.Errorf("mcptypes: %q is not a request that is answered here", method)
+}

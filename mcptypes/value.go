@@ -1,0 +1,175 @@
+package mcptypes
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Base64 is binary data in the base64 encoding of RFC 4648, section 4. It is
+// kept as the text that was sent, since the schema does not insist that the
+// text can be decoded.
+type Base64 string
+
+// Base64Of returns the encoding of data.
+func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToString(data)) }
+
+// Bytes returns the data.
+func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
+
+func (v *Base64) decode(d *decoder) (err error) {
+	*v, err = readString[Base64](d)
+	return err
+}
+
+func (v *Base64) encode(e *encoder) { e.string(string(*v)) }
+
+// ElicitValue is what a person entered in one field of an elicitation's form: a
+// string, a number or a boolean
+// (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation).
+// A number is kept as the text that was sent. ElicitValue is comparable; the
+// zero value is the absent one.
+type ElicitValue struct {
+	text string // the string, or the number's text
+	kind elicitKind
+}
+
+type elicitKind uint8
+
+const (
+	elicitAbsent elicitKind = iota
+	elicitString
+	elicitNumber
+	elicitFalse
+	elicitTrue
+)
+
+// ElicitString returns the value that is the string s.
+func ElicitString(s string) ElicitValue { return ElicitValue{s, elicitString} }
+
+// ElicitInt returns the value that is the integer n.
+func ElicitInt(n int64) ElicitValue { return ElicitValue{strconv.FormatInt(n, 10), elicitNumber} }
+
+// ElicitBool returns the value that is the boolean b.
+func ElicitBool(b bool) ElicitValue {
+	if b {
+		return ElicitValue{kind: elicitTrue}
+	}
+	return ElicitValue{kind: elicitFalse}
+}
+
+// IsZero reports whether the value is absent.
+func (v ElicitValue) IsZero() bool { return v.kind == elicitAbsent }
+
+// Str returns the value as a string; ok is false when it is something else.
+func (v ElicitValue) Str() (s string, ok bool) {
+	if v.kind != elicitString {
+		return "", false
+	}
+	return v.text, true
+}
+
+// Bool returns the value as a boolean; ok is false when it is something else.
+func (v ElicitValue) Bool() (b, ok bool) {
+	return v.kind == elicitTrue, v.kind == elicitTrue || v.kind == elicitFalse
+}
+
+// Number returns the value as a number's text; ok is false when it is
+// something else.
+func (v ElicitValue) Number() (n json.Number, ok bool) {
+	if v.kind != elicitNumber {
+		return "", false
+	}
+	return json.Number(v.text), true
+}
+
+// String returns the value as JSON. The absent value prints as nothing.
+func (v ElicitValue) String() string {
+	b, _ := v.MarshalJSON()
+	return string(b)
+}
+
+// MarshalJSON implements [encoding/json.Marshaler]. The absent value is an
+// error.
+func (v ElicitValue) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+
+// UnmarshalJSON implements [encoding/json.Unmarshaler].
+func (v *ElicitValue) UnmarshalJSON(b []byte) error { return Decode(b, v) }
+
+// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
+func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
+func (v *ElicitValue) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
+
+func (v *ElicitValue) decode(d *decoder) error {
+	switch d.PeekKind() {
+	case '"':
+		s, err := d.string()
+		*v = ElicitString(s)
+		return err
+	case 't', 'f':
+		b, err := d.bool()
+		*v = ElicitBool(b)
+		return err
+	case '0':
+		raw, err := d.ReadValue()
+		*v = ElicitValue{string(raw), elicitNumber}
+		return err
+	}
+	return d.wrong("a string, a number or a boolean")
+}
+
+func (v *ElicitValue) encode(e *encoder) {
+	switch v.kind {
+	case elicitString:
+		e.string(v.text)
+	case elicitNumber:
+		e.b = append(e.b, v.text...)
+	case elicitFalse, elicitTrue:
+		e.bool(v.kind == elicitTrue)
+	default:
+		e.fail(errNoValue)
+	}
+}
+
+// Unknown is the arm of a union that this version of the protocol does not
+// have, such as a kind of content added later. It stands in every union whose
+// arms a member tells apart, and is written back as it was read.
+type Unknown struct {
+	Tag string          // what the telling member says
+	Raw json.RawMessage // the whole object
+}
+
+// unknownArm reads an arm whose tag no known arm has.
+func unknownArm(d *decoder, member string, tag []byte) (*Unknown, error) {
+	name := string(tag)
+	if !d.strict {
+		raw, err := d.object()
+		return &Unknown{Tag: name, Raw: raw}, err
+	}
+	if err := d.SkipValue(); err != nil {
+		return nil, err
+	}
+	return nil, &DecodeError{
+		Path: string(d.StackPointer().AppendToken(member)),
+		Msg:  fmt.Sprintf("%q is not known", name),
+	}
+}
+
+func (v *Unknown) encode(e *encoder) {
+	if v == nil {
+		e.fail(errNoValue)
+		return
+	}
+	e.object(v.Raw)
+}
+
+// MarshalJSON implements [encoding/json.Marshaler].
+func (v Unknown) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+
+// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
+func (v Unknown) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
