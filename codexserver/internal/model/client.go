@@ -1,0 +1,345 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxErrorBody bounds what is read of an answer that is no stream.
+const maxErrorBody = 8 << 10
+
+// Client asks one provider. It is safe for concurrent use.
+type Client struct {
+	// Provider is who is asked.
+	Provider config.Provider
+	// HTTP sends the requests. Its timeout must be 0.
+	HTTP *http.Client
+	// Getenv reads the environment that keys come from.
+	Getenv func(string) string
+	// APIKey gives the key of providers that require OpenAI's; "" = none.
+	APIKey func() (string, error)
+	// UserAgent and Originator name the program.
+	UserAgent, Originator string
+	// MaxBytes bounds one response, MaxToolCalls the calls in it.
+	MaxBytes     int64
+	MaxToolCalls int
+}
+
+// Stream asks and calls emit with what arrives, on the caller's goroutine. It
+// returns the whole response, an error of this package, or the context's cause.
+func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
+	p := c.Provider
+	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
+	wire := wireOf(p.WireAPI)
+	body, err := wire.body(req)
+	if err != nil {
+		return nil, fmt.Errorf("request to the model: %w", err)
+	}
+	// The watch ends what is silent, be it before the headers or after.
+	attempt, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(idle, func() { cancel(errIdle) })
+	defer watch.Stop()
+
+	resp, err := c.send(attempt, watch, idle, wire, req, body)
+	if err != nil {
+		return nil, ended(ctx, attempt, err)
+	}
+	defer resp.Body.Close()
+	events := newSSE(resp.Body, c.MaxBytes)
+	next := func() ([]byte, error) {
+		watch.Reset(idle)
+		return events.next()
+	}
+	out, err := wire.read(&stream{next: next, emit: emit, header: resp.Header, maxCalls: c.MaxToolCalls})
+	if err != nil {
+		return nil, ended(ctx, attempt, c.redactErr(err))
+	}
+	return out, nil
+}
+
+var errIdle = errors.New("idle timeout waiting for SSE")
+
+// ended says why an attempt ended: the caller's wish, our watch, or err itself.
+func ended(ctx, attempt context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(context.Cause(attempt), errIdle) {
+		return &StreamError{Reason: errIdle.Error()}
+	}
+	return err
+}
+
+// send posts the request until it is accepted or refused for good. The watch
+// looks at each attempt by itself and rests in between.
+func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte) (*http.Response, error) {
+	retries := int(value(c.Provider.RequestMaxRetries, 4))
+	for attempt := 0; ; attempt++ {
+		watch.Reset(idle)
+		resp, err := c.post(ctx, wire, req, body)
+		watch.Stop()
+		if err == nil {
+			return resp, nil
+		}
+		after, ok := Retryable(err)
+		if !ok || attempt >= retries {
+			return nil, err
+		}
+		if err := Wait(ctx, cmp.Or(after, Backoff(attempt))); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// post sends the request once. An answer that is no stream becomes an error.
+func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte) (*http.Response, error) {
+	target, err := c.target(wire.path())
+	if err != nil {
+		return nil, err
+	}
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	if err := c.setHeaders(hr.Header, wire, req); err != nil {
+		return nil, err
+	}
+	resp, err := c.HTTP.Do(hr)
+	if err != nil {
+		var ue *url.Error
+		if errors.As(err, &ue) {
+			err = ue.Err
+		}
+		target.RawQuery = ""
+		return nil, &ConnectError{URL: target.Redacted(), Err: err}
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
+	return nil, c.statusError(resp, text)
+}
+
+func (c *Client) target(path string) (*url.URL, error) {
+	if c.Provider.BaseURL == "" {
+		return nil, errors.New("the provider has no base_url")
+	}
+	u, err := url.Parse(strings.TrimRight(c.Provider.BaseURL, "/") + path)
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	q := u.Query()
+	for k, v := range c.Provider.QueryParams {
+		q.Set(k, v)
+	}
+	u.RawQuery = q.Encode()
+	return u, nil
+}
+
+func (c *Client) setHeaders(h http.Header, wire wire, req *Request) error {
+	h.Set("Accept", "text/event-stream")
+	h.Set("Content-Type", "application/json")
+	h.Set("User-Agent", c.UserAgent)
+	h.Set("Originator", c.Originator)
+	wire.headers(h, req)
+	key, err := c.key()
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+	for k, v := range c.Provider.HTTPHeaders {
+		h.Set(k, v)
+	}
+	for k, name := range c.Provider.EnvHTTPHeaders {
+		if v := c.Getenv(name); strings.TrimSpace(v) != "" {
+			h.Set(k, v)
+		}
+	}
+	return nil
+}
+
+// key finds the provider's key, "" for providers without one.
+func (c *Client) key() (string, error) {
+	p := c.Provider
+	if p.EnvKey != "" {
+		if key := strings.TrimSpace(c.Getenv(p.EnvKey)); key != "" {
+			return key, nil
+		}
+		return "", &MissingKeyError{Name: p.EnvKey, Instructions: p.EnvKeyInstructions}
+	}
+	if p.RequiresOpenAIAuth && c.APIKey != nil {
+		return c.APIKey()
+	}
+	return "", nil
+}
+
+// MissingKeyError is a provider whose key is not in the environment.
+type MissingKeyError struct {
+	Name, Instructions string
+}
+
+// Error implements error.
+func (e *MissingKeyError) Error() string {
+	text := "Missing environment variable: `" + e.Name + "`."
+	if e.Instructions != "" {
+		text += " " + e.Instructions
+	}
+	return text
+}
+
+// statusError turns an answer that is no stream into an error.
+func (c *Client) statusError(resp *http.Response, body []byte) error {
+	after := retryAfter(resp.Header)
+	var told struct {
+		Error struct {
+			Type     string         `json:"type"`
+			Code     jsontext.Value `json:"code"`
+			Plan     string         `json:"plan_type"`
+			ResetsIn int64          `json:"resets_in_seconds"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(body, &told, lenient) // many providers answer otherwise
+	code := strings.Trim(string(told.Error.Code), `"`)
+	switch status := resp.StatusCode; {
+	case told.Error.Type == "usage_limit_reached":
+		return &UsageLimitError{Plan: told.Error.Plan, ResetsIn: time.Duration(told.Error.ResetsIn) * time.Second}
+	case code == "context_length_exceeded":
+		return ErrContextWindow
+	case told.Error.Type == "insufficient_quota" || code == "insufficient_quota",
+		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}
+	default:
+		return &RetryLimitError{Code: status, After: after}
+	}
+}
+
+func (c *Client) hint(status int) string {
+	if status != http.StatusUnauthorized {
+		return ""
+	}
+	switch p := c.Provider; {
+	case p.EnvKey != "":
+		return fmt.Sprintf("set the environment variable %s to a valid key", p.EnvKey)
+	case p.RequiresOpenAIAuth:
+		return "set the environment variable OPENAI_API_KEY or log in"
+	default:
+		return "the provider wants a key: name its environment variable in the provider's env_key"
+	}
+}
+
+// redact takes the provider's keys out of a text of the provider's.
+func (c *Client) redact(text string) string {
+	secrets := []string{c.Getenv(c.Provider.EnvKey)}
+	for _, name := range c.Provider.EnvHTTPHeaders {
+		secrets = append(secrets, c.Getenv(name))
+	}
+	if c.Provider.RequiresOpenAIAuth && c.APIKey != nil {
+		key, _ := c.APIKey()
+		secrets = append(secrets, key)
+	}
+	for _, s := range secrets {
+		if len(s) >= 8 {
+			text = strings.ReplaceAll(text, s, "[redacted]")
+		}
+	}
+	return text
+}
+
+func (c *Client) redactErr(err error) error {
+	var s *StreamError
+	if errors.As(err, &s) {
+		return &StreamError{Reason: c.redact(s.Reason), After: s.After}
+	}
+	return err
+}
+
+// Backoff is how long to wait after the nth attempt, from 0: 200 ms, doubled
+// each time, a tenth more or less.
+func Backoff(n int) time.Duration {
+	base := 200 * time.Millisecond << min(n, 8)
+	return time.Duration(float64(base) * (0.9 + 0.2*rand.Float64()))
+}
+
+// maxRetryAfter bounds what a provider can make us wait.
+const maxRetryAfter = 2 * time.Minute
+
+func retryAfter(h http.Header) time.Duration {
+	s, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
+	if err != nil || !(s > 0) {
+		return 0
+	}
+	return min(time.Duration(min(s, 1e6)*float64(time.Second)), maxRetryAfter)
+}
+
+// Wait waits, or returns the context's cause.
+func Wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func value(p *int64, otherwise int64) int64 {
+	if p == nil || *p < 0 {
+		return otherwise
+	}
+	return *p
+}
+
+// lenient reads what providers write: some repeat members or cut a character
+// between two events.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// stream is a response that arrives.
+type stream struct {
+	next     func() ([]byte, error) // the data of the next event, io.EOF at the end
+	emit     func(Event)
+	header   http.Header
+	maxCalls int
+}
+
+// wire is one of the two APIs.
+type wire interface {
+	path() string
+	headers(http.Header, *Request)
+	body(*Request) ([]byte, error)
+	read(*stream) (*Response, error)
+}
+
+func wireOf(api config.WireAPI) wire {
+	if api == config.WireResponses {
+		return responsesWire{}
+	}
+	return chatWire{}
+}
+
+// rawSchema is a tool's parameters, an empty object schema when there are none.
+func rawSchema(p stdjson.RawMessage) jsontext.Value {
+	if len(p) == 0 {
+		return jsontext.Value(`{"type":"object","properties":{}}`)
+	}
+	return jsontext.Value(p)
+}

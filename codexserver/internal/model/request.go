@@ -1,0 +1,79 @@
+package model
+
+import (
+	stdjson "encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Request is what a model is asked.
+type Request struct {
+	Model        string
+	Instructions string
+	// Items are the whole history.
+	Items []protocol.ResponseItem
+	Tools []Tool
+	// Reasoning is nil for models without.
+	Reasoning *Reasoning
+	// Verbosity is "low", "medium", "high" or "".
+	Verbosity string
+	// ConversationID ties requests together for the provider's cache.
+	ConversationID string
+}
+
+// Reasoning says how a model should think.
+type Reasoning struct {
+	Effort  protocol.ReasoningEffort  `json:"effort,omitzero"`
+	Summary protocol.ReasoningSummary `json:"summary,omitzero"`
+}
+
+// Tool is a tool as the model sees it.
+type Tool struct {
+	// Type is "function" when it is empty. Other types, such as "web_search",
+	// are the provider's own, have no other field, and exist on the Responses
+	// wire alone.
+	Type        string
+	Name        string
+	Description string
+	// Parameters is the JSON schema of a function's arguments.
+	Parameters stdjson.RawMessage
+}
+
+// Response is a whole answer.
+type Response struct {
+	// Items are the answer's messages, reasoning and calls in their order.
+	Items []protocol.ResponseItem
+	// Usage is nil when the provider did not tell.
+	Usage *protocol.TokenUsage
+}
+
+// EventType says what an [Event] is about.
+type EventType int
+
+// The events of a stream.
+const (
+	// TextDelta is a piece of the answer's text, in Text.
+	TextDelta EventType = iota + 1
+	// ReasoningDelta is a piece of a reasoning summary, in Text.
+	ReasoningDelta
+	// RawReasoningDelta is a piece of the reasoning itself, in Text.
+	RawReasoningDelta
+	// ReasoningSection begins another part of the reasoning summary.
+	ReasoningSection
+	// ItemDone brings a whole Item, on the Responses wire.
+	ItemDone
+	// RateLimitsRead brings the RateLimits of the response's headers, on the
+	// Responses wire.
+	RateLimitsRead
+	// WebSearchStarted names the search's CallID.
+	WebSearchStarted
+)
+
+// Event is something that happens while a response arrives.
+type Event struct {
+	Type       EventType
+	Text       string
+	CallID     string
+	Item       protocol.ResponseItem
+	RateLimits *protocol.RateLimits
+}

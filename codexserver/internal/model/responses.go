@@ -1,0 +1,230 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// responsesWire is the Responses API.
+type responsesWire struct{}
+
+func (responsesWire) path() string { return "/responses" }
+
+func (responsesWire) headers(h http.Header, req *Request) {
+	h.Set("OpenAI-Beta", "responses=experimental")
+	if req.ConversationID != "" {
+		// Not canonical on purpose: the names have underscores.
+		h["conversation_id"] = []string{req.ConversationID}
+		h["session_id"] = []string{req.ConversationID}
+	}
+}
+
+type responsesBody struct {
+	Model             string           `json:"model"`
+	Instructions      string           `json:"instructions"`
+	Input             []jsontext.Value `json:"input"`
+	Tools             []responsesTool  `json:"tools"`
+	ToolChoice        string           `json:"tool_choice"`
+	ParallelToolCalls bool             `json:"parallel_tool_calls"`
+	Reasoning         *Reasoning       `json:"reasoning"`
+	Store             bool             `json:"store"`
+	Stream            bool             `json:"stream"`
+	Include           []string         `json:"include"`
+	PromptCacheKey    string           `json:"prompt_cache_key,omitzero"`
+	Text              *responsesText   `json:"text,omitzero"`
+}
+
+type responsesText struct {
+	Verbosity string `json:"verbosity"`
+}
+
+type responsesTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name,omitzero"`
+	Description string         `json:"description,omitzero"`
+	Strict      *bool          `json:"strict,omitzero"`
+	Parameters  jsontext.Value `json:"parameters,omitzero"`
+}
+
+func (responsesWire) body(req *Request) ([]byte, error) {
+	b := responsesBody{
+		Model:          req.Model,
+		Instructions:   req.Instructions,
+		Input:          make([]jsontext.Value, 0, len(req.Items)),
+		ToolChoice:     "auto",
+		Reasoning:      req.Reasoning,
+		Stream:         true,
+		PromptCacheKey: req.ConversationID,
+	}
+	if req.Reasoning != nil {
+		b.Include = []string{"reasoning.encrypted_content"}
+	}
+	if req.Verbosity != "" {
+		b.Text = &responsesText{Verbosity: req.Verbosity}
+	}
+	for _, t := range req.Tools {
+		b.Tools = append(b.Tools, responsesToolOf(t))
+	}
+	for _, item := range req.Items {
+		if r, ok := item.(protocol.ReasoningItem); ok {
+			if r.EncryptedContent == nil {
+				continue // nothing that the provider could read back
+			}
+			r.Content = nil
+			item = r
+		}
+		raw, err := protocol.AppendItem(nil, item)
+		if err != nil {
+			return nil, err
+		}
+		b.Input = append(b.Input, raw)
+	}
+	return json.Marshal(b, jsontext.AllowInvalidUTF8(true))
+}
+
+func responsesToolOf(t Tool) responsesTool {
+	if t.Type != "" && t.Type != "function" {
+		return responsesTool{Type: t.Type}
+	}
+	strict := false
+	return responsesTool{
+		Type: "function", Name: t.Name, Description: t.Description, Strict: &strict, Parameters: rawSchema(t.Parameters),
+	}
+}
+
+// responsesEvent has the members of all the events that are read.
+type responsesEvent struct {
+	Type     string         `json:"type"`
+	Delta    jsontext.Value `json:"delta"`
+	Item     jsontext.Value `json:"item"`
+	Response struct {
+		Usage             *responsesUsage `json:"usage"`
+		Error             jsontext.Value  `json:"error"`
+		IncompleteDetails jsontext.Value  `json:"incomplete_details"`
+	} `json:"response"`
+	Error   jsontext.Value `json:"error"`
+	Message jsontext.Value `json:"message"`
+}
+
+type responsesUsage struct {
+	InputTokens        int64 `json:"input_tokens"`
+	InputTokensDetails struct {
+		CachedTokens int64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	OutputTokens        int64 `json:"output_tokens"`
+	OutputTokensDetails struct {
+		ReasoningTokens int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+	TotalTokens int64 `json:"total_tokens"`
+}
+
+func (u *responsesUsage) usage() *protocol.TokenUsage {
+	if u == nil {
+		return nil
+	}
+	return &protocol.TokenUsage{
+		InputTokens:           u.InputTokens,
+		CachedInputTokens:     u.InputTokensDetails.CachedTokens,
+		OutputTokens:          u.OutputTokens,
+		ReasoningOutputTokens: u.OutputTokensDetails.ReasoningTokens,
+		TotalTokens:           u.TotalTokens,
+	}
+}
+
+func (responsesWire) read(s *stream) (*Response, error) {
+	s.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(s.header)})
+	out := &Response{}
+	calls := 0
+	for {
+		data, err := s.next()
+		if err != nil {
+			return nil, cut(err, "stream closed before response.completed")
+		}
+		if string(data) == "[DONE]" { // of servers that mix the two wires
+			continue
+		}
+		var e responsesEvent
+		if err := json.Unmarshal(data, &e, lenient); err != nil {
+			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
+		}
+		switch e.Type {
+		case "response.output_text.delta":
+			s.emit(Event{Type: TextDelta, Text: textOf(e.Delta)})
+		case "response.reasoning_summary_text.delta":
+			s.emit(Event{Type: ReasoningDelta, Text: textOf(e.Delta)})
+		case "response.reasoning_text.delta":
+			s.emit(Event{Type: RawReasoningDelta, Text: textOf(e.Delta)})
+		case "response.reasoning_summary_part.added":
+			s.emit(Event{Type: ReasoningSection})
+		case "response.output_item.added":
+			if item := headOf(e.Item); item.Type == "web_search_call" {
+				s.emit(Event{Type: WebSearchStarted, CallID: item.ID})
+			}
+		case "response.output_item.done":
+			item, err := responsesItem(e.Item, &calls)
+			if err != nil {
+				return nil, &StreamError{Reason: err.Error()}
+			}
+			if calls > s.maxCalls {
+				return nil, &LimitError{What: fmt.Sprintf("it has more than %d tool calls", s.maxCalls)}
+			}
+			out.Items = append(out.Items, item)
+			s.emit(Event{Type: ItemDone, Item: item})
+		case "response.completed", "response.incomplete", "response.done":
+			out.Usage = e.Response.Usage.usage()
+			return out, nil
+		case "response.failed":
+			return nil, toldError(e.Response.Error)
+		case "error":
+			if e.Error.Kind() == '{' {
+				return nil, toldError(e.Error)
+			}
+			return nil, toldError(e.Message)
+		}
+	}
+}
+
+type itemHead struct {
+	Type   string `json:"type"`
+	ID     string `json:"id"`
+	CallID string `json:"call_id"`
+}
+
+func headOf(raw jsontext.Value) (h itemHead) {
+	_ = json.Unmarshal(raw, &h, lenient) // what is no item has no type
+	return h
+}
+
+// responsesItem reads a whole item, counts calls, and names those that have no name.
+func responsesItem(raw jsontext.Value, calls *int) (protocol.ResponseItem, error) {
+	item, err := protocol.ParseItem(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	if err != nil {
+		return nil, fmt.Errorf("item cannot be read: %w", err)
+	}
+	switch i := item.(type) {
+	case protocol.FunctionCallItem:
+		*calls++
+		if i.CallID == "" {
+			i.CallID = newCallID(*calls)
+		}
+		return i, nil
+	case protocol.CustomToolCallItem:
+		*calls++
+		if i.CallID == "" {
+			i.CallID = newCallID(*calls)
+		}
+		return i, nil
+	case protocol.LocalShellCallItem:
+		*calls++
+		if i.CallID == "" {
+			i.CallID = headOf(raw).ID
+		}
+		return i, nil
+	}
+	return item, nil
+}

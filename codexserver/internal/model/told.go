@@ -1,0 +1,86 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// cut turns the end of the events into an error; other errors stay what they are.
+func cut(err error, reason string) error {
+	if errors.Is(err, io.EOF) {
+		return &StreamError{Reason: reason}
+	}
+	return err
+}
+
+func isLimit(err error) bool {
+	var limit *LimitError
+	return errors.As(err, &limit)
+}
+
+// toldError reads an error that the provider sent inside the stream.
+func toldError(raw jsontext.Value) error {
+	var told struct {
+		Type    jsontext.Value `json:"type"`
+		Code    jsontext.Value `json:"code"`
+		Message jsontext.Value `json:"message"`
+	}
+	if raw.Kind() != '{' || json.Unmarshal(raw, &told, lenient) != nil {
+		return &StreamError{Reason: shorten(textOf(raw))}
+	}
+	message := shorten(textOf(told.Message))
+	switch textOf(told.Code) {
+	case "context_length_exceeded":
+		return ErrContextWindow
+	case "insufficient_quota", "invalid_prompt", "invalid_request_error":
+		return fmt.Errorf("the provider refused the request: %s", message)
+	}
+	if message == "" {
+		message = shorten(string(raw))
+	}
+	return &StreamError{Reason: message, After: askedDelay(message)}
+}
+
+func shorten(s string) string {
+	const most = 2000
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+var tryAgain = regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`)
+
+// askedDelay finds "try again in 1.3s" in a message, 0 when it is not there.
+func askedDelay(message string) time.Duration {
+	m := tryAgain.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0
+	}
+	unit := time.Second
+	switch m[2][0] {
+	case 'm', 'M':
+		unit = time.Minute
+		if m[2] == "ms" {
+			unit = time.Millisecond
+		}
+	}
+	return min(time.Duration(min(n, 1e6)*float64(unit)), maxRetryAfter)
+}
+
+// newCallID names a call that its provider did not name.
+func newCallID(i int) string {
+	return fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
+}
