@@ -1,0 +1,9 @@
+// Package rollout keeps conversations in files, one line of JSON for each thing
+// that happened, so that they can be read back and go on:
+//
+//	$CODEX_HOME/sessions/YYYY/MM/DD/rollout-YYYY-MM-DDThh-mm-ss-<id>.jsonl
+//
+// [Create] begins a file, a [Writer] appends to it, [Read] reads it back. Each
+// line is one write: a process that is killed leaves whole lines and at most
+// one torn one at the end, which Read drops and [Open] cuts off.
+package rollout
