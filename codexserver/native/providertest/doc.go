@@ -1,0 +1,37 @@
+// Package providertest is a model provider that answers by script, as
+// net/http/httptest is a web server for tests. It speaks OpenAI's Chat
+// Completions and Responses with streaming, on the loopback interface, and
+// keeps the requests that it got:
+//
+//	provider := providertest.New(
+//		providertest.Turn{ToolCalls: []providertest.ToolCall{
+//			providertest.Shell("call_1", "git", "init"),
+//		}},
+//		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+//			return providertest.Say("git said: " + r.LastToolOutput())
+//		}},
+//	)
+//	defer provider.Close()
+//	// base_url = provider.BaseURL()
+//
+// # Script
+//
+// Each request takes the first [Turn] that is not used up and that matches it.
+// A request for which there is none is answered with status 400, which clients
+// do not repeat.
+//
+// A turn is data: what the model says, what it thinks, which tools it calls,
+// how many tokens it counts. It can also misbehave: answer with another status,
+// send bytes that are no stream, wait, stall, break off at any byte. Waiting is
+// for a channel that the test closes, never for a time. A turn with a Func is
+// made when its request arrives, which is how an answer can tell what a tool
+// printed.
+//
+// # Concurrency
+//
+// A [Server] is safe for concurrent use. Requests that run side by side take
+// turns in the order in which they arrive; [Turn.Match] keeps conversations
+// apart.
+//
+// [Server.Close] ends what still waits or stalls, and waits for all of it.
+package providertest

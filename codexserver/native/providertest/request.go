@@ -1,0 +1,113 @@
+package providertest
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Request is a request as it arrived.
+type Request struct {
+	Method string
+	// Path is without the query.
+	Path string
+	// Query is the raw one.
+	Query  string
+	Header http.Header
+	// Body is not to be changed.
+	Body []byte
+}
+
+// ToolOutput is what a tool's call gave.
+type ToolOutput struct {
+	CallID, Output string
+}
+
+// message has the members of a chat message and of a Responses item that are
+// looked at here.
+type message struct {
+	Type       string         `json:"type"`
+	Role       string         `json:"role"`
+	Content    jsontext.Value `json:"content"`
+	ToolCallID string         `json:"tool_call_id"`
+	CallID     string         `json:"call_id"`
+	Output     jsontext.Value `json:"output"`
+}
+
+func (r Request) messages() []message {
+	var body struct {
+		Messages []message `json:"messages"`
+		Input    []message `json:"input"`
+	}
+	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // no messages in what is no request
+	return append(body.Messages, body.Input...)
+}
+
+// Model is the model that was asked for.
+func (r Request) Model() string {
+	var body struct {
+		Model string `json:"model"`
+	}
+	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // none in what is no request
+	return body.Model
+}
+
+// ToolOutputs are the outputs of tools in the request, oldest first.
+func (r Request) ToolOutputs() []ToolOutput {
+	var out []ToolOutput
+	for _, m := range r.messages() {
+		switch {
+		case m.Role == "tool":
+			out = append(out, ToolOutput{m.ToolCallID, text(m.Content)})
+		case m.Type == "function_call_output" || m.Type == "custom_tool_call_output":
+			out = append(out, ToolOutput{m.CallID, text(m.Output)})
+		}
+	}
+	return out
+}
+
+// LastToolOutput is the newest output of a tool, "" without one. Of a command,
+// which is reported as {"output":…,"metadata":…}, it is what the command printed.
+func (r Request) LastToolOutput() string {
+	all := r.ToolOutputs()
+	if len(all) == 0 {
+		return ""
+	}
+	last := all[len(all)-1].Output
+	var command struct {
+		Output   *string        `json:"output"`
+		Metadata jsontext.Value `json:"metadata"`
+	}
+	if json.Unmarshal([]byte(last), &command) == nil && command.Output != nil && command.Metadata != nil {
+		return *command.Output
+	}
+	return last
+}
+
+// LastUserText is the text of the newest message of the user, "" without one.
+func (r Request) LastUserText() string {
+	last := ""
+	for _, m := range r.messages() {
+		if m.Role == "user" {
+			last = text(m.Content)
+		}
+	}
+	return last
+}
+
+// text is a string, or the texts of parts one after another.
+func text(raw jsontext.Value) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(raw, &parts) // neither is no text
+	for _, p := range parts {
+		s += p.Text
+	}
+	return s
+}

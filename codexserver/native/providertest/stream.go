@@ -1,0 +1,214 @@
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// events writes a stream of server-sent events.
+type events struct {
+	ctx     context.Context
+	w       http.ResponseWriter
+	left    int  // bytes until the break
+	bounded bool // there is a break
+	broken  bool
+}
+
+func (e *events) raw(text string) {
+	if e.broken || e.ctx.Err() != nil {
+		return
+	}
+	if e.bounded && len(text) >= e.left {
+		text, e.broken = text[:e.left], true
+	}
+	e.left -= len(text)
+	if _, err := e.w.Write([]byte(text)); err != nil {
+		e.broken = true
+	}
+	_ = http.NewResponseController(e.w).Flush() // a lost connection shows at the next write
+}
+
+type object = map[string]any
+
+func (e *events) data(name string, v object) {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		text = []byte(err.Error()) // shows as a stream that cannot be read
+	}
+	var b strings.Builder
+	if name != "" {
+		fmt.Fprintf(&b, "event: %s\n", name)
+	}
+	fmt.Fprintf(&b, "data: %s\n\n", text)
+	e.raw(b.String())
+}
+
+// stall waits; false means that the stream ends here.
+func (e *events) stall(t Turn) bool {
+	if t.Stall != nil {
+		select {
+		case <-t.Stall:
+		case <-e.ctx.Done():
+			return false
+		}
+	}
+	return !t.Truncate
+}
+
+func (t Turn) usage() Usage {
+	if t.Usage == nil {
+		return Usage{Input: 10, Output: 5, Total: 15}
+	}
+	return *t.Usage
+}
+
+func (c ToolCall) id(i int) string {
+	if c.ID != "" {
+		return c.ID
+	}
+	return fmt.Sprintf("call_%d", i)
+}
+
+// chat writes a turn as Chat Completions.
+func (e *events) chat(t Turn) {
+	chunk := func(choices []any, usage any) {
+		o := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": choices}
+		if usage != nil {
+			o["usage"] = usage
+		}
+		e.data("", o)
+	}
+	delta := func(d object, finish any) {
+		chunk([]any{object{"index": 0, "delta": d, "finish_reason": finish}}, nil)
+	}
+	delta(object{"role": "assistant", "content": ""}, nil)
+	for _, piece := range t.Reasoning {
+		delta(object{"reasoning": piece}, nil)
+	}
+	for _, piece := range t.Text {
+		delta(object{"content": piece}, nil)
+	}
+	if !e.stall(t) {
+		return
+	}
+	for i, c := range t.ToolCalls {
+		delta(object{"tool_calls": []any{object{
+			"index": i, "id": c.id(i), "type": "function",
+			"function": object{"name": c.Name, "arguments": c.Arguments},
+		}}}, nil)
+	}
+	finish := "stop"
+	if len(t.ToolCalls) > 0 {
+		finish = "tool_calls"
+	}
+	delta(object{}, finish)
+	if !t.NoUsage {
+		u := t.usage()
+		chunk([]any{}, object{
+			"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Total,
+			"prompt_tokens_details":     object{"cached_tokens": u.Cached},
+			"completion_tokens_details": object{"reasoning_tokens": u.Reasoning},
+		})
+	}
+	e.raw("data: [DONE]\n\n")
+}
+
+// responses writes a turn as Responses.
+func (e *events) responses(t Turn) {
+	sequence := 0
+	event := func(name string, o object) {
+		o["type"], o["sequence_number"] = name, sequence
+		sequence++
+		e.data(name, o)
+	}
+	response := func(status string) object {
+		return object{"id": "resp_1", "object": "response", "created_at": 0, "status": status, "model": "scripted", "output": []any{}}
+	}
+	index := 0
+	done := func(item object) {
+		event("response.output_item.done", object{"output_index": index, "item": item})
+		index++
+	}
+	event("response.created", object{"response": response("in_progress")})
+	e.reasoning(t, event, done)
+	for _, piece := range t.Text {
+		event("response.output_text.delta", object{"item_id": "msg_1", "output_index": index, "content_index": 0, "delta": piece})
+	}
+	if len(t.Text) > 0 {
+		done(object{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []any{
+			object{"type": "output_text", "text": strings.Join(t.Text, ""), "annotations": []any{}},
+		}})
+	}
+	if !e.stall(t) {
+		return
+	}
+	for i, c := range t.ToolCalls {
+		if c.Type == "web_search_call" {
+			event("response.output_item.added", object{"output_index": index, "item": object{
+				"type": c.Type, "id": c.id(i), "status": "in_progress",
+			}})
+		}
+		done(c.item(i))
+	}
+	if t.Failed != nil {
+		o := response("failed")
+		o["error"] = object{"code": t.Failed.Code, "message": t.Failed.Message}
+		event("response.failed", object{"response": o})
+		return
+	}
+	o := response("completed")
+	if !t.NoUsage {
+		u := t.usage()
+		o["usage"] = object{
+			"input_tokens": u.Input, "output_tokens": u.Output, "total_tokens": u.Total,
+			"input_tokens_details":  object{"cached_tokens": u.Cached},
+			"output_tokens_details": object{"reasoning_tokens": u.Reasoning},
+		}
+	}
+	event("response.completed", object{"response": o})
+}
+
+func (e *events) reasoning(t Turn, event func(string, object), done func(object)) {
+	if len(t.Reasoning)+len(t.RawReasoning) == 0 {
+		return
+	}
+	at := func(piece string, part string) object {
+		return object{"item_id": "rs_1", "output_index": 0, part: 0, "delta": piece}
+	}
+	summary, content := []any{}, []any{}
+	if len(t.Reasoning) > 0 {
+		event("response.reasoning_summary_part.added", object{
+			"item_id": "rs_1", "output_index": 0, "summary_index": 0, "part": object{"type": "summary_text", "text": ""},
+		})
+		summary = append(summary, object{"type": "summary_text", "text": strings.Join(t.Reasoning, "")})
+	}
+	for _, piece := range t.Reasoning {
+		event("response.reasoning_summary_text.delta", at(piece, "summary_index"))
+	}
+	for _, piece := range t.RawReasoning {
+		event("response.reasoning_text.delta", at(piece, "content_index"))
+	}
+	item := object{"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2NyaXB0ZWQ="}
+	if len(t.RawReasoning) > 0 {
+		item["content"] = append(content, object{"type": "reasoning_text", "text": strings.Join(t.RawReasoning, "")})
+	}
+	done(item)
+}
+
+// item is the call as the Responses wire tells it.
+func (c ToolCall) item(i int) object {
+	id := c.id(i)
+	switch {
+	case c.Type != "":
+		return object{"type": c.Type, "id": id, "call_id": id, "status": "completed", "action": jsontext.Value(c.Arguments)}
+	case c.Custom:
+		return object{"type": "custom_tool_call", "id": "ctc_" + id, "call_id": id, "name": c.Name, "input": c.Arguments}
+	default:
+		return object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.Name, "arguments": c.Arguments, "status": "completed"}
+	}
+}
