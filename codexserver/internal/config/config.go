@@ -150,6 +150,20 @@ func (c *Config) Sandbox() protocol.SandboxPolicy {
 // Provider is the provider that the conversation uses.
 func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
 
+// MissingError is a profile or provider that is named and not there.
+type MissingError struct {
+	// Key is "profile" or "model_provider".
+	Key string
+	// Name is its value.
+	Name string
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	what := map[string]string{"profile": "[profiles.", "model_provider": "[model_providers."}[e.Key]
+	return fmt.Sprintf("%s: there is no %q: %s%s] is missing", e.Key, e.Name, what, joinKey([]string{e.Name}))
+}
+
 // Layers are the places that a conversation's configuration comes from.
 type Layers struct {
 	// Home is the folder of config.toml.
@@ -252,7 +266,7 @@ func profileOf(merged layer) (layer, error) {
 	profiles, _ := merged["profiles"].(layer)
 	table, ok := profiles[head.Profile].(layer)
 	if !ok {
-		return nil, fmt.Errorf("profile: there is no profile %q", head.Profile)
+		return nil, &MissingError{Key: "profile", Name: head.Profile}
 	}
 	return table, nil
 }
@@ -306,7 +320,7 @@ func (c *Config) check() error {
 		}
 	}
 	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
-		return fmt.Errorf("model_provider: there is no provider %q", c.ModelProvider)
+		return &MissingError{Key: "model_provider", Name: c.ModelProvider}
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 )
 
@@ -16,31 +19,47 @@ const SettingsFile = "codex-mcp.toml"
 
 // Settings are the keys of ours, complete with their defaults.
 type Settings struct {
-	Approvals Approvals `json:"approvals"`
-	Limits    Limits    `json:"limits"`
+	// Approvals say how the client is asked and what becomes of the question
+	// when it does not answer.
+	Approvals elicit.Options
+	Limits    Limits
 }
 
-// Approvals say how the client is asked and what becomes of the question when
-// it does not answer.
-type Approvals struct {
-	// OnUnsupported is for clients without elicitation: "deny" (default),
-	// "fail-call" or "approve-safe-only".
-	OnUnsupported string `json:"on_unsupported"`
-	// OnError is for an error as the answer: "deny" (default) or "abort".
-	OnError string `json:"on_error"`
-	// OnTimeout is for no answer in time: "deny" (default) or "abort".
-	OnTimeout string `json:"on_timeout"`
-	// OnCancel is for the answer "cancel": "abort" (default) or "deny".
-	OnCancel string `json:"on_cancel"`
-	// Timeout is how long an answer is waited for, 10 minutes unless set;
-	// 0 = for ever.
-	Timeout Duration `json:"timeout"`
-	// Schema of the question: "empty" (default), "decision" or "auto".
-	Schema string `json:"schema"`
-	// LegacyFlat takes answers with a top-level decision, true unless set.
-	LegacyFlat bool `json:"legacy_flat"`
-	// MaxPending caps the open questions, 32 unless set.
-	MaxPending int `json:"max_pending"`
+// settingsFile is the form of the file. Words and times are checked by
+// [elicit.Options].
+type settingsFile struct {
+	Approvals struct {
+		OnUnsupported string   `json:"on_unsupported"`
+		OnError       string   `json:"on_error"`
+		OnTimeout     string   `json:"on_timeout"`
+		OnCancel      string   `json:"on_cancel"`
+		Timeout       Duration `json:"timeout"` // 0 = for ever
+		Schema        string   `json:"schema"`
+		LegacyFlat    bool     `json:"legacy_flat"`
+		MaxPending    int      `json:"max_pending"`
+	} `json:"approvals"`
+	Limits Limits `json:"limits"`
+}
+
+func (f *settingsFile) settings() *Settings {
+	a := f.Approvals
+	timeout := time.Duration(a.Timeout)
+	if timeout == 0 {
+		timeout = -1 // elicit's word for ever
+	}
+	return &Settings{
+		Approvals: elicit.Options{
+			OnUnsupported: a.OnUnsupported,
+			OnError:       a.OnError,
+			OnTimeout:     a.OnTimeout,
+			OnCancel:      a.OnCancel,
+			Timeout:       timeout,
+			Schema:        a.Schema,
+			NoLegacyFlat:  !a.LegacyFlat,
+			MaxPending:    a.MaxPending,
+		},
+		Limits: f.Limits,
+	}
 }
 
 // Limits bound one turn of the native engine. What reaches its limit fails.
@@ -88,73 +107,103 @@ func Ours(key string) bool {
 	return slices.Contains(ours, strings.TrimSpace(head))
 }
 
-// LoadSettings reads codex-mcp.toml in home and lays those of the overrides
-// over it that are ours. A key that is not known is an error: it may be a
-// misspelt limit.
-func LoadSettings(home string, overrides map[string]any) (*Settings, error) {
-	path := filepath.Join(home, SettingsFile)
-	merged, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	mine := layer{}
-	for k, v := range overrides {
-		if Ours(k) {
-			mine[k] = v
+// ParseOverrides reads key=value arguments in their order, later ones over
+// earlier ones, and tells our settings from the keys of config.toml. Both are
+// nested tables.
+func ParseOverrides(args []string) (settings, codex map[string]any, err error) {
+	settings, codex = layer{}, layer{}
+	for _, arg := range args {
+		key, value, err := ParseOverride(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		one, err := unflatten(layer{key: value})
+		if err != nil {
+			return nil, nil, err
+		}
+		if Ours(key) {
+			merge(settings, one)
+		} else {
+			merge(codex, one)
 		}
 	}
-	flags, err := unflatten(mine)
-	if err != nil {
-		return nil, err
-	}
-	merge(merged, flags)
-	s := &Settings{
-		Approvals: Approvals{
-			OnUnsupported: "deny",
-			OnError:       "deny",
-			OnTimeout:     "deny",
-			OnCancel:      "abort",
-			Timeout:       Duration(10 * time.Minute),
-			Schema:        "empty",
-			LegacyFlat:    true,
-			MaxPending:    32,
-		},
-		Limits: Limits{ModelRequests: 1000, ResponseBytes: 64 << 20, ToolCalls: 128},
-	}
-	if err := decode(merged, s, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w", SettingsFile, err)
-	}
-	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", SettingsFile, err)
-	}
-	return s, nil
+	return settings, codex, nil
 }
 
-func (s *Settings) check() error {
-	a := s.Approvals
-	for _, word := range []struct {
-		key, value string
-		allowed    []string
-	}{
-		{"on_unsupported", a.OnUnsupported, []string{"deny", "fail-call", "approve-safe-only"}},
-		{"on_error", a.OnError, []string{"deny", "abort"}},
-		{"on_timeout", a.OnTimeout, []string{"deny", "abort"}},
-		{"on_cancel", a.OnCancel, []string{"abort", "deny"}},
-		{"schema", a.Schema, []string{"empty", "decision", "auto"}},
-	} {
-		if !slices.Contains(word.allowed, word.value) {
-			return fmt.Errorf("approvals.%s: %q is not one of %q", word.key, word.value, word.allowed)
+// LoadSettings reads codex-mcp.toml in home ("" = [Home]) and lays those of the
+// key=value arguments over it that are ours; the others are returned for the
+// engine. A key of ours that is not known is an error: it may be a misspelt
+// limit.
+func LoadSettings(home string, args []string) (s *Settings, codex map[string]any, err error) {
+	flags, codex, err := ParseOverrides(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if home == "" {
+		if home, err = Home(os.Getenv); err != nil {
+			return nil, nil, err
 		}
 	}
-	if a.MaxPending < 1 {
-		return fmt.Errorf("approvals.max_pending: want at least 1")
+	merged, err := readFile(filepath.Join(home, SettingsFile))
+	if err != nil {
+		return nil, nil, err
 	}
-	l := s.Limits
-	if l.ModelRequests < 0 || l.Tokens < 0 {
-		return fmt.Errorf("limits: want no negative limit")
+	merge(merged, flags)
+	f := &settingsFile{Limits: DefaultLimits()}
+	f.Approvals.Timeout = Duration(10 * time.Minute)
+	f.Approvals.LegacyFlat = true
+	f.Approvals.MaxPending = 32
+	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
 	}
-	if l.ResponseBytes < 1 || l.ToolCalls < 1 {
-		return fmt.Errorf("limits: response_bytes and tool_calls are at least 1")
+	if err := f.check(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
+	}
+	return f.settings(), codex, nil
+}
+
+// Home is the folder of the configuration: $CODEX_HOME, or .codex in the user's
+// home.
+func Home(getenv func(string) string) (string, error) {
+	home := getenv("CODEX_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("set CODEX_HOME: %w", err)
+		}
+		home = filepath.Join(user, ".codex")
+	}
+	return filepath.Abs(home)
+}
+
+func (f *settingsFile) check() error {
+	if err := f.settings().Approvals.Validate(); err != nil {
+		return fmt.Errorf("approvals: %w", err)
+	}
+	if f.Approvals.MaxPending < 1 {
+		return errors.New("approvals.max_pending: want at least 1")
+	}
+	return f.Limits.check()
+}
+
+func (l Limits) check() error {
+	for _, limit := range []struct {
+		key          string
+		value, least int64
+	}{
+		{"model_requests", int64(l.ModelRequests), 0},
+		{"tokens", l.Tokens, 0},
+		{"response_bytes", l.ResponseBytes, 1},
+		{"tool_calls", int64(l.ToolCalls), 1},
+	} {
+		if limit.value < limit.least {
+			return fmt.Errorf("limits.%s: want at least %d", limit.key, limit.least)
+		}
 	}
 	return nil
+}
+
+// DefaultLimits are the limits of who sets none.
+func DefaultLimits() Limits {
+	return Limits{ModelRequests: 1000, ResponseBytes: 64 << 20, ToolCalls: 128}
 }
