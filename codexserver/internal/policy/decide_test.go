@@ -1,0 +1,114 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+const (
+	refuse    = policy.Refuse
+	ask       = policy.Ask
+	sandboxed = policy.RunSandboxed
+	run       = policy.Run
+)
+
+func TestDecide(t *testing.T) {
+	plain, safe := []string{"touch", "x"}, []string{"ls"}
+	// Per policy: safe, plain, escalated, escalated and safe, approved for the
+	// session, plain without a sandbox on this system.
+	tests := []struct {
+		policy           protocol.ApprovalPolicy
+		confined, danger [6]policy.Action
+	}{
+		{"untrusted",
+			[6]policy.Action{run, ask, refuse, refuse, run, ask},
+			[6]policy.Action{run, ask, refuse, refuse, run, ask}},
+		{"on-failure",
+			[6]policy.Action{run, sandboxed, refuse, refuse, run, ask},
+			[6]policy.Action{run, run, refuse, refuse, run, run}},
+		{"on-request",
+			[6]policy.Action{run, sandboxed, ask, run, run, ask},
+			[6]policy.Action{run, run, run, run, run, run}},
+		{"never",
+			[6]policy.Action{run, sandboxed, refuse, refuse, run, refuse},
+			[6]policy.Action{run, run, refuse, refuse, run, run}},
+		{"sometimes",
+			[6]policy.Action{},
+			[6]policy.Action{}},
+	}
+	for _, tt := range tests {
+		for mode, want := range map[protocol.SandboxMode][6]policy.Action{
+			"read-only": tt.confined, "workspace-write": tt.confined, "danger-full-access": tt.danger, "none": {},
+		} {
+			for i, in := range []policy.Input{
+				{Command: safe, SandboxAvailable: true},
+				{Command: plain, SandboxAvailable: true},
+				{Command: plain, SandboxAvailable: true, Escalated: true},
+				{Command: safe, SandboxAvailable: true, Escalated: true},
+				{Command: plain, SandboxAvailable: true, SessionApproved: true},
+				{Command: plain},
+			} {
+				in.Policy, in.Sandbox = tt.policy, mode
+				t.Run(fmt.Sprintf("%s %s %d", tt.policy, mode, i), func(t *testing.T) {
+					got := policy.Decide(in)
+					if got.Action != want[i] {
+						t.Errorf("got %v (%s), want %v", got.Action, got.Reason, want[i])
+					}
+					if got.Action == policy.Refuse && got.Reason == "" {
+						t.Error("refused without a reason")
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestDecideStrict(t *testing.T) {
+	in := policy.Input{Policy: "untrusted", Sandbox: "read-only", Command: []string{"git", "status"}}
+	if got := policy.Decide(in); got.Action != run {
+		t.Errorf("compatible: %v", got)
+	}
+	in.Strict = true
+	if got := policy.Decide(in); got.Action != ask {
+		t.Errorf("strict: %v", got)
+	}
+}
+
+func TestDecidePatch(t *testing.T) {
+	// Columns: read-only, workspace-write inside, outside, danger-full-access.
+	tests := map[protocol.ApprovalPolicy][4]policy.Action{
+		"untrusted":  {ask, ask, ask, ask},
+		"on-failure": {sandboxed, run, sandboxed, run},
+		"on-request": {ask, run, ask, run},
+		"never":      {refuse, run, refuse, run},
+		"sometimes":  {},
+	}
+	for p, want := range tests {
+		for i, in := range []policy.PatchInput{
+			{Sandbox: "read-only"}, {Sandbox: "workspace-write", Inside: true}, {Sandbox: "workspace-write"}, {Sandbox: "danger-full-access"},
+		} {
+			in.Policy = p
+			if got := policy.DecidePatch(in); got.Action != want[i] {
+				t.Errorf("%+v: %v, want %v", in, got.Action, want[i])
+			}
+		}
+	}
+	if got := policy.DecidePatch(policy.PatchInput{Policy: "never", Sandbox: "read-only", Inside: true}); got.Action != refuse {
+		t.Errorf("read-only has no inside, got %v", got)
+	}
+}
+
+func TestAfterDenial(t *testing.T) {
+	for _, p := range protocol.ApprovalPolicies() {
+		want := refuse
+		if p == protocol.ApprovalOnFailure {
+			want = ask
+		}
+		if got := policy.AfterDenial(p); got.Action != want {
+			t.Errorf("%s: %v, want %v", p, got.Action, want)
+		}
+	}
+}
