@@ -263,10 +263,10 @@ func (e *emitter) writer(r ref) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// marshalers gives the objects and enums the methods of both JSON packages.
+// marshalers gives the objects and strings the methods of both JSON packages.
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
-		if t.kind != kindObject && t.kind != kindEnum {
+		if t.kind != kindObject && t.kind != kindEnum && t.kind != kindString {
 			continue
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")

@@ -40,11 +40,17 @@ func (b *builder) tellApart(u *goType) error {
 }
 
 // commonTags returns the required members that are constants or enums in every
-// arm.
+// arm, and not the same constant in all.
 func (b *builder) commonTags(u *goType) (members []string) {
 	first := b.definitions[u.arms[0].name]
 	for _, member := range slices.Sorted(maps.Keys(first.Properties)) {
-		if !slices.ContainsFunc(u.arms, func(a *arm) bool { return tagsOf(b.definitions[a.name], member) == nil }) {
+		all, same := true, true
+		for _, a := range u.arms {
+			tags := tagsOf(b.definitions[a.name], member)
+			all = all && tags != nil
+			same = same && slices.Equal(tags, tagsOf(first, member))
+		}
+		if all && !same {
 			members = append(members, member)
 		}
 	}

@@ -52,13 +52,13 @@ func (id RequestId) AppendJSON(b []byte) []byte { return id.v.append(b) }
 func (id RequestId) MarshalJSON() ([]byte, error) { return id.v.marshal() }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (id *RequestId) UnmarshalJSON(b []byte) error { return id.v.unmarshal(b) }
+func (id *RequestId) UnmarshalJSON(b []byte) error { return decode(b, id, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (id RequestId) MarshalJSONTo(enc *jsontext.Encoder) error { return id.v.marshalTo(enc) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (id *RequestId) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return id.v.unmarshalFrom(dec) }
+func (id *RequestId) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, id) }
 
 // ProgressToken ties progress notifications to the request that asked for them
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
@@ -101,14 +101,14 @@ func (t ProgressToken) AppendJSON(b []byte) []byte { return t.v.append(b) }
 func (t ProgressToken) MarshalJSON() ([]byte, error) { return t.v.marshal() }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (t *ProgressToken) UnmarshalJSON(b []byte) error { return t.v.unmarshal(b) }
+func (t *ProgressToken) UnmarshalJSON(b []byte) error { return decode(b, t, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (t ProgressToken) MarshalJSONTo(enc *jsontext.Encoder) error { return t.v.marshalTo(enc) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (t *ProgressToken) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return t.v.unmarshalFrom(dec)
+	return unmarshalFrom(dec, t)
 }
 
 func (id *RequestId) decode(d *decoder) (err error) {
@@ -188,23 +188,6 @@ func (s scalar) marshalTo(enc *jsontext.Encoder) error {
 		return errAbsent
 	}
 	return enc.WriteValue(s.append(enc.AvailableBuffer()))
-}
-
-func (s *scalar) unmarshal(b []byte) (err error) {
-	v, err := parseScalar(b)
-	if err != nil {
-		return err
-	}
-	*s = v
-	return nil
-}
-
-func (s *scalar) unmarshalFrom(dec *jsontext.Decoder) error {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	return s.unmarshal(raw)
 }
 
 func parseScalar(raw []byte) (scalar, error) {

@@ -20,6 +20,18 @@ func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToStr
 // Bytes returns the data.
 func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
 
+// MarshalJSON implements [encoding/json.Marshaler].
+func (v Base64) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+
+// UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
+func (v *Base64) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+
+// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
+func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
+func (v *Base64) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
+
 func (v *Base64) decode(d *decoder) (err error) {
 	*v, err = readString[Base64](d)
 	return err
@@ -30,7 +42,8 @@ func (v *Base64) encode(e *encoder) { e.string(string(*v)) }
 // ElicitValue is what a person entered in one field of an elicitation's form: a
 // string, a number or a boolean
 // (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation).
-// A number is kept as the text that was sent. ElicitValue is comparable; the
+// A number is kept as the text that was sent; the schema's JSON form wants an
+// integer, which is what [DecodeStrict] insists on. ElicitValue is comparable; the
 // zero value is the absent one.
 type ElicitValue struct {
 	text string // the string, or the number's text
@@ -117,8 +130,16 @@ func (v *ElicitValue) decode(d *decoder) error {
 		return err
 	case '0':
 		raw, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if d.strict {
+			if _, err := parseInteger(raw); err != nil {
+				return d.fail("want a string, an integer or a boolean, found %.40s", raw)
+			}
+		}
 		*v = ElicitValue{string(raw), elicitNumber}
-		return err
+		return nil
 	}
 	return d.wrong("a string, a number or a boolean")
 }

@@ -295,6 +295,18 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
+func (v Cursor) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+
+// UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
+func (v *Cursor) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+
+// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
+func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
+func (v *Cursor) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
+
+// MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].

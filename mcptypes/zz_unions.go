@@ -181,8 +181,7 @@ func armContentBlock(d *decoder, tag []byte) (ContentBlock, error) {
 // JSONRPCMessage is JSONRPCMessage of the schema.
 //
 // It is one of *[JSONRPCRequest], *[JSONRPCNotification],
-// *[JSONRPCResponse], *[JSONRPCError]; or *[Unknown] when the member jsonrpc
-// is none of theirs.
+// *[JSONRPCResponse], *[JSONRPCError].
 type JSONRPCMessage interface {
 	encodable
 	isJSONRPCMessage()
@@ -192,33 +191,30 @@ func (*JSONRPCRequest) isJSONRPCMessage()      {}
 func (*JSONRPCNotification) isJSONRPCMessage() {}
 func (*JSONRPCResponse) isJSONRPCMessage()     {}
 func (*JSONRPCError) isJSONRPCMessage()        {}
-func (*Unknown) isJSONRPCMessage()             {}
 
 func readJSONRPCMessage(d *decoder) (JSONRPCMessage, error) {
-	return tagged(d, "jsonrpc", armJSONRPCMessage)
+	return untagged(d, shapesJSONRPCMessage(), armJSONRPCMessage)
 }
 
-func armJSONRPCMessage(d *decoder, tag []byte) (JSONRPCMessage, error) {
-	switch string(tag) {
-	case "2.0":
-		return untagged(d, []shape{
-			{present: []string{"method", "id"}},
-			{present: []string{"method"}},
-			{present: []string{"result"}},
-			{present: []string{"error"}},
-		}, func(d *decoder, arm int) (JSONRPCMessage, error) {
-			switch arm {
-			case 0:
-				return readPtr[JSONRPCRequest](d)
-			case 1:
-				return readPtr[JSONRPCNotification](d)
-			case 2:
-				return readPtr[JSONRPCResponse](d)
-			}
-			return readPtr[JSONRPCError](d)
-		})
+func shapesJSONRPCMessage() []shape {
+	return []shape{
+		{present: []string{"method", "id"}, required: []string{"id", "jsonrpc", "method"}, optional: []string{"params"}},
+		{present: []string{"method"}, required: []string{"jsonrpc", "method"}, optional: []string{"params"}},
+		{present: []string{"result"}, required: []string{"id", "jsonrpc", "result"}, optional: nil},
+		{present: []string{"error"}, required: []string{"error", "id", "jsonrpc"}, optional: nil},
 	}
-	return unknownArm(d, "jsonrpc", tag)
+}
+
+func armJSONRPCMessage(d *decoder, arm int) (JSONRPCMessage, error) {
+	switch arm {
+	case 0:
+		return readPtr[JSONRPCRequest](d)
+	case 1:
+		return readPtr[JSONRPCNotification](d)
+	case 2:
+		return readPtr[JSONRPCResponse](d)
+	}
+	return readPtr[JSONRPCError](d)
 }
 
 // PrimitiveSchemaDefinition is PrimitiveSchemaDefinition of the schema.

@@ -1,0 +1,241 @@
+package mcptypes_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"math/big"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+var examplesFile = flag.String("examples", "testdata/spec-examples.ndjson.gz", "the `file` of examples, one JSON object a line")
+
+// example is one instance of a definition, judged by the schema.
+type example struct {
+	Def      string
+	Valid    bool
+	Path     string // where it is invalid
+	Kind     string
+	Instance json.RawMessage
+}
+
+func readExamples(t testing.TB) (list []example) {
+	f, err := os.Open(*examplesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(*examplesFile, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e example
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// deviation is one rule of the ledger: where decoding differs from the schema
+// on purpose. A rule excuses the examples whose definition, kind and path match
+// its patterns, in its mode: lenient, refused or path.
+type deviation struct {
+	Rule, Effect, Reason   string
+	Mode                   string
+	Definition, Kind, Path pattern
+}
+
+type pattern struct{ *regexp.Regexp }
+
+func (p *pattern) UnmarshalText(text []byte) (err error) {
+	p.Regexp, err = regexp.Compile(string(text))
+	return err
+}
+
+func (p pattern) matches(s string) bool { return p.Regexp == nil || p.MatchString(s) }
+
+type ledger []deviation
+
+func readLedger(t *testing.T) (l ledger) {
+	text, err := os.ReadFile("../schema/2025-06-18/deviations.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l ledger) excuses(mode string, e example, path string) string {
+	for _, d := range l {
+		if d.Mode == mode && d.Definition.matches(e.Def) && d.Kind.matches(e.Kind) && d.Path.matches(path) {
+			return d.Rule
+		}
+	}
+	return ""
+}
+
+func TestLedger(t *testing.T) {
+	l := readLedger(t)
+	if len(l) > 10 {
+		t.Errorf("the ledger has %d rules, ten are the limit", len(l))
+	}
+	for _, d := range l {
+		if d.Rule == "" || d.Effect == "" || d.Reason == "" || d.Mode == "" {
+			t.Errorf("rule %q is incomplete", d.Rule)
+		}
+	}
+}
+
+// value returns what p, made by the table of definitions, points to, where that
+// is a union.
+func value(p any) any {
+	if v := reflect.ValueOf(p).Elem(); v.Kind() == reflect.Interface {
+		return v.Interface()
+	}
+	return p
+}
+
+func isUnion(p any) bool { return reflect.ValueOf(p).Elem().Kind() == reflect.Interface }
+
+func pathOf(err error) string {
+	if at, ok := errors.AsType[*mcptypes.DecodeError](err); ok {
+		return at.Path
+	}
+	return "no DecodeError"
+}
+
+// TestExamples decodes each example and compares with the schema's verdict: a
+// valid one comes back equal, an invalid one is refused at its path. What the
+// ledger lists is excused.
+func TestExamples(t *testing.T) {
+	ledger := readLedger(t)
+	excused := make(map[string]int)
+	excuse := func(mode string, e example, path string) bool {
+		rule := ledger.excuses(mode, e, path)
+		excused[rule]++
+		return rule != ""
+	}
+	var valid, invalid int
+	for _, e := range readExamples(t) {
+		p := definitions[e.Def]()
+		lenient := mcptypes.Decode(e.Instance, p)
+		strict := mcptypes.DecodeStrict(e.Instance, definitions[e.Def]())
+		if e.Valid {
+			valid++
+			if lenient != nil {
+				if !excuse("refused", e, pathOf(lenient)) {
+					t.Errorf("%s %s %s: %v", e.Def, e.Kind, e.Instance, lenient)
+				}
+				continue
+			}
+			if strict != nil && !excuse("refused", e, pathOf(strict)) {
+				t.Errorf("%s %s %s: strict: %v", e.Def, e.Kind, e.Instance, strict)
+			}
+			got, err := mcptypes.Encode(value(p))
+			if err != nil {
+				t.Errorf("%s %s %s: encode: %v", e.Def, e.Kind, e.Instance, err)
+				continue
+			}
+			if diff := diffJSON(t, e.Instance, got); diff != "" && (strict == nil || !excuse("lenient", e, pathOf(strict))) {
+				t.Errorf("%s %s: (-want +got)\n%s", e.Def, e.Kind, diff)
+			}
+			continue
+		}
+		invalid++
+		if path := pathOf(strict); path != e.Path && !(strict != nil && excuse("path", e, path)) {
+			t.Errorf("%s %s %s: strict: %v, want an error at %q", e.Def, e.Kind, e.Instance, strict, e.Path)
+		}
+		if lenient == nil && !excuse("lenient", e, e.Path) {
+			t.Errorf("%s %s %s: accepted, want an error at %q", e.Def, e.Kind, e.Instance, e.Path)
+		}
+	}
+	t.Logf("%d valid, %d invalid, excused by the ledger: %v", valid, invalid, excused)
+}
+
+// TestExamplesThroughBothPackages holds encoding/json and json/v2 against
+// Decode and Encode.
+func TestExamplesThroughBothPackages(t *testing.T) {
+	for _, e := range readExamples(t) {
+		p, p1, p2 := definitions[e.Def](), definitions[e.Def](), definitions[e.Def]()
+		if isUnion(p) {
+			continue // an interface has no methods to decode by
+		}
+		err, err1, err2 := mcptypes.Decode(e.Instance, p), json.Unmarshal(e.Instance, p1), jsonv2.Unmarshal(e.Instance, p2)
+		if (err == nil) != (err1 == nil) || (err == nil) != (err2 == nil) {
+			t.Errorf("%s %s: Decode: %v, encoding/json: %v, json/v2: %v", e.Def, e.Instance, err, err1, err2)
+		}
+		if err != nil {
+			if p0, p1, p2 := pathOf(err), pathOf(err1), pathOf(err2); p0 != p1 || p0 != p2 {
+				t.Errorf("%s %s: paths %q, %q, %q", e.Def, e.Instance, p0, p1, p2)
+			}
+			continue
+		}
+		want, err := mcptypes.Encode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got1, err1 := json.Marshal(p1)
+		got2, err2 := jsonv2.Marshal(p2)
+		if err1 != nil || err2 != nil {
+			t.Errorf("%s %s: encoding/json: %v, json/v2: %v", e.Def, e.Instance, err1, err2)
+		}
+		if diff := diffJSON(t, want, got1) + diffJSON(t, want, got2); diff != "" {
+			t.Errorf("%s %s: (-want +got)\n%s", e.Def, e.Instance, diff)
+		}
+	}
+}
+
+// typedNumbers are the members whose numbers have a Go type, so that 1.0 may
+// come back as 1; "" is the root. All other numbers keep their text.
+var typedNumbers = map[string]bool{
+	"id": true, "requestId": true, "progressToken": true, "code": true, "size": true, "maxTokens": true, "total": true,
+	"progress": true, "temperature": true, "priority": true, "costPriority": true, "speedPriority": true,
+	"intelligencePriority": true, "minimum": true, "maximum": true, "minLength": true, "maxLength": true, "": true,
+}
+
+func diffJSON(t *testing.T, want, got []byte) string {
+	return cmp.Diff(tree(t, want), tree(t, got), cmp.FilterPath(func(p cmp.Path) bool {
+		for i := len(p) - 1; i >= 0; i-- {
+			if m, ok := p[i].(cmp.MapIndex); ok {
+				return typedNumbers[m.Key().String()]
+			}
+		}
+		return true
+	}, cmp.Comparer(func(a, b json.Number) bool {
+		x, ok1 := new(big.Rat).SetString(string(a))
+		y, ok2 := new(big.Rat).SetString(string(b))
+		return ok1 && ok2 && x.Cmp(y) == 0
+	})))
+}
+
+func tree(t *testing.T, text []byte) (v any) {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
