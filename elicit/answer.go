@@ -1,0 +1,306 @@
+package elicit
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Read reads the result of an elicitation/create request. It accepts what
+// clients send in practice:
+//
+//   - MCP's own answer, {"action":"accept"}, with or without content; in the
+//     content, a decision or a boolean such as approved may say more;
+//   - the flat answer of Codex's first server, {"decision":"approved"};
+//   - both at once.
+//
+// An answer approves only when all of it does. Where parts contradict each
+// other the most restrictive counts, and what cannot be read for certain,
+// such as duplicate members, {"Action":"accept"} or an unknown word, denies.
+// The outcome speaks of a command; Question.Read has the words for q.
+func Read(result json.RawMessage, o *Options) Outcome {
+	return read(result, o, notRun)
+}
+
+func read(result json.RawMessage, o *Options, notDone string) Outcome {
+	unread := func(detail string) Outcome {
+		return Outcome{
+			Decision: Denied,
+			Reason:   notUnderstood,
+			Detail:   "approval answer not understood: " + detail,
+			Level:    slog.LevelWarn,
+			model:    "the approval answer was not understood, so " + notDone,
+		}
+	}
+
+	answer, err := parse(result)
+	if err != nil {
+		return unread(err.Error())
+	}
+	opt, top, content := o.resolved(), answer.top, answer.content
+	switch {
+	case answer.action == "" && !top.cast:
+		return unread("neither action nor decision in " + answer.keys)
+	case answer.action == "" && opt.NoLegacyFlat:
+		return unread("a flat answer, which is switched off: " + answer.keys)
+	case answer.action == "", answer.action == "accept":
+		vote := top.and(content)
+		if vote.unread && vote.decision == Denied {
+			return unread("no decision that is known in " + answer.keys)
+		}
+		out := answer.decided(vote)
+		out.flat = answer.action == ""
+		return out
+	case answer.action == "decline", answer.action == "cancel":
+		out := Outcome{
+			Decision: Denied,
+			Reason:   declined,
+			Feedback: answer.feedback,
+			Detail:   "declined by the client",
+			model:    declinedWords(answer.feedback),
+		}
+		if answer.action == "cancel" {
+			out = refuse(opt.OnCancel, Outcome{
+				Reason: cancelled,
+				Detail: "cancelled by the client",
+				model:  "the client cancelled the approval request",
+			})
+		}
+		if top.approves() || content.approves() {
+			out.Detail += ", although " + answer.keys + " has an approving decision"
+			out.Level = slog.LevelWarn
+		}
+		return out
+	}
+	return unread("an unknown action in " + answer.keys)
+}
+
+// decided turns a vote that could be read into an outcome. No vote at all
+// leaves the action accept, which approves.
+func (a *answer) decided(v vote) Outcome {
+	out := Outcome{Decision: v.decision}
+	switch {
+	case v.split:
+		out.Level, out.Detail = slog.LevelWarn, "contradictory approval answer, the most restrictive part counts: "+a.keys
+	case !v.cast:
+		out.Decision, out.Level, out.Detail = Approved, slog.LevelDebug, "approved by the client"
+	case a.action == "":
+		out.Detail = "legacy flat approval answer"
+	case a.top.cast:
+		out.Detail = "approval answer with a decision beside the action"
+	case v.decision == Approved:
+		out.Level, out.Detail = slog.LevelDebug, "approved by the client"
+	default:
+		out.Detail = "answered by the client: " + string(v.decision)
+	}
+	switch out.Decision {
+	case Denied:
+		out.Reason, out.Feedback, out.model = declined, a.feedback, declinedWords(a.feedback)
+	case Abort:
+		out.Reason, out.Feedback, out.model = cancelled, a.feedback, "the client chose to abort the turn"
+	}
+	return out
+}
+
+func declinedWords(feedback string) string {
+	if feedback == "" {
+		return "declined"
+	}
+	return "declined: " + feedback
+}
+
+// An answer is the parts of a result that decide.
+type answer struct {
+	action   string // "" if absent, "?" if not a string
+	top      vote   // the decision beside action
+	content  vote   // what content says
+	feedback string
+	keys     string // the members, for the log
+}
+
+// A vote is what one part of an answer says.
+type vote struct {
+	cast     bool     // it says something
+	decision Decision // what; Denied if it could not be read
+	unread   bool     // some of it could not be read
+	split    bool     // its parts disagree
+}
+
+func (v vote) approves() bool { return v.cast && v.decision.approves() }
+
+// and joins two votes. It is associative and commutative.
+func (v vote) and(w vote) vote {
+	switch {
+	case !v.cast:
+		return w
+	case !w.cast:
+		return v
+	}
+	return vote{
+		cast:     true,
+		decision: stricter(v.decision, w.decision),
+		unread:   v.unread || w.unread,
+		split:    v.split || w.split || v.decision != w.decision,
+	}
+}
+
+var (
+	unreadable = vote{cast: true, decision: Denied, unread: true}
+
+	errNotObject = errors.New("not an object")
+	errDuplicate = errors.New("a duplicate member")
+	errSyntax    = errors.New("not valid JSON in UTF-8")
+)
+
+// parse reads a result strictly: as one JSON object in valid UTF-8 without
+// duplicate members at any depth, and without members that only differ from
+// ours by case, which a laxer reader might take for ours.
+func parse(result json.RawMessage) (*answer, error) {
+	top, err := object(jsontext.Value(result))
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{keys: names(top)}
+	if shifted(top) {
+		return nil, errors.New("a member that differs by case alone in " + a.keys)
+	}
+	if action, ok := top["action"]; ok {
+		if a.action, ok = text(action); !ok || a.action == "" {
+			a.action = "?"
+		}
+	}
+	if decision, ok := top["decision"]; ok {
+		a.top = exact(decision)
+	}
+	content, ok := top["content"]
+	if !ok || content.Kind() == 'n' {
+		return a, nil
+	}
+	members, err := object(content)
+	if err != nil {
+		a.content = unreadable
+		return a, nil
+	}
+	a.keys += " content " + names(members)
+	if shifted(members) {
+		return nil, errors.New("a member that differs by case alone in " + a.keys)
+	}
+	for name, value := range members {
+		a.content = a.content.and(voteOf(name, value))
+	}
+	if feedback, ok := text(members["feedback"]); ok {
+		a.feedback = clip(strings.TrimSpace(feedback), 2000, 0)
+	}
+	return a, nil
+}
+
+// object returns the members of a JSON object.
+func object(value jsontext.Value) (map[string]jsontext.Value, error) {
+	if value.Kind() != '{' {
+		return nil, errNotObject
+	}
+	var members map[string]jsontext.Value
+	switch err := jsonv2.Unmarshal(value, &members); {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return nil, errDuplicate
+	case err != nil:
+		return nil, errSyntax
+	}
+	return members, nil
+}
+
+// shifted reports whether a member differs by case alone from one that counts.
+func shifted(members map[string]jsontext.Value) bool {
+	for name := range members {
+		for _, ours := range []string{"action", "content", "decision"} {
+			if name != ours && strings.EqualFold(name, ours) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// flags are the booleans that hosts render a confirmation as.
+var flags = []string{"approved", "approve", "confirm", "confirmed", "allow", "allowed"}
+
+// voteOf reads one member of content.
+func voteOf(name string, value jsontext.Value) vote {
+	if name == "decision" {
+		word, ok := text(value)
+		if !ok {
+			return unreadable
+		}
+		return spelled(word)
+	}
+	if !slices.ContainsFunc(flags, func(flag string) bool { return strings.EqualFold(flag, name) }) {
+		return vote{}
+	}
+	switch value.Kind() {
+	case 't':
+		return vote{cast: true, decision: Approved}
+	case 'f':
+		return vote{cast: true, decision: Denied}
+	}
+	return unreadable
+}
+
+// exact reads a decision that allows no spelling but its own.
+func exact(value jsontext.Value) vote {
+	word, _ := text(value)
+	if d := Decision(word); d.Valid() {
+		return vote{cast: true, decision: d}
+	}
+	return unreadable
+}
+
+// spelled reads a decision in the spellings that forms and their hosts use.
+func spelled(word string) vote {
+	word = strings.Trim(word, " \t\r\n")
+	if strings.ContainsFunc(word, func(r rune) bool { return r > '~' }) {
+		return unreadable // before letters outside ASCII are lowered into it
+	}
+	vote := vote{cast: true}
+	switch strings.ToLower(word) {
+	case "approved", "accept", "allow", "yes", "approve":
+		vote.decision = Approved
+	case "approved_for_session", "approved-for-session", "approvedforsession", "acceptforsession":
+		vote.decision = ApprovedForSession
+	case "denied", "deny", "decline", "no", "reject":
+		vote.decision = Denied
+	case "abort", "cancel":
+		vote.decision = Abort
+	default:
+		return unreadable
+	}
+	return vote
+}
+
+// text returns the string that a valid JSON value is.
+func text(value jsontext.Value) (string, bool) {
+	if value.Kind() != '"' {
+		return "", false
+	}
+	s, err := jsontext.AppendUnquote(nil, value)
+	return string(s), err == nil
+}
+
+// names lists the members of an object for the log.
+func names(members map[string]jsontext.Value) string {
+	const most = 12
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, strconv.QuoteToASCII(clip(name, 40, 0)))
+	}
+	if n := len(list); n > most {
+		list = append(list[:most], strconv.Itoa(n-most)+" more")
+	}
+	return "{" + strings.Join(list, ", ") + "}"
+}

@@ -1,0 +1,337 @@
+package elicit_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// kinds are a question of each kind, with the clause of its refusals.
+var kinds = []struct {
+	name     string
+	question *elicit.Question
+	notDone  string
+}{
+	{"exec", (&elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}).Question(), "the command was not run"},
+	{"patch", (&elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "add", Path: "a.txt"}}}).Question(), "the changes were not applied"},
+}
+
+const (
+	approved = elicit.Approved
+	session  = elicit.ApprovedForSession
+	denied   = elicit.Denied
+	abort    = elicit.Abort
+
+	debug = slog.LevelDebug
+	info  = slog.LevelInfo
+	warn  = slog.LevelWarn
+
+	confused = "not_understood"
+)
+
+// answers are the rows of the decision table that concern a result.
+var answers = []struct {
+	row      int
+	result   string
+	decision elicit.Decision
+	reason   elicit.Reason
+	level    slog.Level
+	feedback string
+}{
+	// Duplicates, and members that differ by case alone.
+	{0, `{"action":"accept","action":"accept"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","action":"decline"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","\u0061ction":"accept"}`, denied, confused, warn, ""},
+	{0, `{"action":"cancel","action":"cancel"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","content":{"decision":"approved","decision":"approved"}}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","content":{"x":{"y":1,"y":2}}}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","_meta":{"y":1,"y":2}}`, denied, confused, warn, ""},
+	{0, `{"decision":"approved","decision":"approved"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","Action":"accept"}`, denied, confused, warn, ""},
+	{0, `{"action":"decline","Action":"accept"}`, denied, confused, warn, ""},
+	{0, `{"Action":"accept"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","CONTENT":{}}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","Decision":"approved"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","deciſion":"denied"}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","content":{"Decision":"denied"}}`, denied, confused, warn, ""},
+	{0, `{"action":"accept","content":{"decision":"denied","Decision":"approved"}}`, denied, confused, warn, ""},
+	{0, `{"action":"cancel","content":{"DECISION":"approved"}}`, denied, confused, warn, ""},
+
+	// accept alone.
+	{1, `{"action":"accept"}`, approved, "", debug, ""},
+	{1, `{"action":"accept","content":{}}`, approved, "", debug, ""},
+	{1, `{"action":"accept","content":null}`, approved, "", debug, ""},
+	{1, `{"action":"accept","content":{"feedback":"fine"}}`, approved, "", debug, ""},
+	{1, `{"action":"accept","content":{"colour":"red","n":[{"decision":"denied"}]}}`, approved, "", debug, ""},
+	{1, `{"action":"accept","_meta":{"Action":"x","Decision":1},"resultType":"complete"}`, approved, "", debug, ""},
+	{1, ` { "action" : "accept" } `, approved, "", debug, ""},
+
+	// accept with a decision.
+	{2, `{"action":"accept","content":{"decision":"approved"}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"decision":" Approve\n"}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"decision":"accept"}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"decision":"ALLOW"}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"decision":"yes"}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"approved":true}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"approve":true}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"confirm":true}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"confirmed":true}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"allow":true}}`, approved, "", debug, ""},
+	{2, `{"action":"accept","content":{"allowed":true,"decision":"approved"}}`, approved, "", debug, ""},
+	{3, `{"action":"accept","content":{"decision":"approved_for_session"}}`, session, "", info, ""},
+	{3, `{"action":"accept","content":{"decision":"approvedForSession"}}`, session, "", info, ""},
+	{3, `{"action":"accept","content":{"decision":"approved-for-session"}}`, session, "", info, ""},
+	{3, `{"action":"accept","content":{"decision":"acceptForSession"}}`, session, "", info, ""},
+	{4, `{"action":"accept","content":{"decision":"denied"}}`, denied, "declined", info, ""},
+	{4, `{"action":"accept","content":{"decision":"denied","feedback":" use make "}}`, denied, "declined", info, "use make"},
+	{4, `{"action":"accept","content":{"decision":"deny"}}`, denied, "declined", info, ""},
+	{4, `{"action":"accept","content":{"decision":"Decline"}}`, denied, "declined", info, ""},
+	{4, `{"action":"accept","content":{"decision":"no"}}`, denied, "declined", info, ""},
+	{4, `{"action":"accept","content":{"decision":"reject"}}`, denied, "declined", info, ""},
+	{4, `{"action":"accept","content":{"approved":false}}`, denied, "declined", info, ""},
+	{4, `{"action":"accept","content":{"Approved":false}}`, denied, "declined", info, ""},
+	{5, `{"action":"accept","content":{"decision":"abort"}}`, abort, "cancelled", info, ""},
+	{5, `{"action":"accept","content":{"decision":"cancel","feedback":"stop"}}`, abort, "cancelled", info, "stop"},
+
+	// accept with a decision that nobody can read.
+	{6, `{"action":"accept","content":{"decision":"perhaps"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":"Approved!"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":""}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":"approved\u0000"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":"\u00a0approved"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":"approved\u200b"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":"approved for session"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":7}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":true}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":null}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":["approved"]}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"decision":{"decision":"approved"}}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"approved":"true"}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"approved":null}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":{"approved":1}}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":"approved"}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":["approved"]}`, denied, confused, warn, ""},
+	{6, `{"action":"accept","content":false}`, denied, confused, warn, ""},
+
+	// decline and cancel.
+	{7, `{"action":"decline"}`, denied, "declined", info, ""},
+	{7, `{"action":"decline","content":{"feedback":"use make"}}`, denied, "declined", info, "use make"},
+	{7, `{"action":"decline","content":{"feedback":7}}`, denied, "declined", info, ""},
+	{7, `{"action":"decline","content":{"decision":"abort"}}`, denied, "declined", info, ""},
+	{7, `{"action":"decline","decision":"abort"}`, denied, "declined", info, ""},
+	{7, `{"action":"decline","content":{"decision":7}}`, denied, "declined", info, ""},
+	{7, `{"action":"decline","content":"approved"}`, denied, "declined", info, ""},
+	{8, `{"action":"cancel"}`, abort, "cancelled", info, ""},
+	{8, `{"action":"cancel","content":{"decision":"denied"}}`, abort, "cancelled", info, ""},
+	{8, `{"action":"cancel","content":[]}`, abort, "cancelled", info, ""},
+
+	// Another action.
+	{9, `{"action":"Accept"}`, denied, confused, warn, ""},
+	{9, `{"action":"accept "}`, denied, confused, warn, ""},
+	{9, `{"action":"accepted","content":{"decision":"approved"}}`, denied, confused, warn, ""},
+	{9, `{"action":"sure","decision":"approved"}`, denied, confused, warn, ""},
+	{9, `{"action":"","decision":"approved"}`, denied, confused, warn, ""},
+	{9, `{"action":null,"decision":"approved"}`, denied, confused, warn, ""},
+	{9, `{"action":true}`, denied, confused, warn, ""},
+	{9, `{"action":["accept"],"decision":"abort"}`, denied, confused, warn, ""},
+	{9, `{"action":{"action":"accept"}}`, denied, confused, warn, ""},
+
+	// No action: the flat answer.
+	{10, `{"decision":"approved"}`, approved, "", info, ""},
+	{10, `{"decision":"approved","content":{}}`, approved, "", info, ""},
+	{10, `{"decision":"approved_for_session"}`, session, "", info, ""},
+	{10, `{"decision":"denied"}`, denied, "declined", info, ""},
+	{10, `{"decision":"abort"}`, abort, "cancelled", info, ""},
+	{10, `{"decision":"Approved!"}`, denied, confused, warn, ""},
+	{10, `{"decision":"Approved"}`, denied, confused, warn, ""},
+	{10, `{"decision":" approved"}`, denied, confused, warn, ""},
+	{10, `{"decision":"yes"}`, denied, confused, warn, ""},
+	{10, `{"decision":"cancel"}`, denied, confused, warn, ""},
+	{10, `{"decision":"approvedForSession"}`, denied, confused, warn, ""},
+	{10, `{"decision":true}`, denied, confused, warn, ""},
+	{10, `{"decision":null}`, denied, confused, warn, ""},
+	{10, `{"decision":"approved","content":{"decision":"denied"}}`, denied, "declined", warn, ""},
+	{10, `{"decision":"approved","content":"no"}`, denied, confused, warn, ""},
+
+	// Both at once.
+	{11, `{"action":"accept","decision":"approved"}`, approved, "", info, ""},
+	{11, `{"action":"accept","content":{},"decision":"approved"}`, approved, "", info, ""},
+	{11, `{"action":"accept","content":{"feedback":"x"},"decision":"denied"}`, denied, "declined", info, "x"},
+	{11, `{"action":"accept","decision":"approved_for_session"}`, session, "", info, ""},
+	{11, `{"action":"accept","decision":"denied"}`, denied, "declined", info, ""},
+	{11, `{"action":"accept","decision":"abort"}`, abort, "cancelled", info, ""},
+	{11, `{"action":"accept","decision":"sure"}`, denied, confused, warn, ""},
+	{11, `{"action":"accept","decision":"Approved"}`, denied, confused, warn, ""},
+	{11, `{"action":"accept","decision":null}`, denied, confused, warn, ""},
+	{11, `{"action":"accept","content":{"decision":"approved"},"decision":"approved"}`, approved, "", info, ""},
+
+	// Contradictions.
+	{12, `{"action":"accept","content":{"decision":"approved"},"decision":"denied"}`, denied, "declined", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"denied"},"decision":"approved"}`, denied, "declined", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"denied"},"decision":"abort"}`, abort, "cancelled", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"abort"},"decision":"approved"}`, abort, "cancelled", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"approved_for_session"},"decision":"approved"}`, approved, "", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"approved"},"decision":"approved_for_session"}`, approved, "", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"perhaps"},"decision":"approved"}`, denied, confused, warn, ""},
+	{12, `{"action":"accept","content":{"decision":"approved"},"decision":7}`, denied, confused, warn, ""},
+	{12, `{"action":"accept","content":{"decision":"perhaps"},"decision":"abort"}`, abort, "cancelled", warn, ""},
+	{12, `{"action":"accept","content":{"decision":"approved","approved":false}}`, denied, "declined", warn, ""},
+	{12, `{"action":"accept","content":{"allow":true,"confirm":false}}`, denied, "declined", warn, ""},
+	{12, `{"action":"accept","content":{"allow":true,"confirm":"x"}}`, denied, confused, warn, ""},
+	{12, `{"action":"accept","content":{"approved":true,"Approved":false}}`, denied, "declined", warn, ""},
+	{12, `{"action":"decline","content":{"decision":"approved"}}`, denied, "declined", warn, ""},
+	{12, `{"action":"decline","decision":"approved"}`, denied, "declined", warn, ""},
+	{12, `{"action":"decline","decision":"approved_for_session","content":{"feedback":"no"}}`, denied, "declined", warn, "no"},
+	{12, `{"action":"cancel","decision":"approved"}`, abort, "cancelled", warn, ""},
+	{12, `{"action":"cancel","content":{"allow":true}}`, abort, "cancelled", warn, ""},
+
+	// Nothing to go by.
+	{13, `{}`, denied, confused, warn, ""},
+	{13, `{"content":{"decision":"approved"}}`, denied, confused, warn, ""},
+	{13, `{"approved":true}`, denied, confused, warn, ""},
+	{13, `{"result":{"action":"accept"}}`, denied, confused, warn, ""},
+	{13, `null`, denied, confused, warn, ""},
+	{13, `[]`, denied, confused, warn, ""},
+	{13, `[{"action":"accept"}]`, denied, confused, warn, ""},
+	{13, `"approved"`, denied, confused, warn, ""},
+	{13, `true`, denied, confused, warn, ""},
+	{13, `1`, denied, confused, warn, ""},
+	{13, ``, denied, confused, warn, ""},
+	{13, `{`, denied, confused, warn, ""},
+	{13, `{"action":"accept"} {}`, denied, confused, warn, ""},
+	{13, `{"action":"accept",}`, denied, confused, warn, ""},
+	{13, `{'action':'accept'}`, denied, confused, warn, ""},
+	{13, "{\"action\":\"accept\",\"x\":\"\xff\"}", denied, confused, warn, ""},
+	{13, `{"action":"accept","x":"\ud800"}`, denied, confused, warn, ""},
+	{13, "\ufeff" + `{"action":"accept"}`, denied, confused, warn, ""},
+}
+
+func TestReadTable(t *testing.T) {
+	seen := make(map[int]bool)
+	for _, tt := range answers {
+		seen[tt.row] = true
+		for _, kind := range kinds {
+			out := kind.question.Read(json.RawMessage(tt.result), nil)
+			if out.Decision != tt.decision || out.Reason != tt.reason || out.Level != tt.level || out.Feedback != tt.feedback {
+				t.Errorf("row %d, %s: %s\n got %s, reason %q, level %v, feedback %q\nwant %s, reason %q, level %v, feedback %q", tt.row, kind.name, tt.result,
+					out.Decision, out.Reason, out.Level, out.Feedback, tt.decision, tt.reason, tt.level, tt.feedback)
+			}
+			if want := forModel(tt.decision, tt.reason, tt.feedback, kind.notDone, tt.result); out.ForModel() != want {
+				t.Errorf("row %d, %s: %s: for the model %q, want %q", tt.row, kind.name, tt.result, out.ForModel(), want)
+			}
+			if out.ForCaller() != "" || out.FailCall || out.Detail == "" {
+				t.Errorf("row %d, %s: %s: for the caller %q, fail %v, detail %q", tt.row, kind.name, tt.result, out.ForCaller(), out.FailCall, out.Detail)
+			}
+		}
+		// The function speaks of a command and is otherwise the same.
+		if out := elicit.Read(json.RawMessage(tt.result), nil); out != kinds[0].question.Read(json.RawMessage(tt.result), nil) {
+			t.Errorf("row %d: %s: Read differs: %+v", tt.row, tt.result, out)
+		}
+	}
+	for row := range 14 {
+		if !seen[row] {
+			t.Errorf("row %d has no case", row)
+		}
+	}
+}
+
+// forModel is what the table says that the model is told.
+func forModel(d elicit.Decision, reason elicit.Reason, feedback, notDone, result string) string {
+	switch {
+	case d == approved || d == session:
+		return ""
+	case reason == confused:
+		return "the approval answer was not understood, so " + notDone
+	case d == denied && feedback == "":
+		return "declined"
+	case d == denied:
+		return "declined: " + feedback
+	case strings.Contains(result, `"action":"cancel"`):
+		return "the client cancelled the approval request"
+	}
+	return "the client chose to abort the turn"
+}
+
+func TestReadOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name, result string
+		options      elicit.Options
+		want         elicit.Decision
+		level        slog.Level
+	}{
+		{"cancel denies", `{"action":"cancel"}`, elicit.Options{OnCancel: "deny"}, denied, info},
+		{"cancel denies, contradiction", `{"action":"cancel","decision":"approved"}`, elicit.Options{OnCancel: "deny"}, denied, warn},
+		{"cancel aborts", `{"action":"cancel"}`, elicit.Options{OnCancel: "abort"}, abort, info},
+		{"cancel, unknown policy", `{"action":"cancel"}`, elicit.Options{OnCancel: "approve"}, abort, info},
+		{"no flat approval", `{"decision":"approved"}`, elicit.Options{NoLegacyFlat: true}, denied, warn},
+		{"no flat abort", `{"decision":"abort"}`, elicit.Options{NoLegacyFlat: true}, denied, warn},
+		{"both still restrict", `{"action":"accept","decision":"denied"}`, elicit.Options{NoLegacyFlat: true}, denied, info},
+		{"compliant", `{"action":"accept"}`, elicit.Options{NoLegacyFlat: true}, approved, debug},
+	} {
+		out := elicit.Read(json.RawMessage(tt.result), &tt.options)
+		if out.Decision != tt.want || out.Level != tt.level {
+			t.Errorf("%s: %s at %v, want %s at %v", tt.name, out.Decision, out.Level, tt.want, tt.level)
+		}
+	}
+}
+
+// The log learns which members an answer has, and none of their values.
+func TestReadDetail(t *testing.T) {
+	for _, tt := range []struct{ result, detail string }{
+		{`{"b":"secret","a":"secret"}`, `approval answer not understood: neither action nor decision in {"a", "b"}`},
+		{`{"action":"x","content":{"decision":"secret"}}`, `approval answer not understood: an unknown action in {"action", "content"} content {"decision"}`},
+		{`{"action":"accept","content":{"decision":"secret"}}`, `approval answer not understood: no decision that is known in {"action", "content"} content {"decision"}`},
+		{`{"action":"accept","action":"secret"}`, `approval answer not understood: a duplicate member`},
+		{`{"Action":"secret"}`, `approval answer not understood: a member that differs by case alone in {"Action"}`},
+		{`{"\u001b[31m":1}`, `approval answer not understood: neither action nor decision in {"\x1b[31m"}`},
+		{`["secret"]`, `approval answer not understood: not an object`},
+		{`{"secret`, `approval answer not understood: not valid JSON in UTF-8`},
+		{`{"01":0,"02":0,"03":0,"04":0,"05":0,"06":0,"07":0,"08":0,"09":0,"10":0,"11":0,"12":0,"13":0,"14":0}`,
+			`approval answer not understood: neither action nor decision in {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", 2 more}`},
+		{`{"action":"decline","decision":"approved"}`, `declined by the client, although {"action", "decision"} has an approving decision`},
+		{`{"action":"accept","content":{"decision":"approved"},"decision":"denied"}`, `contradictory approval answer, the most restrictive part counts: {"action", "content", "decision"} content {"decision"}`},
+	} {
+		if out := elicit.Read(json.RawMessage(tt.result), nil); out.Detail != tt.detail {
+			t.Errorf("%s\n got %s\nwant %s", tt.result, out.Detail, tt.detail)
+		}
+	}
+}
+
+// A question that offers no approval for the session gets none.
+func TestReadOnce(t *testing.T) {
+	q := &elicit.Question{Message: "?", Once: true}
+	for result, want := range map[string]elicit.Decision{
+		`{"decision":"approved_for_session"}`:                                         approved,
+		`{"action":"accept","content":{"decision":"approved_for_session"}}`:           approved,
+		`{"action":"accept","content":{"decision":"abort"}}`:                          abort,
+		`{"action":"decline","content":{"decision":"approved_for_session"}}`:          denied,
+		`{"action":"accept","decision":"approved_for_session","content":{"allow":1}}`: denied,
+	} {
+		if out := q.Read(json.RawMessage(result), nil); out.Decision != want {
+			t.Errorf("%s: %s, want %s", result, out.Decision, want)
+		}
+	}
+}
+
+func TestReadLongFeedback(t *testing.T) {
+	out := elicit.Read(json.RawMessage(`{"action":"decline","content":{"feedback":"`+strings.Repeat("é", 3000)+`"}}`), nil)
+	if want := strings.Repeat("é", 2000) + "… (1,000 characters hidden) …"; out.Feedback != want {
+		t.Errorf("feedback of %d bytes: …%s", len(out.Feedback), out.Feedback[len(out.Feedback)-60:])
+	}
+}
+
+func TestDecisionValid(t *testing.T) {
+	for _, d := range []elicit.Decision{approved, session, denied, abort} {
+		if !d.Valid() {
+			t.Errorf("%q is not valid", d)
+		}
+	}
+	for _, d := range []elicit.Decision{"", "Approved", "yes", "approved "} {
+		if d.Valid() {
+			t.Errorf("%q is valid", d)
+		}
+	}
+}

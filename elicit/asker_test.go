@@ -1,0 +1,364 @@
+package elicit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// able is a client that can be asked.
+var able = elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-06-18"}
+
+// A desk is a client whose human has a pile of questions to answer. It is a
+// Caller; like a peer it returns when the context of a call ends.
+type desk struct {
+	mu      sync.Mutex
+	asked   []string // messages, in order of arrival
+	revoked []string // messages of calls whose context ended
+	answers map[string]chan any
+}
+
+func newDesk() *desk { return &desk{answers: make(map[string]chan any)} }
+
+func (d *desk) Call(ctx context.Context, method string, params, result any) error {
+	var p struct{ Message string }
+	if err := json.Unmarshal(params.(json.RawMessage), &p); err != nil || method != "elicitation/create" {
+		return fmt.Errorf("bad request %s %s", method, params)
+	}
+	d.mu.Lock()
+	d.asked = append(d.asked, p.Message)
+	d.mu.Unlock()
+	select {
+	case answer := <-d.slot(p.Message):
+		if err, ok := answer.(error); ok {
+			return err
+		}
+		*result.(*json.RawMessage) = json.RawMessage(answer.(string))
+		return nil
+	case <-ctx.Done():
+		d.mu.Lock()
+		d.revoked = append(d.revoked, p.Message)
+		d.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// slot returns where the answer to a question goes: a raw result, or an error.
+func (d *desk) slot(message string) chan any {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.answers[message] == nil {
+		d.answers[message] = make(chan any, 1)
+	}
+	return d.answers[message]
+}
+
+func (d *desk) answer(message string, answer any) { d.slot(message) <- answer }
+
+func (d *desk) seen() (asked, revoked []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.asked), slices.Clone(d.revoked)
+}
+
+// ask asks in the background and returns where the outcome comes.
+func ask(ctx context.Context, a *elicit.Asker, message string) <-chan elicit.Outcome {
+	out := make(chan elicit.Outcome, 1)
+	go func() { out <- a.Ask(ctx, &elicit.Question{Message: message}) }()
+	return out
+}
+
+func TestAskAnswered(t *testing.T) {
+	for _, tt := range answers {
+		d := newDesk()
+		d.answer("?", tt.result)
+		out := elicit.NewAsker(d, able, nil).Ask(t.Context(), &elicit.Question{Message: "?"})
+		if out.Decision != tt.decision || out.Reason != tt.reason {
+			t.Errorf("row %d: %s: %+v", tt.row, tt.result, out)
+		}
+	}
+}
+
+func TestAskErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err      error
+		decision elicit.Decision
+		reason   elicit.Reason
+	}{
+		{&jsonrpc.Error{Code: -32601}, denied, "client_error"},
+		{fmt.Errorf("call: %w", &jsonrpc.Error{Code: 0}), denied, "client_error"},
+		{errors.New("lost"), denied, "client_error"},
+		{jsonrpc.ErrFull, denied, "client_error"},
+		{jsonrpc.ErrClosed, abort, "peer_gone"},
+	} {
+		d := newDesk()
+		d.answer("?", tt.err)
+		out := elicit.NewAsker(d, able, nil).Ask(t.Context(), &elicit.Question{Message: "?"})
+		if out.Decision != tt.decision || out.Reason != tt.reason {
+			t.Errorf("%v: %+v", tt.err, out)
+		}
+	}
+}
+
+func TestAskUnsupported(t *testing.T) {
+	for _, capabilities := range []string{``, `{}`, `{"elicitation":null}`, `{"elicitation":{"url":{}}}`} {
+		d := newDesk()
+		a := elicit.NewAsker(d, elicit.Client{Capabilities: json.RawMessage(capabilities)}, nil)
+		for i, level := range []any{warn, debug, debug} {
+			out := a.Ask(t.Context(), &elicit.Question{Message: "?"})
+			if out.Decision != denied || out.Reason != "unsupported" || out.ForCaller() == "" || any(out.Level) != level {
+				t.Errorf("%s, question %d: %+v", capabilities, i, out)
+			}
+		}
+		if asked, _ := d.seen(); len(asked) > 0 {
+			t.Errorf("%s: asked %q", capabilities, asked)
+		}
+	}
+	// An approval without a question is worth a line each time.
+	a := elicit.NewAsker(newDesk(), elicit.Client{}, &elicit.Options{OnUnsupported: "approve-safe-only"})
+	for range 2 {
+		if out := a.Ask(t.Context(), &elicit.Question{Safe: true}); out.Decision != approved || out.Level != warn {
+			t.Errorf("a safe question: %+v", out)
+		}
+	}
+}
+
+func TestAskFlatToldOnce(t *testing.T) {
+	d := newDesk()
+	a := elicit.NewAsker(d, able, nil)
+	for i, level := range []any{info, debug, debug} {
+		d.answer("?", `{"decision":"approved"}`)
+		if out := a.Ask(t.Context(), &elicit.Question{Message: "?"}); out.Decision != approved || any(out.Level) != level {
+			t.Errorf("answer %d: %+v", i, out)
+		}
+	}
+	d.answer("?", `{"decision":"approved","content":{"decision":"denied"}}`)
+	if out := a.Ask(t.Context(), &elicit.Question{Message: "?"}); out.Level != warn {
+		t.Errorf("contradiction: %+v", out)
+	}
+}
+
+func TestAskImpossibleQuestion(t *testing.T) {
+	d := newDesk()
+	out := elicit.NewAsker(d, able, nil).Ask(t.Context(), &elicit.Question{Extra: map[string]any{"f": func() {}}})
+	if asked, _ := d.seen(); out.Decision != denied || len(asked) > 0 {
+		t.Errorf("%+v, asked %q", out, asked)
+	}
+}
+
+func TestAskTimeout(t *testing.T) {
+	for _, tt := range []struct{ timeout, want time.Duration }{
+		{0, 10 * time.Minute},
+		{90 * time.Second, 90 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk()
+			start := time.Now()
+			out := elicit.NewAsker(d, able, &elicit.Options{Timeout: tt.timeout}).Ask(t.Context(), &elicit.Question{Message: "?"})
+			if took := time.Since(start); out.Decision != denied || out.Reason != "timeout" || took != tt.want {
+				t.Errorf("after %v: %+v", took, out)
+			}
+			if _, revoked := d.seen(); !slices.Equal(revoked, []string{"?"}) {
+				t.Errorf("revoked %q", revoked)
+			}
+		})
+	}
+}
+
+func TestAskForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		out := ask(t.Context(), elicit.NewAsker(d, able, &elicit.Options{Timeout: -1}), "?")
+		<-time.After(1000 * time.Hour)
+		d.answer("?", `{"action":"accept"}`)
+		if got := <-out; got.Decision != approved {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestAskInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		a := elicit.NewAsker(d, able, &elicit.Options{OnTimeout: "deny"})
+		ctx, cancel := context.WithCancel(t.Context())
+		out := ask(ctx, a, "?")
+		other := ask(t.Context(), a, "other")
+		synctest.Wait()
+		cancel()
+		if got := <-out; got.Decision != abort || got.Reason != "interrupted" {
+			t.Errorf("%+v", got)
+		}
+		synctest.Wait()
+		if _, revoked := d.seen(); !slices.Equal(revoked, []string{"?"}) {
+			t.Errorf("revoked %q", revoked)
+		}
+		// A turn that has ended asks nothing more.
+		if got := a.Ask(ctx, &elicit.Question{Message: "late"}); got.Decision != abort {
+			t.Errorf("%+v", got)
+		}
+		if asked, _ := d.seen(); slices.Contains(asked, "late") {
+			t.Errorf("asked %q", asked)
+		}
+		// The other question is not concerned.
+		d.answer("other", `{"action":"accept"}`)
+		if got := <-other; got.Decision != approved {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// An approval does not count when the turn ended before it was looked at, nor
+// does a deadline of the turn pass for the question's own.
+func TestAskTurnEndBeatsAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	racing := elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		cancel()
+		return json.RawMessage(`{"action":"accept"}`), nil
+	})
+	if out := elicit.NewAsker(racing, able, nil).Ask(ctx, &elicit.Question{Message: "?"}); out.Decision != abort || out.Reason != "interrupted" {
+		t.Errorf("%+v", out)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if out := elicit.NewAsker(newDesk(), able, nil).Ask(ctx, &elicit.Question{Message: "?"}); out.Decision != abort || out.Reason != "interrupted" {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
+// Answers go to their own questions, in whatever order they come.
+func TestAskReverseOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk()
+		a := elicit.NewAsker(d, able, nil)
+		first, second := ask(t.Context(), a, "first"), ask(t.Context(), a, "second")
+		synctest.Wait()
+		d.answer("second", `{"action":"decline"}`)
+		if out := <-second; out.Decision != denied {
+			t.Errorf("second: %+v", out)
+		}
+		d.answer("first", `{"action":"accept"}`)
+		if out := <-first; out.Decision != approved {
+			t.Errorf("first: %+v", out)
+		}
+	})
+}
+
+func TestAskQueue(t *testing.T) {
+	for _, tt := range []struct{ max, open int }{{2, 2}, {0, 32}, {-1, 40}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk()
+			a := elicit.NewAsker(d, able, &elicit.Options{MaxPending: tt.max})
+			names := make([]string, 40)
+			outs := make([]<-chan elicit.Outcome, len(names))
+			ctxs, cancels := make([]context.Context, len(names)), make([]context.CancelFunc, len(names))
+			for i := range names {
+				names[i] = fmt.Sprint("q", i)
+				ctxs[i], cancels[i] = context.WithCancel(t.Context())
+				defer cancels[i]()
+				outs[i] = ask(ctxs[i], a, names[i])
+				synctest.Wait()
+			}
+			if asked, _ := d.seen(); len(asked) != tt.open {
+				t.Fatalf("max %d: %d open", tt.max, len(asked))
+			}
+			// One that waits can be given up without having been asked.
+			gone := -1
+			if tt.open < len(names) {
+				gone = tt.open
+				cancels[gone]()
+				if out := <-outs[gone]; out.Decision != abort || out.Reason != "interrupted" {
+					t.Errorf("waiting: %+v", out)
+				}
+			}
+			for i := range names {
+				if i == gone {
+					continue
+				}
+				d.answer(names[i], `{"action":"accept"}`)
+				if out := <-outs[i]; out.Decision != approved {
+					t.Errorf("%s: %+v", names[i], out)
+				}
+				synctest.Wait()
+			}
+			asked, _ := d.seen()
+			want := slices.Clone(names)
+			if gone >= 0 {
+				want = slices.Delete(want, gone, gone+1)
+			}
+			if diff := cmp.Diff(want, asked); diff != "" {
+				t.Errorf("max %d: order (-want +got):\n%s", tt.max, diff)
+			}
+		})
+	}
+}
+
+// Slots are neither lost nor made when turns end while questions wait.
+func TestAskQueueStress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		open, most := 0, 0
+		slow := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+			mu.Lock()
+			open++
+			most = max(most, open)
+			mu.Unlock()
+			defer func() { mu.Lock(); open--; mu.Unlock() }()
+			select {
+			case <-time.After(time.Second):
+				return json.RawMessage(`{"action":"accept"}`), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		a := elicit.NewAsker(slow, able, &elicit.Options{MaxPending: 3})
+		var wg sync.WaitGroup
+		for i := range 100 {
+			wg.Go(func() {
+				// Many end at the very moment a slot is handed to them.
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7)*time.Second)
+				defer cancel()
+				if out := a.Ask(ctx, &elicit.Question{Message: "?"}); out.Decision != approved && out.Decision != abort {
+					t.Errorf("%+v", out)
+				}
+			})
+		}
+		wg.Wait()
+		for range 3 {
+			wg.Go(func() {
+				if out := a.Ask(t.Context(), &elicit.Question{Message: "?"}); out.Decision != approved {
+					t.Errorf("afterwards: %+v", out)
+				}
+			})
+		}
+		wg.Wait()
+		if most != 3 {
+			t.Errorf("%d open at most", most)
+		}
+	})
+}
+
+func TestCallFunc(t *testing.T) {
+	f := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+		return params, nil
+	})
+	var raw json.RawMessage
+	if err := f.Call(t.Context(), "elicitation/create", json.RawMessage(`{}`), &raw); err != nil || string(raw) != `{}` {
+		t.Errorf("%s, %v", raw, err)
+	}
+	if err := f.Call(t.Context(), "elicitation/create", json.RawMessage(`{}`), new(string)); err == nil {
+		t.Error("a result that is not raw was taken")
+	}
+}

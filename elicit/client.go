@@ -1,0 +1,47 @@
+package elicit
+
+import (
+	"encoding/json"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Client is what a server knows of its client from initialize.
+type Client struct {
+	// Capabilities is the capabilities object as it arrived. Raw, because a
+	// decoded one no longer tells {"elicitation":null} from {}.
+	Capabilities json.RawMessage
+	// ProtocolVersion is the version agreed upon, such as "2025-06-18".
+	ProtocolVersion string
+	// Name is the client's name for itself.
+	Name string
+}
+
+// CanAsk reports whether the client declared that it answers elicitations in
+// form mode: {"elicitation":{}}, or {"elicitation":{"form":{}}} since MCP
+// 2025-11-25, where {"url":{}} alone means that it shows no forms.
+func (c Client) CanAsk() bool {
+	elicitation, ok := member(c.Capabilities, "elicitation")
+	if !ok || elicitation.Kind() != '{' {
+		return false
+	}
+	if form, ok := member(json.RawMessage(elicitation), "form"); ok {
+		return form.Kind() == '{'
+	}
+	_, url := member(json.RawMessage(elicitation), "url")
+	return !url
+}
+
+func (c Client) rendersForms() bool { return slices.Contains(formClients, c.Name) }
+
+// member returns a member of a JSON object, if raw is one and has it.
+func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
+	var object map[string]jsontext.Value
+	if jsonv2.Unmarshal(raw, &object) != nil {
+		return nil, false
+	}
+	value, ok := object[name]
+	return value, ok
+}

@@ -1,0 +1,48 @@
+package elicit
+
+// A Decision is what the client decided about one question, or what was
+// decided for it when it could not be asked. The four words are those of
+// Codex's own protocol.
+type Decision string
+
+const (
+	// Approved allows what was asked, this once.
+	Approved Decision = "approved"
+	// ApprovedForSession allows it, and the same again without a question
+	// until the session ends.
+	ApprovedForSession Decision = "approved_for_session"
+	// Denied refuses it; the turn goes on and the model may try otherwise.
+	Denied Decision = "denied"
+	// Abort refuses it and ends the turn.
+	Abort Decision = "abort"
+)
+
+// Valid reports whether d is one of the four decisions. The zero Decision is
+// not valid; treat it as Denied.
+func (d Decision) Valid() bool { return d.rank() > 0 }
+
+// approves reports whether d lets anything happen.
+func (d Decision) approves() bool { return d == Approved || d == ApprovedForSession }
+
+// rank orders the decisions from the least to the most restrictive.
+func (d Decision) rank() int {
+	switch d {
+	case ApprovedForSession:
+		return 1
+	case Approved:
+		return 2
+	case Denied:
+		return 3
+	case Abort:
+		return 4
+	}
+	return 0
+}
+
+// stricter returns the more restrictive of two decisions.
+func stricter(a, b Decision) Decision {
+	if b.rank() > a.rank() {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,60 @@
+package elicit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// A server asks whether a command may run. The client here is a function; a
+// *jsonrpc.Peer in its place asks a real one.
+func Example() {
+	client := elicit.CallFunc(func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+		var question struct{ Message string }
+		if err := json.Unmarshal(params, &question); err != nil {
+			return nil, err
+		}
+		fmt.Println(question.Message)
+		return json.RawMessage(`{"action":"decline","content":{"feedback":"use the makefile"}}`), nil
+	})
+	asker := elicit.NewAsker(client, elicit.Client{
+		Capabilities:    json.RawMessage(`{"elicitation":{}}`),
+		ProtocolVersion: "2025-06-18",
+	}, nil)
+
+	exec := elicit.ExecQuestion{
+		Command: []string{"bash", "-lc", "go build ./... > log"},
+		Cwd:     "/work",
+		Reason:  "need to compile",
+	}
+	out := asker.Ask(context.Background(), exec.Question())
+	fmt.Println(out.Decision, "-", out.ForModel())
+	// Output:
+	// Allow Codex to run `bash -lc 'go build ./... > log'` in `/work`?
+	// Reason given by the model: "need to compile"
+	// denied - declined: use the makefile
+}
+
+// Without a connection of ours, the two pure halves do.
+func ExampleQuestion_Params() {
+	patch := elicit.PatchQuestion{
+		Subject: "Robot",
+		Changes: []elicit.Change{{Kind: "add", Path: "a.txt", Added: 1}},
+	}
+	question := patch.Question()
+	question.Extra = map[string]any{"robot_call_id": "7"}
+	params, err := question.Params(elicit.Client{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(params))
+
+	out := question.Read(json.RawMessage(`{"action":"accept","content":{"decision":"sure"}}`), nil)
+	fmt.Println(out.Decision, "-", out.ForModel())
+	// Output:
+	// {"message":"Allow Robot to apply proposed code changes?\n- add `a.txt` (+1 -0)","requestedSchema":{"type":"object","properties":{}},"robot_call_id":"7"}
+	// denied - the approval answer was not understood, so the changes were not applied
+}

@@ -1,0 +1,94 @@
+package elicit
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// An ExecQuestion asks whether a command may run.
+//
+// Its message begins with the sentence that Codex uses,
+//
+//	Allow Codex to run `git init` in `/work`?
+//
+// and tells whatever else matters on lines of its own. All fields but Notes may
+// come from a model: they cannot end the sentence, hide a character, or pass
+// for words of the asking program.
+type ExecQuestion struct {
+	// Subject is who wants to run the command. Empty means "Codex".
+	Subject string
+	// Command is the program with its arguments.
+	Command []string
+	// Cwd is the folder it is to run in.
+	Cwd string
+	// Reason is why, in the model's own words; it is shown as such.
+	Reason string
+	// Program is the path that Command[0] stands for. Set it when Command[0]
+	// is found inside the workspace, where the model may have put a program
+	// of a well-known name.
+	Program string
+	// Unsandboxed says that an approved command runs outside the sandbox that
+	// the session otherwise has.
+	Unsandboxed bool
+	// Notes are further lines, in the asking program's own words.
+	Notes []string
+}
+
+// Question builds the question. A command too long to be shown whole sets
+// Once: nobody approves for a whole session what they have not seen.
+func (e *ExecQuestion) Question() *Question {
+	shown, hidden := showCommand(e.Command)
+	cut := clip(shown, commandHead, commandTail)
+	cwd, hiddenCwd := showPath(e.Cwd)
+
+	lines := []string{fmt.Sprintf("Allow %s to run %s in %s?",
+		subject(e.Subject), codeSpan(cut), codeSpan(clip(cwd, pathHead, pathTail)))}
+	if hidden || hiddenCwd {
+		lines = append(lines, hiddenMarker)
+	}
+	if cut != shown {
+		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s lines.",
+			thousands(utf8.RuneCountInString(shown)), thousands(countLines(e.Command))))
+	}
+	if e.Program != "" {
+		program, hidden := showPath(e.Program)
+		line := "The program is " + codeSpan(clip(program, pathHead, pathTail)) + "."
+		if hidden {
+			line += " " + hiddenMarker
+		}
+		lines = append(lines, line)
+	}
+	if e.Unsandboxed {
+		lines = append(lines, "If approved, it runs outside the sandbox.")
+	}
+	for _, note := range e.Notes {
+		lines = append(lines, showLine(note))
+	}
+	if e.Reason != "" {
+		lines = append(lines, reasonLine(e.Reason))
+	}
+	return &Question{
+		Message: strings.Join(lines, "\n"),
+		Once:    cut != shown,
+		NotDone: notRun,
+	}
+}
+
+// subject returns who asks, fit to be shown.
+func subject(name string) string { return showLine(cmp.Or(name, "Codex")) }
+
+// reasonLine presents words of the model.
+func reasonLine(reason string) string {
+	return "Reason given by the model: " + showQuote(reason)
+}
+
+// countLines returns how many lines argv would take if it were not escaped.
+func countLines(argv []string) int {
+	n := 1
+	for _, word := range argv {
+		n += strings.Count(word, "\n")
+	}
+	return n
+}

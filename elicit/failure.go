@@ -1,0 +1,113 @@
+package elicit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// ErrUnsupported stands for a client that cannot be asked, so that nothing was
+// sent. Give it to ReadError where Client.CanAsk says no.
+var ErrUnsupported = errors.New("elicit: the client cannot be asked")
+
+// ReadError reads the failure of an elicitation/create request:
+//
+//	ErrUnsupported            the client cannot be asked
+//	a *jsonrpc.Error          the client answered with an error
+//	context.DeadlineExceeded  no answer within Options.Timeout
+//	context.Canceled          the turn ended
+//	jsonrpc.ErrClosed, io.EOF the client is gone
+//	any other                 the request failed, as an error answer
+//
+// The outcome speaks of a command; Question.ReadError has the words for q.
+func ReadError(err error, o *Options) Outcome {
+	return readError(err, o, &Question{})
+}
+
+func readError(err error, o *Options, q *Question) Outcome {
+	opt := o.resolved()
+	var answer *jsonrpc.Error
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		return readUnsupported(opt, q)
+	case errors.As(err, &answer):
+		code := "(" + strconv.FormatInt(int64(answer.Code), 10) + ")"
+		return q.failed(opt, opt.OnError, Outcome{
+			Reason: clientError,
+			Detail: "error answer to the approval request: " + code + " " + showQuote(answer.Message),
+			model:  "the client could not show the approval request " + code,
+		})
+	case errors.Is(err, context.DeadlineExceeded):
+		return q.failed(opt, opt.OnTimeout, Outcome{
+			Reason: timedOut,
+			Detail: "no answer to the approval request within " + opt.Timeout.String(),
+			model:  "no answer within " + seconds(opt.Timeout),
+		})
+	case errors.Is(err, context.Canceled):
+		return Outcome{
+			Decision: Abort,
+			Reason:   interrupted,
+			Detail:   "the turn was interrupted while the approval request was open",
+			model:    "the turn was interrupted",
+		}
+	case errors.Is(err, jsonrpc.ErrClosed), errors.Is(err, io.EOF):
+		return Outcome{
+			Decision: Abort,
+			Reason:   peerGone,
+			Detail:   "the client was gone while the approval request was open",
+			model:    "the client is gone",
+		}
+	}
+	return q.failed(opt, opt.OnError, Outcome{
+		Reason: clientError,
+		Detail: "the approval request failed: " + showQuote(fmt.Sprint(err)),
+		model:  "the client could not show the approval request",
+	})
+}
+
+func readUnsupported(opt *Options, q *Question) Outcome {
+	if opt.OnUnsupported == policySafeOnly && q.Safe {
+		return Outcome{
+			Decision: Approved,
+			Reason:   unsupported,
+			Detail:   "approved without asking by on_unsupported = " + policySafeOnly + ": the client has no elicitation",
+			Level:    slog.LevelWarn,
+		}
+	}
+	return q.failed(opt, opt.OnUnsupported, Outcome{
+		Reason: unsupported,
+		Detail: "not asked for approval: the client has no elicitation",
+		model:  "this MCP client cannot show approval requests; " + q.notDone(),
+	})
+}
+
+// failed completes the outcome of a question that nobody decided, by the
+// policy for it. Its words for the model are also those for the caller.
+func (q *Question) failed(opt *Options, policy string, out Outcome) Outcome {
+	out = refuse(policy, out)
+	out.Level = slog.LevelWarn
+	out.caller = sentence(out.model)
+	if out.Reason != unsupported {
+		out.caller = sentence(out.model + ", so " + q.notDone())
+	}
+	if out.Reason == unsupported || out.FailCall {
+		out.caller += " " + opt.Hint
+	}
+	return out
+}
+
+// sentence makes a clause of ours, which begin with ASCII letters, a sentence.
+func sentence(clause string) string {
+	return string(clause[0]-'a'+'A') + clause[1:] + "."
+}
+
+// seconds writes a duration as "600 s".
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + " s"
+}

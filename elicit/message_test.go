@@ -1,0 +1,247 @@
+package elicit_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Commands and the sentence that the real server asked about them.
+func TestExecRecorded(t *testing.T) {
+	var recorded []struct {
+		Command      []string
+		Cwd, Message string
+	}
+	readJSON(t, "testdata/messages.json", &recorded)
+	if len(recorded) < 20 {
+		t.Fatalf("only %d messages", len(recorded))
+	}
+	for _, r := range recorded {
+		q := (&elicit.ExecQuestion{Command: r.Command, Cwd: r.Cwd}).Question()
+		if q.Message != r.Message || q.Once {
+			t.Errorf("%q, once %v, want %q", q.Message, q.Once, r.Message)
+		}
+	}
+}
+
+func TestExecMessage(t *testing.T) {
+	long := strings.Repeat("x", 5000) + "\ny\nz"
+	for _, tt := range []struct {
+		name string
+		exec elicit.ExecQuestion
+		want string
+	}{
+		{"everything", elicit.ExecQuestion{
+			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", Program: "/w/bin/ls", Unsandboxed: true,
+			Notes: []string{"A sub-agent asks."}, Reason: "need to write",
+		}, "Allow Robot to run `ls -l` in `/w`?\nThe program is `/w/bin/ls`.\nIf approved, it runs outside the sandbox.\nA sub-agent asks.\n" +
+			`Reason given by the model: "need to write"`},
+		{"line breaks", elicit.ExecQuestion{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
+			"Allow Codex to run ``echo $'hi` in `/w`?\\nAllow Codex to run `ls' $'a\\r\\tb'`` in `/w`?"},
+		{"terminal escapes", elicit.ExecQuestion{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
+			"Allow Codex to run `echo $'\\x1b[2Kls\\x7f\\u{9b}1m\\x00'` in `/w`?\n(contains hidden characters)"},
+		{"direction", elicit.ExecQuestion{Command: []string{"cat", "a\u202etxt.sh", "it's\u200b", "\\\u2066"}, Cwd: "/w"},
+			"Allow Codex to run `cat $'a\\u{202e}txt.sh' $'it\\'s\\u{200b}' $'\\\\\\u{2066}'` in `/w`?\n(contains hidden characters)"},
+		{"invisible letters", elicit.ExecQuestion{Command: []string{"\u3164", "\u2800", "x\ufe0f", "\U000e0041", "\u00a0"}, Cwd: "/w"},
+			"Allow Codex to run `$'\\u{3164}' $'\\u{2800}' $'x\\u{fe0f}' $'\\u{e0041}' $'\\u{a0}'` in `/w`?\n(contains hidden characters)"},
+		{"marks", elicit.ExecQuestion{Command: []string{"e\u0301", "\u0301e", "- \u0338"}, Cwd: "/w"},
+			"Allow Codex to run `'e\u0301' $'\\u{301}e' $'- \\u{338}'` in `/w`?\n(contains hidden characters)"},
+		{"not UTF-8", elicit.ExecQuestion{Command: []string{"a\xffb\ufffd"}, Cwd: "/w"},
+			"Allow Codex to run `$'a\\xffb\ufffd'` in `/w`?"},
+		{"fence", elicit.ExecQuestion{Command: []string{"sh", "-c", "echo `id` ``x``"}, Cwd: "/w"},
+			"Allow Codex to run ```sh -c 'echo `id` ``x``'``` in `/w`?"},
+		{"no command", elicit.ExecQuestion{Cwd: "/w"}, "Allow Codex to run `''` in `/w`?"},
+		{"plain folder", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: `C:\My Work\naïve's "x"`}, "Allow Codex to run `ls` in `C:\\My Work\\naïve's \"x\"`?"},
+		{"no folder", elicit.ExecQuestion{Command: []string{"ls"}}, "Allow Codex to run `ls` in `''`?"},
+		{"deceptive folder", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w`? Already approved.\n"},
+			"Allow Codex to run `ls` in ``$'/w`? Already approved.\\n'``?"},
+		{"folder with a backtick", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w`? Approved. `/w"}, "Allow Codex to run `ls` in ``'/w`? Approved. `/w'``?"},
+		{"folder like a quoted one", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: `$'\n'`}, "Allow Codex to run `ls` in `'$'\"'\\\\n'\"`?"},
+		{"folder with blanks around", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: " /w "}, "Allow Codex to run `ls` in `' /w '`?"},
+		{"hidden in the folder", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w\u200b"},
+			"Allow Codex to run `ls` in `$'/w\\u{200b}'`?\n(contains hidden characters)"},
+		{"hidden in the program", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Program: "/w/\u200bls"},
+			"Allow Codex to run `ls` in `/w`?\nThe program is `$'/w/\\u{200b}ls'`. (contains hidden characters)"},
+		{"deceptive reason", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "x\"\nApproved by the \"admin\" \u202e"},
+			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\\"\\nApproved by the \\\"admin\\\" \\u{202e}\"` (contains hidden characters)"},
+		{"reason with markup", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "![x](https://example.com/`)"},
+			"Allow Codex to run `ls` in `/w`?\nReason given by the model: ``\"![x](https://example.com/`)\"``"},
+		{"hidden in a note", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"a\nb\u200b"}},
+			"Allow Codex to run `ls` in `/w`?\na\\nb\\u{200b} (contains hidden characters)"},
+		{"long", elicit.ExecQuestion{Command: []string{"echo", long}, Cwd: "/w"},
+			"Allow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?\n" +
+				"The command is not shown whole: it has 5,014 characters in 3 lines."},
+	} {
+		q := tt.exec.Question()
+		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if q.Once != (tt.name == "long") {
+			t.Errorf("%s: once %v", tt.name, q.Once)
+		}
+	}
+}
+
+func TestPatchMessage(t *testing.T) {
+	many := make([]elicit.Change, 1042)
+	var listed strings.Builder
+	for i := range many {
+		many[i] = elicit.Change{Kind: "delete", Path: fmt.Sprint("f", i)}
+		if i < 40 {
+			fmt.Fprintf(&listed, "- delete `f%d`\n", i)
+		}
+	}
+	const sentence = "Allow Codex to apply proposed code changes?"
+	for _, tt := range []struct {
+		name  string
+		patch elicit.PatchQuestion
+		want  string
+	}{
+		{"bare", elicit.PatchQuestion{}, sentence},
+		{"everything", elicit.PatchQuestion{
+			Subject: "Robot", Reason: "tidy up", GrantRoot: "/w/src", Cwd: "/w", Notes: []string{"A sub-agent asks."},
+			Changes: []elicit.Change{
+				{Kind: "add", Path: "a.txt", Added: 2},
+				{Kind: "update", Path: "/w/b.go", MoveTo: "c.go", Added: 3, Removed: 1},
+				{Kind: "delete", Path: "d e.txt"},
+			},
+		}, `Reason given by the model: "tidy up"` + "\nAllow Robot to apply proposed code changes?\n" +
+			"- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n- delete `d e.txt`\n" +
+			"An approval for the session allows later changes under `/w/src` too.\nA sub-agent asks."},
+		{"deceptive paths", elicit.PatchQuestion{Cwd: "/w", Changes: []elicit.Change{
+			{Kind: "add", Path: "src/../../etc/passwd"},
+			{Kind: "add", Path: "/w/../etc/passwd"},
+			{Kind: "add", Path: "/w2/x", MoveTo: "../x"},
+			{Kind: "add\n", Path: "a`\n\u202e"},
+			{Kind: "add", Path: "..x/y"},
+		}}, sentence + "\n- add `../etc/passwd` (outside the workspace)\n- add `/etc/passwd` (outside the workspace)\n" +
+			"- add `/w2/x` (outside the workspace) and move it to `../x` (outside the workspace)\n" +
+			"- add\\n ``$'a`\\n\\u{202e}'`` (contains hidden characters)\n- add `..x/y`"},
+		{"workspace that is no path", elicit.PatchQuestion{Cwd: "w", Changes: []elicit.Change{{Kind: "add", Path: "/w/x"}}},
+			sentence + "\n- add `/w/x` (outside the workspace)"},
+		{"many", elicit.PatchQuestion{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all)"},
+	} {
+		q := tt.patch.Question()
+		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if q.Once != (tt.name == "many") {
+			t.Errorf("%s: once %v", tt.name, q.Once)
+		}
+	}
+}
+
+// visible fails when a message holds what a human cannot see, or more lines
+// than it should.
+func visible(t *testing.T, message string, lines int) {
+	t.Helper()
+	if !utf8.ValidString(message) {
+		t.Fatalf("%q is not UTF-8", message)
+	}
+	for _, r := range message {
+		if r != '\n' && (!unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)) {
+			t.Fatalf("%q holds %U", message, r)
+		}
+	}
+	if n := strings.Count(message, "\n") + 1; n > lines {
+		t.Fatalf("%q has %d lines, want at most %d", message, n, lines)
+	}
+}
+
+// spans returns the contents of the first two code spans of a line, read as
+// CommonMark reads them.
+func spans(line string) []string {
+	var found []string
+	for len(found) < 2 {
+		start := strings.IndexByte(line, '`')
+		if start < 0 {
+			return found
+		}
+		rest := strings.TrimLeft(line[start:], "`")
+		fence := len(line) - start - len(rest)
+		end := 0
+		for run := 0; ; end++ {
+			if end < len(rest) && rest[end] == '`' {
+				run++
+				continue
+			}
+			if run == fence {
+				break
+			}
+			if run = 0; end >= len(rest) {
+				return found
+			}
+		}
+		found = append(found, rest[:end-fence])
+		line = rest[end:]
+	}
+	return found
+}
+
+// checkExec holds a message to what every message has to keep.
+func checkExec(t *testing.T, argv []string, cwd, reason string) {
+	t.Helper()
+	q := (&elicit.ExecQuestion{Command: argv, Cwd: cwd, Reason: reason}).Question()
+	visible(t, q.Message, 4)
+	sentence, _, _ := strings.Cut(q.Message, "\n")
+	parts := spans(sentence)
+	if len(parts) != 2 || !strings.HasPrefix(sentence, "Allow Codex to run `") || !strings.HasSuffix(sentence, "`?") {
+		t.Fatalf("%q is not the sentence; spans %q", sentence, parts)
+	}
+	if q.Once || len(argv) == 0 {
+		return
+	}
+	got, err := unquote(parts[0])
+	if err != nil {
+		t.Fatalf("%q: %v", sentence, err)
+	}
+	if diff := cmp.Diff(argv, got); diff != "" {
+		t.Fatalf("%q (-argv +shown):\n%s", sentence, diff)
+	}
+	harmless := func(s string) bool {
+		return !strings.Contains(s, "`") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+	}
+	if harmless(cwd) && cwd != "" && !slices.Contains([]byte(`'" $`), cwd[0]) && !strings.HasSuffix(cwd, " ") && len(cwd) < 500 && harmless(strings.Join(argv, "")) {
+		if want := "Allow Codex to run `" + elicit.QuoteCommand(argv) + "` in `" + cwd + "`?"; sentence != want {
+			t.Fatalf("%q, want %q", sentence, want)
+		}
+	}
+}
+
+func TestExecProperties(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 5000 {
+		pieces := nasty
+		if r.IntN(2) == 0 {
+			pieces = append(slices.Clone(nasty), hiding...)
+		}
+		argv := make([]string, 1+r.IntN(4))
+		for i := range argv {
+			argv[i] = randomWord(r, pieces)
+		}
+		checkExec(t, argv, randomWord(r, pieces), randomWord(r, pieces))
+	}
+}
+
+func FuzzMessage(f *testing.F) {
+	f.Add("bash", "echo hi > made.txt", "/work", "need to write")
+	f.Add("a`b", "``", "`", "`")
+	for _, piece := range hiding {
+		f.Add("echo", piece, "/w"+piece, piece+"reason")
+	}
+	f.Fuzz(func(t *testing.T, program, arg, cwd, reason string) {
+		checkExec(t, []string{program, arg}, cwd, reason)
+		q := (&elicit.PatchQuestion{
+			Subject: program, Reason: reason, GrantRoot: cwd, Cwd: "/w", Notes: []string{arg},
+			Changes: []elicit.Change{{Kind: program, Path: arg, MoveTo: cwd}},
+		}).Question()
+		visible(t, q.Message, 5)
+	})
+}

@@ -1,0 +1,122 @@
+package elicit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Options say what happens where no human decided, and how questions are
+// asked. Nil and the zero value mean the safe defaults: whatever goes wrong
+// denies, and nothing waits longer than ten minutes.
+//
+// A policy is one of these words:
+//
+//	deny               the answer is Denied, the turn goes on
+//	abort              the answer is Abort, the turn ends
+//	fail-call          as abort, and Outcome.FailCall is set
+//	approve-safe-only  Approved if Question.Safe is set, else as deny
+//
+// A policy that Validate refuses counts as the field's default.
+type Options struct {
+	// OnUnsupported applies when the client cannot be asked: deny (the
+	// default), abort, fail-call or approve-safe-only.
+	OnUnsupported string
+	// OnError applies when the client answers with an error: deny (the
+	// default), abort or fail-call.
+	OnError string
+	// OnTimeout applies when the client does not answer in time: deny (the
+	// default), abort or fail-call.
+	OnTimeout string
+	// OnCancel applies when the client answers "cancel", which says that
+	// nobody chose: abort (the default) or deny.
+	OnCancel string
+
+	// Timeout is how long an answer may take, counted from the moment the
+	// question is sent. 0 means ten minutes, less than 0 for ever.
+	Timeout time.Duration
+
+	// Schema is the form that a question shows: "empty" (the default) has no
+	// fields, so that every client can confirm it; "decision" lets the human
+	// choose among the four decisions and give feedback; "auto" is
+	// "decision" for clients known to render forms and else "empty";
+	// "decision-both" spells the choice in the old and the new way at once.
+	Schema string
+
+	// NoLegacyFlat refuses the answer {"decision":"approved"} without an
+	// action, which Codex's own server demanded and clients came to send.
+	NoLegacyFlat bool
+
+	// MaxPending is how many questions an Asker keeps open at a time; more of
+	// them wait for their turn. 0 means 32, less than 0 no limit.
+	MaxPending int
+
+	// Hint is what the caller of a tool is advised to do about a client that
+	// cannot be asked, as one sentence. Empty means a hint to use a client
+	// with elicitation.
+	Hint string
+}
+
+const (
+	policyDeny     = "deny"
+	policyAbort    = "abort"
+	policyFailCall = "fail-call"
+	policySafeOnly = "approve-safe-only"
+)
+
+// The words each field takes, its default first.
+var (
+	unsupportedWords = []string{policyDeny, policyAbort, policyFailCall, policySafeOnly}
+	failureWords     = []string{policyDeny, policyAbort, policyFailCall}
+	cancelWords      = []string{policyAbort, policyDeny}
+	schemaWords      = []string{"empty", "decision", "auto", "decision-both"}
+)
+
+// Validate returns an error that names the first field with a word that it
+// does not take, by the field's name in lower case with underscores.
+func (o *Options) Validate() error {
+	if o == nil {
+		return nil
+	}
+	for _, field := range o.words() {
+		if *field.value != "" && !slices.Contains(field.words, *field.value) {
+			return fmt.Errorf("elicit: %s: %q is none of %q", field.name, *field.value, field.words)
+		}
+	}
+	return nil
+}
+
+type wordField struct {
+	name  string
+	value *string
+	words []string
+}
+
+func (o *Options) words() []wordField {
+	return []wordField{
+		{"on_unsupported", &o.OnUnsupported, unsupportedWords},
+		{"on_error", &o.OnError, failureWords},
+		{"on_timeout", &o.OnTimeout, failureWords},
+		{"on_cancel", &o.OnCancel, cancelWords},
+		{"schema", &o.Schema, schemaWords},
+	}
+}
+
+// resolved returns a copy of o with every default filled in, and every word
+// that a field does not take replaced by its default.
+func (o *Options) resolved() *Options {
+	full := new(Options)
+	if o != nil {
+		*full = *o
+	}
+	for _, field := range full.words() {
+		if !slices.Contains(field.words, *field.value) {
+			*field.value = field.words[0]
+		}
+	}
+	full.Timeout = cmp.Or(full.Timeout, 10*time.Minute)
+	full.MaxPending = cmp.Or(full.MaxPending, 32)
+	full.Hint = cmp.Or(full.Hint, "Use a client that supports elicitation in form mode.")
+	return full
+}

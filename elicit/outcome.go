@@ -1,0 +1,73 @@
+package elicit
+
+import (
+	"log/slog"
+)
+
+// An Outcome is how one question ended. There is always one, and exactly one.
+type Outcome struct {
+	// Decision is what to do.
+	Decision Decision
+	// Reason is why, where no plain approval was given.
+	Reason Reason
+	// Feedback is what the human wrote for the model when refusing. At most
+	// 2,000 characters are kept.
+	Feedback string
+	// FailCall says that a "fail-call" policy decided: end the tool call at
+	// once with an error result that holds ForCaller. Decision is Abort.
+	FailCall bool
+	// Detail is a line for the log. It names members of an answer, never
+	// their values.
+	Detail string
+	// Level is the level to log Detail at.
+	Level slog.Level
+
+	model, caller string
+	flat          bool // a legacy flat answer was read
+}
+
+// A Reason names why an Outcome is no plain approval:
+//
+//	(empty)         the client approved
+//	declined        the client refused; that does not prove that a human did
+//	cancelled       the client aborted, or nobody chose
+//	not_understood  the client's answer could not be read for certain
+//	client_error    the client answered with an error
+//	unsupported     the client cannot be asked
+//	timeout         the client did not answer in time
+//	interrupted     the turn ended before the answer
+//	peer_gone       the client is gone
+type Reason string
+
+const (
+	declined      Reason = "declined"
+	cancelled     Reason = "cancelled"
+	notUnderstood Reason = "not_understood"
+	clientError   Reason = "client_error"
+	unsupported   Reason = "unsupported"
+	timedOut      Reason = "timeout"
+	interrupted   Reason = "interrupted"
+	peerGone      Reason = "peer_gone"
+)
+
+// ForModel returns what to tell the model about a refusal, as a clause without
+// a full stop: "declined: use the makefile", or "the client could not show the
+// approval request (-32601)". It is empty when the decision approves.
+func (out Outcome) ForModel() string { return out.model }
+
+// ForCaller returns what to tell whoever called the tool, in sentences, when
+// the client could not be asked, failed or did not answer in time. It belongs
+// after the model's own text in the tool's result. It is empty otherwise.
+func (out Outcome) ForCaller() string { return out.caller }
+
+// refuse applies a policy where no human decided.
+func refuse(policy string, out Outcome) Outcome {
+	out.Decision = Denied
+	switch policy {
+	case policyAbort:
+		out.Decision = Abort
+	case policyFailCall:
+		out.Decision, out.FailCall = Abort, true
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package elicit_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParams(t *testing.T) {
+	q := (&elicit.ExecQuestion{Command: []string{"bash", "-lc", "echo hi > made.txt"}, Cwd: "$CWD"}).Question()
+	q.Extra = map[string]any{
+		"codex_elicitation": "exec-approval", "codex_mcp_tool_call_id": "2", "codex_event_id": "2", "codex_call_id": "call_1_0",
+		"codex_command": []string{"bash", "-lc", "echo hi > made.txt"}, "codex_cwd": "$CWD",
+	}
+	// As the real server sends it.
+	const recorded = `{"codex_call_id":"call_1_0","codex_command":["bash","-lc","echo hi > made.txt"],"codex_cwd":"$CWD","codex_elicitation":"exec-approval",` +
+		`"codex_event_id":"2","codex_mcp_tool_call_id":"2","message":"Allow Codex to run ` + "`bash -lc 'echo hi > made.txt'` in `$CWD`?" + `",` +
+		`"requestedSchema":{"type":"object","properties":{}}}`
+	for _, tt := range []struct {
+		name     string
+		question *elicit.Question
+		client   elicit.Client
+		want     string
+	}{
+		{"recorded", q, elicit.Client{ProtocolVersion: "2025-06-18"}, recorded},
+		{"bare", &elicit.Question{Message: "Sure?"}, elicit.Client{}, `{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`},
+		{"modes", &elicit.Question{Message: "Sure?"}, elicit.Client{ProtocolVersion: "2025-11-25"},
+			`{"message":"Sure?","mode":"form","requestedSchema":{"type":"object","properties":{}}}`},
+		{"own members win", &elicit.Question{
+			Message: "Sure?", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`),
+			Extra: map[string]any{"message": "x", "requestedSchema": 1, "mode": "url", "_meta": 1},
+			Meta:  map[string]any{"codex/approval": map[string]any{"call_id": "c"}},
+		}, elicit.Client{}, `{"_meta":{"codex/approval":{"call_id":"c"}},"message":"Sure?","requestedSchema":{"type":"object","properties":{"n":{"type":"number"}}}}`},
+		{"not UTF-8", &elicit.Question{Message: "Sure?", Extra: map[string]any{"codex_command": []string{"a\xffb"}}}, elicit.Client{},
+			`{"codex_command":["a` + "\ufffd" + `b"],"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`},
+	} {
+		raw, err := tt.question.Params(tt.client, nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, string(raw)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if len(q.Extra) != 6 {
+		t.Errorf("asking changed the question: %v", q.Extra)
+	}
+	for _, q := range []*elicit.Question{{Extra: map[string]any{"f": func() {}}}, {Schema: json.RawMessage(`{`)}} {
+		if raw, err := q.Params(elicit.Client{}, nil); err == nil {
+			t.Errorf("%+v makes %s", q, raw)
+		}
+	}
+}
+
+// schema returns the requestedSchema of a question.
+func schema(t *testing.T, q *elicit.Question, client elicit.Client, kind string) map[string]any {
+	t.Helper()
+	raw, err := q.Params(client, &elicit.Options{Schema: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var params struct{ RequestedSchema map[string]any }
+	if err := json.Unmarshal(raw, &params); err != nil {
+		t.Fatal(err)
+	}
+	return params.RequestedSchema
+}
+
+func TestSchema(t *testing.T) {
+	const old, titled = "2025-06-18", "2025-11-25"
+	for _, tt := range []struct {
+		kind, version, name string
+		enum, oneOf         bool
+	}{
+		{"", titled, "claude-code", false, false},
+		{"empty", titled, "claude-code", false, false},
+		{"nonsense", old, "claude-code", false, false},
+		{"decision", old, "", true, false},
+		{"decision", "2025-03-26", "", true, false},
+		{"decision", titled, "", false, true},
+		{"decision-both", old, "", true, true},
+		{"decision-both", titled, "", true, true},
+		{"auto", old, "", false, false},
+		{"auto", old, "somebody", false, false},
+		{"auto", old, "Visual Studio Code", true, false},
+		{"auto", titled, "Visual Studio Code", false, true},
+	} {
+		for _, once := range []bool{false, true} {
+			got := schema(t, &elicit.Question{Once: once}, elicit.Client{ProtocolVersion: tt.version, Name: tt.name}, tt.kind)
+			// No member beside these: nothing is required.
+			want := map[string]any{"type": "object", "properties": map[string]any{}}
+			if tt.enum || tt.oneOf {
+				values := []any{"approved", "approved_for_session", "denied", "abort"}
+				titles := []any{"Approve once", "Approve for this session", "Deny, let the agent try something else", "Deny and stop this turn"}
+				if once {
+					values, titles = slices.Delete(values, 1, 2), slices.Delete(titles, 1, 2)
+				}
+				decision := map[string]any{"type": "string", "title": "Decision", "description": "Leave empty to approve once."}
+				if tt.enum {
+					decision["enum"], decision["enumNames"] = values, titles
+				}
+				if tt.oneOf {
+					var oneOf []any
+					for i := range values {
+						oneOf = append(oneOf, map[string]any{"const": values[i], "title": titles[i]})
+					}
+					decision["oneOf"] = oneOf
+				}
+				want["properties"] = map[string]any{"decision": decision, "feedback": map[string]any{
+					"type": "string", "title": "Feedback for the agent", "description": "Optional, used when denying.", "maxLength": 2000.0}}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s at %s for %q, once %v (-want +got):\n%s", tt.kind, tt.version, tt.name, once, diff)
+			}
+		}
+	}
+}
+
+func TestCanAsk(t *testing.T) {
+	for capabilities, want := range map[string]bool{
+		`{"elicitation":{}}`:                              true,
+		`{"elicitation":{"form":{}}}`:                     true,
+		`{"elicitation":{"form":{},"url":{}}}`:            true,
+		`{"elicitation":{"form":{"applyDefaults":true}}}`: true,
+		`{"elicitation":{"other":{}},"roots":{}}`:         true,
+		``:                                       false,
+		`{}`:                                     false,
+		`null`:                                   false,
+		`[]`:                                     false,
+		`{"elicitation":null}`:                   false,
+		`{"elicitation":true}`:                   false,
+		`{"elicitation":[]}`:                     false,
+		`{"elicitation":"form"}`:                 false,
+		`{"elicitation":{"url":{}}}`:             false,
+		`{"elicitation":{"url":null}}`:           false,
+		`{"elicitation":{"form":null}}`:          false,
+		`{"elicitation":{"form":true}}`:          false,
+		`{"Elicitation":{}}`:                     false,
+		`{"elicitation":{},"elicitation":{}}`:    false,
+		`{"elicitation":{}`:                      false,
+		`{"elicitation":{"form":{"a":1,"a":2}}}`: false,
+	} {
+		for _, version := range []string{"2025-06-18", "2025-11-25"} {
+			client := elicit.Client{Capabilities: json.RawMessage(capabilities), ProtocolVersion: version}
+			if got := client.CanAsk(); got != want {
+				t.Errorf("%s at %s: %v, want %v", capabilities, version, got, want)
+			}
+		}
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	for _, o := range []*elicit.Options{
+		nil, {},
+		{OnUnsupported: "deny", OnError: "deny", OnTimeout: "deny", OnCancel: "abort", Schema: "empty"},
+		{OnUnsupported: "approve-safe-only", OnError: "fail-call", OnTimeout: "abort", OnCancel: "deny", Schema: "decision-both"},
+	} {
+		if err := o.Validate(); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for want, o := range map[string]*elicit.Options{
+		`elicit: on_unsupported: "approve" is none of ["deny" "abort" "fail-call" "approve-safe-only"]`: {OnUnsupported: "approve"},
+		`elicit: on_error: "approve-safe-only" is none of ["deny" "abort" "fail-call"]`:                 {OnError: "approve-safe-only"},
+		`elicit: on_timeout: "Deny" is none of ["deny" "abort" "fail-call"]`:                            {OnTimeout: "Deny"},
+		`elicit: on_cancel: "fail-call" is none of ["abort" "deny"]`:                                    {OnCancel: "fail-call"},
+		`elicit: schema: "full" is none of ["empty" "decision" "auto" "decision-both"]`:                 {Schema: "full"},
+	} {
+		if err := o.Validate(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package elicit
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// A PatchQuestion asks whether changes to files may be made.
+//
+// Its message has the sentence that Codex uses,
+//
+//	Allow Codex to apply proposed code changes?
+//
+// with the reason before it, when there is one, and the files after it. As with
+// an ExecQuestion, nothing in the fields can pass for words of the asking
+// program, Notes excepted.
+type PatchQuestion struct {
+	// Subject is who wants to make the changes. Empty means "Codex".
+	Subject string
+	// Changes are the files, in the order in which to show them.
+	Changes []Change
+	// Cwd is the folder that relative paths start from. When it is set,
+	// changes outside of it are marked so. Links are not followed.
+	Cwd string
+	// Reason is why, in the model's own words; it is shown as such, in the
+	// first line.
+	Reason string
+	// GrantRoot is the folder in which an approval for the session allows
+	// later changes too, if any.
+	GrantRoot string
+	// Notes are further lines, in the asking program's own words.
+	Notes []string
+}
+
+// A Change is what would happen to one file.
+type Change struct {
+	Kind    string // add, delete, update
+	Path    string // the file, relative to the question's Cwd or absolute
+	MoveTo  string // its new path, if an update moves it
+	Added   int    // lines added; shown when it or Removed is set
+	Removed int    // lines removed
+}
+
+// maxChanges is how many changes a message lists.
+const maxChanges = 40
+
+// Question builds the question. With more changes than a message lists it sets
+// Once.
+func (p *PatchQuestion) Question() *Question {
+	var lines []string
+	if p.Reason != "" {
+		lines = append(lines, reasonLine(p.Reason))
+	}
+	lines = append(lines, "Allow "+subject(p.Subject)+" to apply proposed code changes?")
+	for _, change := range p.Changes[:min(len(p.Changes), maxChanges)] {
+		lines = append(lines, p.changeLine(change))
+	}
+	if n := len(p.Changes) - maxChanges; n > 0 {
+		lines = append(lines, fmt.Sprintf("- and %s more (%s in all)", thousands(n), thousands(len(p.Changes))))
+	}
+	if p.GrantRoot != "" {
+		lines = append(lines, "An approval for the session allows later changes under "+p.place(p.GrantRoot)+" too.")
+	}
+	for _, note := range p.Notes {
+		lines = append(lines, showLine(note))
+	}
+	return &Question{
+		Message: strings.Join(lines, "\n"),
+		Once:    len(p.Changes) > maxChanges,
+		NotDone: notApplied,
+	}
+}
+
+func (p *PatchQuestion) changeLine(c Change) string {
+	line := "- " + showLine(clip(c.Kind, 20, 0)) + " " + p.place(c.Path)
+	if c.MoveTo != "" {
+		line += " and move it to " + p.place(c.MoveTo)
+	}
+	if c.Added != 0 || c.Removed != 0 {
+		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
+	}
+	return line
+}
+
+// place returns a path without detours, marked when it leaves the workspace.
+func (p *PatchQuestion) place(path string) string {
+	clean := filepath.Clean(path)
+	shown, hidden := showPath(clean)
+	shown = codeSpan(clip(shown, pathHead, pathTail))
+	if hidden {
+		shown += " " + hiddenMarker
+	}
+	if p.Cwd != "" && outside(p.Cwd, clean) {
+		shown += " (outside the workspace)"
+	}
+	return shown
+}
+
+// outside reports whether a clean path, relative to root or absolute, lies
+// outside of root by its name alone.
+func outside(root, path string) bool {
+	if filepath.IsAbs(path) {
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return true
+		}
+		path = rel
+	}
+	return !filepath.IsLocal(path)
+}

@@ -1,0 +1,103 @@
+package elicit
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Question is one elicitation/create request in the making. ExecQuestion and
+// PatchQuestion build the two that Codex asks; any other is built by hand.
+//
+// A Question is not changed by asking it and may be asked several times.
+type Question struct {
+	// Message is what the human reads. Many clients show nothing else, so it
+	// has to hold everything that is needed to decide.
+	Message string
+
+	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
+	Schema json.RawMessage
+
+	// Extra holds members to send beside message and requestedSchema, such as
+	// codex_command. MCP allows them, but the SDKs of most clients drop them.
+	// Bytes that are not UTF-8 are sent as U+FFFD. The members that MCP
+	// defines (message, requestedSchema, mode, _meta) cannot be set here.
+	Extra map[string]any
+
+	// Meta holds the members of params._meta, which SDKs keep.
+	Meta map[string]any
+
+	// Once says that ApprovedForSession makes no sense here. It is left out
+	// of the schema, and when a client answers it all the same, that counts
+	// as Approved.
+	Once bool
+
+	// Safe says that the caller knows what is asked to be harmless. It counts
+	// only where Options.OnUnsupported is "approve-safe-only".
+	Safe bool
+
+	// NotDone is the clause that tells what a refusal means, for the sentences
+	// of an Outcome. Empty means "the command was not run".
+	NotDone string
+}
+
+// Params returns the params of the elicitation/create request that asks q of
+// that client. It fails only when Extra, Meta or Schema hold what JSON cannot.
+func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
+	params := maps.Clone(q.Extra)
+	if params == nil {
+		params = make(map[string]any)
+	}
+	for _, reserved := range []string{"mode", "_meta"} {
+		delete(params, reserved)
+	}
+	params["message"] = q.Message
+	params["requestedSchema"] = jsontext.Value(q.Schema)
+	if q.Schema == nil {
+		params["requestedSchema"] = jsontext.Value(o.schema(client, q.Once))
+	}
+	if len(q.Meta) > 0 {
+		params["_meta"] = q.Meta
+	}
+	if client.ProtocolVersion >= versionModes {
+		params["mode"] = "form"
+	}
+	raw, err := jsonv2.Marshal(params, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
+	}
+	return raw, nil
+}
+
+// Read reads the result of q as the function Read does, and takes an approval
+// for the session as one for this once when q.Once is set.
+func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
+	return q.limit(read(result, o, q.notDone()))
+}
+
+// ReadError reads the failure of q as the function ReadError does, in words
+// that fit q.
+func (q *Question) ReadError(err error, o *Options) Outcome {
+	return readError(err, o, q)
+}
+
+// limit takes back what q did not offer.
+func (q *Question) limit(out Outcome) Outcome {
+	if q.Once && out.Decision == ApprovedForSession {
+		out.Decision = Approved
+		out.Detail = "approved for the session, which was not offered: counts this once"
+	}
+	return out
+}
+
+func (q *Question) notDone() string { return cmp.Or(q.NotDone, notRun) }
+
+// notRun and notApplied tell what a refusal means.
+const (
+	notRun     = "the command was not run"
+	notApplied = "the changes were not applied"
+)

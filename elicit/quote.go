@@ -1,0 +1,90 @@
+package elicit
+
+import "strings"
+
+// quoteCommand joins argv into one line for a POSIX shell, word by word as
+// quoteWord does. Its output for ordinary commands is that of the Rust crate
+// shlex, which clients of Codex know. The argv must hold no NUL, which no
+// quoting can carry.
+func quoteCommand(argv []string) string {
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = quoteWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// A quoting is a set of the ways in which a chunk of a word may be written.
+type quoting uint8
+
+const (
+	double quoting = 1 << iota
+	single
+	bare
+)
+
+// quoteWord quotes one word. The word is cut greedily into the longest chunks
+// that one kind of quotes can hold, each written bare when it can be, else in
+// single quotes, else in double quotes.
+func quoteWord(word string) string {
+	if word == "" {
+		return "''"
+	}
+	var b strings.Builder
+	for word != "" {
+		n, how := chunk(word)
+		switch {
+		case how&bare != 0:
+			b.WriteString(word[:n])
+		case how&single != 0:
+			b.WriteByte('\'')
+			b.WriteString(word[:n])
+			b.WriteByte('\'')
+		default:
+			b.WriteByte('"')
+			for i := range n {
+				if word[i] == '"' || word[i] == '\\' {
+					b.WriteByte('\\')
+				}
+				b.WriteByte(word[i])
+			}
+			b.WriteByte('"')
+		}
+		word = word[n:]
+	}
+	return b.String()
+}
+
+// chunk returns the length of the longest prefix of word, never zero, that one
+// kind of quotes can hold, and the kinds that can hold it.
+func chunk(word string) (int, quoting) {
+	how, i := bare|single|double, 0
+	if word[0] == '^' {
+		// Safe in single quotes, but only right behind the opening one:
+		// old shells and bash's history expansion read it elsewhere.
+		how, i = single, 1
+	}
+	for ; i < len(word); i++ {
+		next := how & allowed(word[i])
+		if next == 0 {
+			break
+		}
+		how = next
+	}
+	return i, how
+}
+
+// allowed returns the quotings that may hold c behind other characters.
+func allowed(c byte) quoting {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("+-./:@]_", c) >= 0:
+		return bare | single | double
+	case c == '\'', c == '\\': // a backslash in single quotes means something to fish
+		return double
+	case c == '$', c == '`', c == '!':
+		return single
+	case c == '^':
+		return 0
+	}
+	return single | double
+}

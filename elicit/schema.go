@@ -1,0 +1,65 @@
+package elicit
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// versionModes is the first MCP version with elicitation modes and with titled
+// enums (oneOf). Versions are dates and compare as text.
+const versionModes = "2025-11-25"
+
+// choices are the values of the decision property, from the least to the most
+// restrictive, with their titles. Some clients show the value, some the title.
+var choices = []struct {
+	value Decision
+	title string
+}{
+	{Approved, "Approve once"},
+	{ApprovedForSession, "Approve for this session"},
+	{Denied, "Deny, let the agent try something else"},
+	{Abort, "Deny and stop this turn"},
+}
+
+// formClients are the clients, by the name they give in initialize, that are
+// known to render a form with an enum. Schema "auto" shows it to them alone.
+var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders", "claude-code", "mcp-inspector", "inspector-client"}
+
+// schema returns the requestedSchema for that client. Nothing in it is
+// required, for clients answer an approval with an empty form; and nothing has
+// a default, for clients fill defaults in by themselves.
+func (o *Options) schema(client Client, once bool) json.RawMessage {
+	titled := client.ProtocolVersion >= versionModes
+	switch kind := o.resolved().Schema; {
+	case kind == "decision", kind == "auto" && client.rendersForms():
+		return decisionSchema(!titled, titled, once)
+	case kind == "decision-both":
+		return decisionSchema(true, true, once)
+	}
+	return json.RawMessage(`{"type":"object","properties":{}}`)
+}
+
+// decisionSchema spells the decision property as an enum with names (MCP
+// 2025-06-18), as a oneOf with titles (MCP 2025-11-25), or as both.
+func decisionSchema(enum, oneOf, once bool) json.RawMessage {
+	var values, names, titles []string
+	for _, c := range choices {
+		if once && c.value == ApprovedForSession {
+			continue
+		}
+		value, title := `"`+string(c.value)+`"`, `"`+c.title+`"`
+		values = append(values, value)
+		names = append(names, title)
+		titles = append(titles, `{"const":`+value+`,"title":`+title+`}`)
+	}
+	var b strings.Builder
+	b.WriteString(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","description":"Leave empty to approve once."`)
+	if enum {
+		b.WriteString(`,"enum":[` + strings.Join(values, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]`)
+	}
+	if oneOf {
+		b.WriteString(`,"oneOf":[` + strings.Join(titles, ",") + `]`)
+	}
+	b.WriteString(`},"feedback":{"type":"string","title":"Feedback for the agent","description":"Optional, used when denying.","maxLength":2000}}}`)
+	return json.RawMessage(b.String())
+}

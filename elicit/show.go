@@ -1,0 +1,179 @@
+package elicit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What the model wrote is shown to a human who decides by it, often in a user
+// interface that renders Markdown, sometimes in a terminal. Nothing here lets
+// it leave its place: no character that is not seen, no line break, no end of
+// a code span. Everything shown can be turned back into what it was, unless it
+// was cut.
+
+// hiddenMarker is added where an escaped character would not have been seen.
+const hiddenMarker = "(contains hidden characters)"
+
+// blank holds what prints nothing, or nothing of its own, although Unicode
+// counts it as printable.
+var blank = []*unicode.RangeTable{
+	unicode.Other_Default_Ignorable_Code_Point, // fillers, joiners
+	unicode.Variation_Selector,
+	{R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}}}, // braille blank
+}
+
+// unseen reports whether r has to be escaped when it comes after prev. A mark
+// that has no letter to sit on would sit on our own quotes.
+func unseen(prev, r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < ' ' || r == 0x7f
+	}
+	if !unicode.IsPrint(r) || unicode.IsOneOf(blank, r) {
+		return true
+	}
+	return unicode.Is(unicode.M, r) && !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, prev)
+}
+
+// escape returns s with every unseen character as \n, \r, \t, \xNN or \u{N},
+// every byte that is not UTF-8 as \xNN, and a backslash before each character
+// of special. It tells whether it escaped anything but special, and whether
+// any of that was a hidden character rather than a plain line break or tab.
+func escape(s, special string) (shown string, escaped, hidden bool) {
+	var b strings.Builder
+	prev := rune(-1)
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+			escaped = true
+			r = -1
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte('\\')
+			b.WriteByte(map[rune]byte{'\n': 'n', '\r': 'r', '\t': 't'}[r])
+			escaped = true
+		case unseen(prev, r):
+			if r < utf8.RuneSelf {
+				fmt.Fprintf(&b, `\x%02x`, r)
+			} else {
+				fmt.Fprintf(&b, `\u{%x}`, r)
+			}
+			escaped, hidden = true, true
+			r = -1
+		default:
+			if r < utf8.RuneSelf && strings.ContainsRune(special, r) {
+				b.WriteByte('\\')
+			}
+			b.WriteString(s[i : i+n])
+		}
+		prev = r
+		i += n
+	}
+	return b.String(), escaped, hidden
+}
+
+// showCommand returns argv as one line. Words with nothing to escape are
+// quoted as quoteWord does; the others are written $'…' whole, which the
+// former never yields.
+func showCommand(argv []string) (shown string, hidden bool) {
+	if len(argv) == 0 {
+		return "''", false
+	}
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		var h bool
+		words[i], h = showWord(word)
+		hidden = hidden || h
+	}
+	return strings.Join(words, " "), hidden
+}
+
+func showWord(word string) (shown string, hidden bool) {
+	shown, escaped, hidden := escape(word, `\'`)
+	if !escaped {
+		return quoteWord(word), false
+	}
+	return "$'" + shown + "'", hidden
+}
+
+// showPath returns a path bare, as Codex always did, or as a quoted word when
+// a bare one could be taken for something else.
+func showPath(path string) (shown string, hidden bool) {
+	_, escaped, _ := escape(path, "")
+	switch {
+	case escaped, path == "", strings.Contains(path, "`"), strings.HasPrefix(path, "$'"),
+		path[0] == '\'', path[0] == '"', path[0] == ' ', path[len(path)-1] == ' ':
+		return showWord(path)
+	}
+	return path, false
+}
+
+// showQuote returns somebody's words on one line in double quotes, in a code
+// span when a Markdown renderer would otherwise make something of them.
+func showQuote(words string) string {
+	shown, _, hidden := escape(words, `\"`)
+	shown = `"` + clip(shown, quoteHead, quoteTail) + `"`
+	if strings.ContainsAny(shown, "`*_~[]<>&|#\\") || strings.Contains(shown, "://") || strings.Contains(shown, "www.") {
+		shown = codeSpan(shown)
+	}
+	if hidden {
+		shown += " " + hiddenMarker
+	}
+	return shown
+}
+
+// showLine returns a line of the asking program's own.
+func showLine(line string) string {
+	shown, _, hidden := escape(line, "")
+	if hidden {
+		shown += " " + hiddenMarker
+	}
+	return shown
+}
+
+// codeSpan wraps s in a Markdown code span whose fence is longer than any run
+// of backticks in s (CommonMark 0.31, section 6.1). What is shown here neither
+// begins nor ends with a backtick, which would need blanks in between.
+func codeSpan(s string) string {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + s + fence
+}
+
+// How much of each text is shown, in characters.
+const (
+	commandHead, commandTail = 1500, 300
+	quoteHead, quoteTail     = 1000, 200
+	pathHead, pathTail       = 300, 200
+)
+
+// clip returns s whole when it has at most head+tail characters, and else its
+// beginning and end with the number of characters between them.
+func clip(s string, head, tail int) string {
+	n := utf8.RuneCountInString(s)
+	if n <= head+tail {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:head]) + "… (" + thousands(n-head-tail) + " characters hidden) …" + string(runes[n-tail:])
+}
+
+// thousands writes n with a comma between groups of three digits.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
