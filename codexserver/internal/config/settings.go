@@ -38,7 +38,13 @@ type settingsFile struct {
 		LegacyFlat    bool     `json:"legacy_flat"`
 		MaxPending    int      `json:"max_pending"`
 	} `json:"approvals"`
-	Limits Limits `json:"limits"`
+	Limits struct {
+		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
+		Tokens        int64    `json:"tokens"`
+		WallTime      Duration `json:"wall_time"`
+		ResponseBytes int64    `json:"response_bytes"`
+		ToolCalls     int      `json:"tool_calls"`
+	} `json:"limits"`
 }
 
 func (f *settingsFile) settings() *Settings {
@@ -47,7 +53,15 @@ func (f *settingsFile) settings() *Settings {
 	if timeout == 0 {
 		timeout = -1 // elicit's word for ever
 	}
+	l := f.Limits
 	return &Settings{
+		Limits: Limits{
+			ModelRequests: orNone(l.ModelRequests),
+			Tokens:        orNone(l.Tokens),
+			WallTime:      orNone(time.Duration(l.WallTime)),
+			ResponseBytes: l.ResponseBytes,
+			ToolCalls:     l.ToolCalls,
+		},
 		Approvals: elicit.Options{
 			OnUnsupported: a.OnUnsupported,
 			OnError:       a.OnError,
@@ -58,23 +72,25 @@ func (f *settingsFile) settings() *Settings {
 			NoLegacyFlat:  !a.LegacyFlat,
 			MaxPending:    a.MaxPending,
 		},
-		Limits: f.Limits,
 	}
 }
 
-// Limits bound one turn of the native engine. What reaches its limit fails.
+// orNone turns a limit of 0 into none.
+func orNone[N int | int64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// Limits bound one turn of the native engine, whose type of the same name says
+// what they mean. Less than 0 is no limit.
 type Limits struct {
-	// ModelRequests is 1,000 unless set; 0 = no limit.
-	ModelRequests int `json:"model_requests"`
-	// Tokens of all requests together, as the provider counts them; 0, the
-	// default, = no limit.
-	Tokens int64 `json:"tokens"`
-	// WallTime from the start of the turn to its end; 0, the default, = no limit.
-	WallTime Duration `json:"wall_time"`
-	// ResponseBytes of one model response, 64 MiB unless set.
-	ResponseBytes int64 `json:"response_bytes"`
-	// ToolCalls in one model response, 128 unless set.
-	ToolCalls int `json:"tool_calls"`
+	ModelRequests int
+	Tokens        int64
+	WallTime      time.Duration
+	ResponseBytes int64
+	ToolCalls     int
 }
 
 // Duration is written as in Go, "90s" or "10m"; 0 may be a number.
@@ -149,10 +165,13 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 		return nil, nil, err
 	}
 	merge(merged, flags)
-	f := &settingsFile{Limits: DefaultLimits()}
+	f := &settingsFile{}
 	f.Approvals.Timeout = Duration(10 * time.Minute)
 	f.Approvals.LegacyFlat = true
 	f.Approvals.MaxPending = 32
+	f.Limits.ModelRequests = 1000
+	f.Limits.ResponseBytes = 64 << 20
+	f.Limits.ToolCalls = 128
 	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
 	}
@@ -183,27 +202,22 @@ func (f *settingsFile) check() error {
 	if f.Approvals.MaxPending < 1 {
 		return errors.New("approvals.max_pending: want at least 1")
 	}
-	return f.Limits.check()
+	return f.checkLimits()
 }
 
-func (l Limits) check() error {
+func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {
 		key          string
 		value, least int64
 	}{
-		{"model_requests", int64(l.ModelRequests), 0},
-		{"tokens", l.Tokens, 0},
-		{"response_bytes", l.ResponseBytes, 1},
-		{"tool_calls", int64(l.ToolCalls), 1},
+		{"model_requests", int64(f.Limits.ModelRequests), 0},
+		{"tokens", f.Limits.Tokens, 0},
+		{"response_bytes", f.Limits.ResponseBytes, 1},
+		{"tool_calls", int64(f.Limits.ToolCalls), 1},
 	} {
 		if limit.value < limit.least {
 			return fmt.Errorf("limits.%s: want at least %d", limit.key, limit.least)
 		}
 	}
 	return nil
-}
-
-// DefaultLimits are the limits of who sets none.
-func DefaultLimits() Limits {
-	return Limits{ModelRequests: 1000, ResponseBytes: 64 << 20, ToolCalls: 128}
 }

@@ -1,0 +1,201 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/uuid"
+)
+
+// originator is what providers and rollouts know the engine by.
+const originator = "codex_mcp"
+
+// conversation implements [engine.Conversation]. Its turns never overlap, so
+// that nothing here needs a lock.
+type conversation struct {
+	engine *Engine
+	cfg    *config.Config
+	host   engine.Host
+	id     string
+	client *model.Client
+	file   *rollout.Writer
+
+	instructions string
+	now          protocol.TurnContext // what turns run under
+	history      []protocol.ResponseItem
+	approved     map[string]bool // commands approved for the session, by argv
+	usage        *protocol.TokenUsageInfo
+	limits       *protocol.RateLimits
+	fileFailed   bool // a write to the rollout failed and the user was told
+}
+
+// start begins a new conversation.
+func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host) (*conversation, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.conversation(cfg, host, id.String())
+	if err != nil {
+		return nil, err
+	}
+	rules, warning, err := userInstructions(cfg)
+	if err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	begin := time.Now()
+	meta := protocol.SessionMeta{
+		ID:         c.id,
+		Timestamp:  rollout.Timestamp(begin),
+		Cwd:        cfg.Cwd,
+		Originator: originator,
+		CLIVersion: e.version,
+		Git:        gitinfo.Read(ctx, cfg.Cwd),
+	}
+	if rules != "" {
+		meta.Instructions = &rules
+	}
+	c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta)
+	if err != nil {
+		return nil, err
+	}
+	if rules != "" {
+		c.record(instructionsMessage(rules))
+	}
+	if m, ok := environmentMessage(c.now, nil, e.shell()); ok {
+		c.record(m)
+	}
+	c.emit(c.configured())
+	if warning != "" {
+		c.emit(protocol.BackgroundEvent{Message: warning})
+	}
+	return c, nil
+}
+
+// conversation makes one without history or file.
+func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (*conversation, error) {
+	if cfg.Cwd == "" {
+		cwd, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Cwd = cwd
+	}
+	text, err := instructions(cfg)
+	if err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	summary := cfg.ReasoningSummary
+	if summary == "" {
+		summary = protocol.SummaryAuto
+	}
+	return &conversation{
+		engine:       e,
+		cfg:          cfg,
+		host:         host,
+		id:           id,
+		instructions: text,
+		approved:     map[string]bool{},
+		now: protocol.TurnContext{
+			Cwd:            cfg.Cwd,
+			ApprovalPolicy: cfg.ApprovalPolicy,
+			SandboxPolicy:  cfg.Sandbox(),
+			Model:          cfg.Model,
+			Effort:         cfg.ReasoningEffort,
+			Summary:        summary,
+		},
+		client: &model.Client{
+			Provider:     cfg.Provider(),
+			HTTP:         e.http,
+			Getenv:       e.getenv,
+			APIKey:       e.openAIKey,
+			UserAgent:    fmt.Sprintf("codex-mcp/%s (%s; %s)", e.version, runtime.GOOS, runtime.GOARCH),
+			Originator:   originator,
+			MaxBytes:     e.limits.ResponseBytes,
+			MaxToolCalls: e.limits.ToolCalls,
+		},
+	}, nil
+}
+
+func (c *conversation) configured() protocol.SessionConfigured {
+	return protocol.SessionConfigured{
+		SessionID:       c.id,
+		Model:           c.now.Model,
+		ReasoningEffort: c.now.Effort,
+		RolloutPath:     c.file.Path(),
+	}
+}
+
+// openAIKey is the key for providers that want OpenAI's.
+func (e *Engine) openAIKey() (string, error) {
+	if key := strings.TrimSpace(e.getenv("OPENAI_API_KEY")); key != "" {
+		return key, nil
+	}
+	key, err := config.APIKey(e.home)
+	if err != nil {
+		return "", err
+	}
+	if key == "" {
+		return "", errors.New("there is no key for OpenAI: set OPENAI_API_KEY, log in, or name another model_provider in config.toml")
+	}
+	return key, nil
+}
+
+// shell is the name of the user's shell, for the model.
+func (e *Engine) shell() string {
+	if sh := e.getenv("SHELL"); sh != "" {
+		return filepath.Base(sh)
+	}
+	if runtime.GOOS == "windows" {
+		return ""
+	}
+	return "bash"
+}
+
+// ID implements [engine.Conversation].
+func (c *conversation) ID() string { return c.id }
+
+// Close implements [engine.Conversation].
+func (c *conversation) Close() error { return c.file.Close() }
+
+// record appends items to the history and to the rollout.
+func (c *conversation) record(items ...protocol.ResponseItem) {
+	for _, item := range items {
+		c.history = append(c.history, item)
+		c.keep(c.file.Item(item))
+	}
+}
+
+// emit reports an event, and keeps those that a later reader of the rollout
+// wants to see.
+func (c *conversation) emit(m protocol.EventMsg) {
+	switch m.(type) {
+	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
+		protocol.TokenCount, protocol.TurnAborted:
+		c.keep(c.file.Event(m))
+	}
+	c.host.Emit(m)
+}
+
+// keep looks at the result of a write to the rollout. The conversation goes on
+// without it.
+func (c *conversation) keep(err error) {
+	if err == nil || c.fileFailed {
+		return
+	}
+	c.fileFailed = true
+	c.engine.log.Error("conversation is not kept", "conversation", c.id, "error", err)
+	c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is no longer kept in its file: %v", err)})
+}

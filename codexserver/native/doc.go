@@ -1,0 +1,44 @@
+// Package native is the embedded engine: a coding agent in Go that needs no
+// Codex installed. It asks any OpenAI-compatible model, runs what the model
+// calls for, within the approval policy, and keeps conversations in files:
+//
+//	Turn(input) ──▶ history ──▶ model ──▶ tools, approvals ──┐
+//	                   ▲                                     │
+//	                   └────────── outputs ◀─────────────────┘
+//
+// until a response calls nothing.
+//
+//	e, err := native.New(nil) // $CODEX_HOME/config.toml
+//	if err != nil { … }
+//	defer e.Close()
+//	err = codexserver.New(e, nil).Serve(ctx, transport)
+//
+// # Configuration
+//
+// The engine reads Codex's config.toml anew for each conversation: model,
+// model_providers, profiles, approval_policy, sandbox_mode and their like. A
+// provider needs a base_url and nothing else, so that Ollama, LM Studio, vLLM
+// and llama.cpp work as they are:
+//
+//	model = "qwen3-coder"
+//	model_provider = "local"
+//	[model_providers.local]
+//	base_url = "http://localhost:11434/v1"
+//
+// # Guarantees
+//
+//   - A command runs only when the approval policy lets it or the host's answer
+//     says approved. A response that breaks off runs nothing: it is asked for
+//     again, whole.
+//   - A turn ends with an event that says how, within its [Limits], whatever the
+//     model does.
+//   - When a turn is interrupted its command's processes are gone before the
+//     turn has ended. What it did stays in the history; a response of which
+//     nothing was done is dropped.
+//   - Every step is in the conversation's file before the next one begins, so
+//     that a killed process loses at most what it was doing.
+//
+// # Not here
+//
+// The engine does not speak MCP to clients; package codexserver does.
+package native

@@ -1,0 +1,191 @@
+package native
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Options change what an [Engine] does. Nil is valid; the zero value of each
+// field is its default.
+type Options struct {
+	// CodexHome is the folder of config.toml, AGENTS.md and the rollouts.
+	// Default: $CODEX_HOME, or .codex in the user's home.
+	CodexHome string
+	// Overrides are configuration keys, dotted or nested, over config.toml; a
+	// conversation's own configuration wins over them.
+	Overrides map[string]any
+	// Environ is the environment, NAME=value: what commands inherit and where
+	// keys come from. Default: the process's.
+	Environ []string
+	// HTTPClient asks the providers; its Timeout must be 0. Default: a client
+	// of the engine's own that follows the system's proxy and trusts, besides
+	// the system's authorities, those of the PEM file that
+	// CODEX_CA_CERTIFICATE names.
+	HTTPClient *http.Client
+	// Limits bound each turn.
+	Limits Limits
+	// Version is the engine's version as providers and rollouts see it, "dev"
+	// by default.
+	Version string
+	// Logger gets what an operator should know. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Limits bound one turn. A turn that reaches one of them fails and says which;
+// the conversation stays usable.
+type Limits struct {
+	// ModelRequests is how often the model may be asked. 0 means 1,000, less
+	// than 0 no limit.
+	ModelRequests int
+	// Tokens of all requests together, as the provider counts them. 0 or less
+	// means no limit.
+	Tokens int64
+	// WallTime from start to end, approvals included. 0 or less means no limit.
+	WallTime time.Duration
+	// ResponseBytes of one response of the model. 0 means 64 MiB.
+	ResponseBytes int64
+	// ToolCalls in one response of the model. 0 means 128.
+	ToolCalls int
+}
+
+func (l Limits) resolved() Limits {
+	if l.ModelRequests == 0 {
+		l.ModelRequests = 1000
+	}
+	if l.ResponseBytes <= 0 {
+		l.ResponseBytes = 64 << 20
+	}
+	if l.ToolCalls <= 0 {
+		l.ToolCalls = 128
+	}
+	return l
+}
+
+// Engine runs conversations with models of OpenAI-compatible providers. It
+// implements [engine.Engine] and is safe for concurrent use.
+type Engine struct {
+	home      string
+	overrides map[string]any
+	environ   []string
+	http      *http.Client
+	limits    Limits
+	version   string
+	log       *slog.Logger
+}
+
+// New makes an engine. A config.toml that cannot be read is an error that names
+// the file and the line, or the key. A provider or profile that is missing is
+// not: the conversation that needs it says so.
+func New(o *Options) (*Engine, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	e := &Engine{
+		home:      o.CodexHome,
+		overrides: o.Overrides,
+		environ:   slices.Clone(o.Environ),
+		http:      o.HTTPClient,
+		limits:    o.Limits.resolved(),
+		version:   o.Version,
+		log:       o.Logger,
+	}
+	if o.Environ == nil {
+		e.environ = os.Environ()
+	}
+	if e.version == "" {
+		e.version = "dev"
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	if e.home == "" {
+		home, err := config.Home(e.getenv)
+		if err != nil {
+			return nil, fmt.Errorf("native: %w", err)
+		}
+		e.home = home
+	}
+	if e.http == nil {
+		client, err := httpClient(e.getenv("CODEX_CA_CERTIFICATE"))
+		if err != nil {
+			return nil, fmt.Errorf("native: %w", err)
+		}
+		e.http = client
+	}
+	_, err := e.config(protocol.Config{})
+	var missing *config.MissingError
+	if err != nil && !errors.As(err, &missing) {
+		return nil, fmt.Errorf("native: %w", err)
+	}
+	return e, nil
+}
+
+// httpClient has no timeout of its own: streams last as long as they say something.
+func httpClient(caFile string) (*http.Client, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 32
+	if caFile != "" {
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %w", err)
+		}
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			roots = x509.NewCertPool()
+		}
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %s holds no certificate", caFile)
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return &http.Client{Transport: t}, nil
+}
+
+// Close frees the engine's connections. Its conversations are closed by those
+// who started them.
+func (e *Engine) Close() error {
+	e.http.CloseIdleConnections()
+	return nil
+}
+
+// Start implements [engine.Engine].
+func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	resolved, err := e.config(cfg)
+	if err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	return e.start(ctx, resolved, host)
+}
+
+// config reads the configuration anew: users edit it while the server runs.
+func (e *Engine) config(call protocol.Config) (*config.Config, error) {
+	return config.Load(config.Layers{
+		Home:          e.home,
+		Overrides:     e.overrides,
+		Call:          call,
+		OpenAIBaseURL: e.getenv("OPENAI_BASE_URL"),
+	})
+}
+
+// getenv reads the engine's environment; of a repeated name the last counts.
+func (e *Engine) getenv(name string) string {
+	for _, entry := range slices.Backward(e.environ) {
+		if k, v, ok := strings.Cut(entry, "="); ok && k == name && name != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+package native
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// maxImage bounds an image file that is sent to the model.
+const maxImage = 20 << 20
+
+// readInput turns what the user sent into a message for the model and into the
+// event that rollouts keep of it.
+func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, protocol.UserMessage, error) {
+	message := protocol.MessageItem{Role: "user"}
+	event := protocol.UserMessage{Kind: protocol.UserPlain}
+	var texts []string
+	for i, item := range items {
+		switch item.Type {
+		case protocol.InputText:
+			text := strings.ToValidUTF8(item.Text, "\uFFFD")
+			texts = append(texts, text)
+			message.Content = append(message.Content, protocol.ContentItem{Type: "input_text", Text: text})
+		case protocol.InputImage:
+			event.Images = append(event.Images, item.ImageURL)
+			message.Content = append(message.Content, protocol.ContentItem{Type: "input_image", ImageURL: item.ImageURL})
+		case protocol.InputLocalImage:
+			url, err := imageURL(cwd, item.Path)
+			if err != nil {
+				return message, event, fmt.Errorf("items[%d]: %w", i, err)
+			}
+			message.Content = append(message.Content, protocol.ContentItem{Type: "input_image", ImageURL: url})
+		default:
+			return message, event, fmt.Errorf("items[%d]: unknown type %q", i, item.Type)
+		}
+	}
+	event.Message = strings.Join(texts, "")
+	return message, event, nil
+}
+
+// imageURL reads an image file as a data URL.
+func imageURL(cwd, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cwd, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxImage {
+		return "", fmt.Errorf("%s is no file of at most %d bytes", path, maxImage)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	kind := http.DetectContentType(data)
+	if !strings.HasPrefix(kind, "image/") {
+		// What is not known by its content is taken at its name.
+		kind = "image/" + strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+}

@@ -1,0 +1,255 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// turn is one turn while it runs: the model is asked, what it calls is done and
+// told to it, until it calls nothing more.
+type turn struct {
+	*conversation
+	requests int
+	tokens   int64
+	// round is the last response as long as it is not part of the history: a
+	// round of which nothing was done is forgotten when the turn is aborted.
+	round []protocol.ResponseItem
+}
+
+// limitError ends a turn that reached a limit of the user's.
+type limitError struct{ what string }
+
+func (e *limitError) Error() string { return "the turn was stopped: " + e.what }
+
+// Turn implements [engine.Conversation].
+func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	if limit := c.engine.limits.WallTime; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
+		defer cancel()
+	}
+	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
+	t := &turn{conversation: c}
+	last, err := t.run(ctx, in)
+	return c.end(ctx, last, err)
+}
+
+// end reports how a turn ended.
+func (c *conversation) end(ctx context.Context, last *string, err error) error {
+	var abort *engine.AbortError
+	var limit *limitError
+	switch {
+	case err == nil:
+		c.emit(protocol.TaskComplete{LastAgentMessage: last})
+		return nil
+	case errors.As(err, &limit):
+	case ctx.Err() != nil:
+		abort = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		if errors.As(abort.Cause, &limit) {
+			abort, err = nil, limit
+		}
+	default:
+		errors.As(err, &abort)
+	}
+	if abort != nil {
+		c.emit(protocol.TurnAborted{Reason: abort.Reason})
+		return abort
+	}
+	c.emit(protocol.Error{Message: err.Error()})
+	c.emit(protocol.TaskComplete{})
+	return &engine.TurnError{Message: err.Error()}
+}
+
+// run is the turn's loop; it gives the model's last message.
+func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) {
+	if err := t.begin(in); err != nil {
+		return nil, err
+	}
+	if len(in.Items) == 0 {
+		return nil, nil
+	}
+	for {
+		resp, err := t.ask(ctx)
+		if err != nil {
+			return nil, err
+		}
+		called, err := t.act(ctx, resp)
+		if err != nil {
+			return nil, err
+		}
+		if !called {
+			return lastMessage(resp.Items), nil
+		}
+	}
+}
+
+// begin makes the user's message and a change of context part of the history.
+func (t *turn) begin(in protocol.TurnInput) error {
+	if in.Context != nil {
+		old := t.now
+		t.now = *in.Context
+		if m, ok := environmentMessage(t.now, &old, ""); ok {
+			t.record(m)
+		}
+	}
+	if len(in.Items) == 0 {
+		return nil
+	}
+	message, event, err := readInput(t.now.Cwd, in.Items)
+	if err != nil {
+		return err
+	}
+	t.record(message)
+	t.keep(t.file.Event(event))
+	return nil
+}
+
+// ask makes one request to the model, again when its answer breaks off.
+func (t *turn) ask(ctx context.Context) (*model.Response, error) {
+	limits := t.engine.limits
+	if t.requests++; limits.ModelRequests > 0 && t.requests > limits.ModelRequests {
+		return nil, &limitError{fmt.Sprintf("it needs more than %d requests to the model", limits.ModelRequests)}
+	}
+	if limits.Tokens > 0 && t.tokens >= limits.Tokens {
+		return nil, &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limits.Tokens)}
+	}
+	t.keep(t.file.TurnContext(t.now))
+	req := &model.Request{
+		Model:          t.now.Model,
+		Instructions:   t.instructions,
+		Items:          t.history,
+		Tools:          t.tools(),
+		Reasoning:      t.reasoning(),
+		Verbosity:      t.cfg.Verbosity,
+		ConversationID: t.id,
+	}
+	resp, err := t.stream(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Usage != nil {
+		t.tokens += resp.Usage.TotalTokens
+		t.count(*resp.Usage)
+	}
+	return resp, nil
+}
+
+// act does what a response calls for and says whether it called for anything.
+func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err error) {
+	t.round = resp.Items
+	var after []protocol.ResponseItem
+	for i, item := range resp.Items {
+		call, ok := callOf(item)
+		if !ok {
+			continue
+		}
+		called = true
+		result, err := t.call(ctx, call)
+		if err != nil {
+			t.abandon(resp.Items[i:])
+			return true, err
+		}
+		t.commit()
+		t.record(call.answer(result.output))
+		after = append(after, result.items...)
+	}
+	t.commit()
+	t.record(after...)
+	if t.chat() { // whose recorded order is: what was done, then what was said
+		for _, item := range resp.Items {
+			t.emitItem(item)
+		}
+	}
+	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+	return called, nil
+}
+
+// commit makes the response part of the history. It is called before anything
+// is done that the model must know of later.
+func (t *turn) commit() {
+	t.record(t.round...)
+	t.round = nil
+}
+
+// abandon ends a round in whose calls the turn was aborted. If anything was
+// done, the calls left over are answered, so that the history stays valid.
+func (t *turn) abandon(left []protocol.ResponseItem) {
+	if t.round != nil {
+		t.round = nil
+		return
+	}
+	for _, item := range left {
+		if call, ok := callOf(item); ok {
+			t.record(call.answer("aborted: the turn was ended before this was finished"))
+		}
+	}
+}
+
+// reasoning is what to ask of a model that reasons, nil for others.
+func (c *conversation) reasoning() *model.Reasoning {
+	if !c.cfg.SupportsReasoningSummaries && !model.FamilyOf(c.now.Model).Reasoning {
+		return nil
+	}
+	r := &model.Reasoning{Effort: c.now.Effort, Summary: c.now.Summary}
+	if r.Summary == protocol.SummaryNone {
+		r.Summary = ""
+	}
+	return r
+}
+
+// contextWindow is the model's, nil when unknown.
+func (c *conversation) contextWindow() *int64 {
+	window := c.cfg.ContextWindow
+	if window == 0 {
+		window = model.FamilyOf(c.now.Model).ContextWindow
+	}
+	if window <= 0 {
+		return nil
+	}
+	return &window
+}
+
+// count adds the usage of a response.
+func (c *conversation) count(u protocol.TokenUsage) {
+	info := protocol.TokenUsageInfo{LastTokenUsage: u, ModelContextWindow: c.contextWindow()}
+	if c.usage != nil {
+		info.TotalTokenUsage = c.usage.TotalTokenUsage
+	}
+	sum := &info.TotalTokenUsage
+	sum.InputTokens += u.InputTokens
+	sum.CachedInputTokens += u.CachedInputTokens
+	sum.OutputTokens += u.OutputTokens
+	sum.ReasoningOutputTokens += u.ReasoningOutputTokens
+	sum.TotalTokens += u.TotalTokens
+	c.usage = &info
+}
+
+// lastMessage is the text of the last message among items, nil without one.
+func lastMessage(items []protocol.ResponseItem) *string {
+	var last *string
+	for _, item := range items {
+		if text := messageText(item); text != "" {
+			last = &text
+		}
+	}
+	return last
+}
+
+// messageText is the text of a message of the assistant.
+func messageText(item protocol.ResponseItem) string {
+	m, ok := item.(protocol.MessageItem)
+	if !ok || m.Role != "assistant" {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range m.Content {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
