@@ -102,6 +102,14 @@ func (e *emitter) describe(t *goType) string {
 	return text
 }
 
+// describe returns a field's comment.
+func (f *field) describe() string {
+	if f.doc != "" {
+		return f.doc
+	}
+	return commonFields[f.json]
+}
+
 func (e *emitter) types(s *source) error {
 	for _, t := range e.model.types {
 		switch t.kind {
@@ -118,16 +126,12 @@ func (e *emitter) types(s *source) error {
 				if f.constant {
 					continue
 				}
-				doc := f.doc
-				if doc == "" {
-					doc = commonFields[f.json]
-				}
-				if doc != "" {
-					s.comment(f.name + ": " + doc)
+				if doc := f.describe(); doc != "" {
+					s.comment(doc)
 				}
 				s.line("%s %s", f.name, e.fieldType(f))
 			}
-			s.comment("Extra: members that the schema does not know, kept and written back.")
+			s.comment("Extra holds the members that the schema does not know; they are written back.")
 			s.line("Extra map[string]json.RawMessage")
 			s.line("}\n")
 		}

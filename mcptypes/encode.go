@@ -167,8 +167,11 @@ func writeObject[T any, P interface {
 }
 
 func (e *encoder) string(s string) {
-	b, err := jsontext.AppendQuote(e.b, s)
-	if err != nil {
+	if len(s) > 1024 { // leave room for the escapes, to grow once
+		e.b = slices.Grow(e.b, len(s)+len(s)/8)
+	}
+	b, ok := appendQuote(e.b, s)
+	if !ok {
 		e.fail(errUTF8)
 		return
 	}

@@ -9,7 +9,8 @@ type Annotations struct {
 	Audience     []Role
 	LastModified *string
 	Priority     *float64
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -19,7 +20,8 @@ type AudioContent struct {
 	Annotations *Annotations
 	Data        Base64
 	MimeType    string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -27,7 +29,8 @@ type AudioContent struct {
 type BaseMetadata struct {
 	Name  string
 	Title *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -37,7 +40,8 @@ type BlobResourceContents struct {
 	Blob     Base64
 	MimeType *string
 	Uri      string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -46,14 +50,16 @@ type BooleanSchema struct {
 	Default     *bool
 	Description *string
 	Title       *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // CallToolRequest is CallToolRequest of the schema.
 type CallToolRequest struct {
 	Params CallToolRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -62,7 +68,8 @@ type CallToolRequestParams struct {
 	Meta      *RequestMeta
 	Arguments json.RawMessage
 	Name      string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -72,14 +79,16 @@ type CallToolResult struct {
 	Content           []ContentBlock
 	IsError           *bool
 	StructuredContent json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // CancelledNotification is CancelledNotification of the schema.
 type CancelledNotification struct {
 	Params CancelledNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -88,7 +97,8 @@ type CancelledNotificationParams struct {
 	Meta      map[string]json.RawMessage
 	Reason    *string
 	RequestId RequestId
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -98,14 +108,16 @@ type ClientCapabilities struct {
 	Experimental map[string]json.RawMessage
 	Roots        *ClientCapabilitiesRoots
 	Sampling     map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ClientCapabilitiesRoots is ClientCapabilities/roots of the schema.
 type ClientCapabilitiesRoots struct {
 	ListChanged *bool
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -113,21 +125,24 @@ type ClientCapabilitiesRoots struct {
 type CompleteArgument struct {
 	Name  string
 	Value string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // CompleteContext is CompleteRequest/params/context of the schema.
 type CompleteContext struct {
 	Arguments map[string]string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // CompleteRequest is CompleteRequest of the schema.
 type CompleteRequest struct {
 	Params CompleteRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -137,7 +152,8 @@ type CompleteRequestParams struct {
 	Argument CompleteArgument
 	Context  *CompleteContext
 	Ref      CompleteReference
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -145,7 +161,8 @@ type CompleteRequestParams struct {
 type CompleteResult struct {
 	Meta       map[string]json.RawMessage
 	Completion CompleteResultCompletion
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -154,14 +171,16 @@ type CompleteResultCompletion struct {
 	HasMore *bool
 	Total   *int64
 	Values  []string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // CreateMessageRequest is CreateMessageRequest of the schema.
 type CreateMessageRequest struct {
 	Params CreateMessageRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -176,7 +195,8 @@ type CreateMessageRequestParams struct {
 	StopSequences    []string
 	SystemPrompt     *string
 	Temperature      *float64
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -187,7 +207,8 @@ type CreateMessageResult struct {
 	Model      string
 	Role       Role
 	StopReason *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -197,7 +218,8 @@ type Cursor string
 // ElicitRequest is ElicitRequest of the schema.
 type ElicitRequest struct {
 	Params ElicitRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -206,7 +228,8 @@ type ElicitRequestParams struct {
 	Meta            *RequestMeta
 	Message         string
 	RequestedSchema ElicitSchema
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -215,7 +238,8 @@ type ElicitResult struct {
 	Meta    map[string]json.RawMessage
 	Action  ElicitResultAction
 	Content map[string]ElicitValue
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -223,7 +247,8 @@ type ElicitResult struct {
 type ElicitSchema struct {
 	Properties map[string]PrimitiveSchemaDefinition
 	Required   []string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -232,7 +257,8 @@ type EmbeddedResource struct {
 	Meta        map[string]json.RawMessage
 	Annotations *Annotations
 	Resource    TextOrBlobResourceContents
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -245,7 +271,8 @@ type EnumSchema struct {
 	Enum        []string
 	EnumNames   []string
 	Title       *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -254,14 +281,16 @@ type ErrorObject struct {
 	Code    int64
 	Data    json.RawMessage
 	Message string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // GetPromptRequest is GetPromptRequest of the schema.
 type GetPromptRequest struct {
 	Params GetPromptRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -270,7 +299,8 @@ type GetPromptRequestParams struct {
 	Meta      *RequestMeta
 	Arguments map[string]string
 	Name      string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -279,7 +309,8 @@ type GetPromptResult struct {
 	Meta        map[string]json.RawMessage
 	Description *string
 	Messages    []PromptMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -289,7 +320,8 @@ type ImageContent struct {
 	Annotations *Annotations
 	Data        Base64
 	MimeType    string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -298,14 +330,16 @@ type Implementation struct {
 	Name    string
 	Title   *string
 	Version string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // InitializeRequest is InitializeRequest of the schema.
 type InitializeRequest struct {
 	Params InitializeRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -315,7 +349,8 @@ type InitializeRequestParams struct {
 	Capabilities    ClientCapabilities
 	ClientInfo      Implementation
 	ProtocolVersion string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -326,14 +361,16 @@ type InitializeResult struct {
 	Instructions    *string
 	ProtocolVersion string
 	ServerInfo      Implementation
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // InitializedNotification is InitializedNotification of the schema.
 type InitializedNotification struct {
 	Params *InitializedNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -341,7 +378,8 @@ type InitializedNotification struct {
 // schema.
 type InitializedNotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -349,7 +387,8 @@ type InitializedNotificationParams struct {
 type JSONRPCError struct {
 	Error ErrorObject
 	Id    RequestId
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -357,14 +396,16 @@ type JSONRPCError struct {
 type JSONRPCNotification struct {
 	Method string
 	Params *JSONRPCNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // JSONRPCNotificationParams is JSONRPCNotification/params of the schema.
 type JSONRPCNotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -373,14 +414,16 @@ type JSONRPCRequest struct {
 	Id     RequestId
 	Method string
 	Params *JSONRPCRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // JSONRPCRequestParams is JSONRPCRequest/params of the schema.
 type JSONRPCRequestParams struct {
 	Meta *RequestMeta
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -388,14 +431,16 @@ type JSONRPCRequestParams struct {
 type JSONRPCResponse struct {
 	Id     RequestId
 	Result Result
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ListPromptsRequest is ListPromptsRequest of the schema.
 type ListPromptsRequest struct {
 	Params *ListPromptsRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -403,7 +448,8 @@ type ListPromptsRequest struct {
 type ListPromptsRequestParams struct {
 	Meta   *RequestMeta
 	Cursor *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -412,7 +458,8 @@ type ListPromptsResult struct {
 	Meta       map[string]json.RawMessage
 	NextCursor *string
 	Prompts    []Prompt
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -420,7 +467,8 @@ type ListPromptsResult struct {
 // schema.
 type ListResourceTemplatesRequest struct {
 	Params *ListResourceTemplatesRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -429,7 +477,8 @@ type ListResourceTemplatesRequest struct {
 type ListResourceTemplatesRequestParams struct {
 	Meta   *RequestMeta
 	Cursor *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -438,14 +487,16 @@ type ListResourceTemplatesResult struct {
 	Meta              map[string]json.RawMessage
 	NextCursor        *string
 	ResourceTemplates []ResourceTemplate
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ListResourcesRequest is ListResourcesRequest of the schema.
 type ListResourcesRequest struct {
 	Params *ListResourcesRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -453,7 +504,8 @@ type ListResourcesRequest struct {
 type ListResourcesRequestParams struct {
 	Meta   *RequestMeta
 	Cursor *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -462,21 +514,24 @@ type ListResourcesResult struct {
 	Meta       map[string]json.RawMessage
 	NextCursor *string
 	Resources  []Resource
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ListRootsRequest is ListRootsRequest of the schema.
 type ListRootsRequest struct {
 	Params *ListRootsRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ListRootsRequestParams is ListRootsRequest/params of the schema.
 type ListRootsRequestParams struct {
 	Meta *RequestMeta
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -484,14 +539,16 @@ type ListRootsRequestParams struct {
 type ListRootsResult struct {
 	Meta  map[string]json.RawMessage
 	Roots []Root
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ListToolsRequest is ListToolsRequest of the schema.
 type ListToolsRequest struct {
 	Params *ListToolsRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -499,7 +556,8 @@ type ListToolsRequest struct {
 type ListToolsRequestParams struct {
 	Meta   *RequestMeta
 	Cursor *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -508,14 +566,16 @@ type ListToolsResult struct {
 	Meta       map[string]json.RawMessage
 	NextCursor *string
 	Tools      []Tool
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // LoggingMessageNotification is LoggingMessageNotification of the schema.
 type LoggingMessageNotification struct {
 	Params LoggingMessageNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -526,14 +586,16 @@ type LoggingMessageNotificationParams struct {
 	Data   json.RawMessage
 	Level  LoggingLevel
 	Logger *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ModelHint is ModelHint of the schema.
 type ModelHint struct {
 	Name *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -543,7 +605,8 @@ type ModelPreferences struct {
 	Hints                []ModelHint
 	IntelligencePriority *float64
 	SpeedPriority        *float64
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -551,14 +614,16 @@ type ModelPreferences struct {
 type Notification struct {
 	Method string
 	Params *NotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // NotificationParams is Notification/params of the schema.
 type NotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -569,7 +634,8 @@ type NumberSchema struct {
 	Minimum     *float64
 	Title       *string
 	Type        NumberSchemaType
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -577,7 +643,8 @@ type NumberSchema struct {
 type PaginatedRequest struct {
 	Method string
 	Params *PaginatedRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -585,7 +652,8 @@ type PaginatedRequest struct {
 type PaginatedRequestParams struct {
 	Meta   *RequestMeta
 	Cursor *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -593,28 +661,32 @@ type PaginatedRequestParams struct {
 type PaginatedResult struct {
 	Meta       map[string]json.RawMessage
 	NextCursor *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // PingRequest is PingRequest of the schema.
 type PingRequest struct {
 	Params *PingRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // PingRequestParams is PingRequest/params of the schema.
 type PingRequestParams struct {
 	Meta *RequestMeta
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ProgressNotification is ProgressNotification of the schema.
 type ProgressNotification struct {
 	Params ProgressNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -625,7 +697,8 @@ type ProgressNotificationParams struct {
 	Progress      float64
 	ProgressToken ProgressToken
 	Total         *float64
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -636,7 +709,8 @@ type Prompt struct {
 	Description *string
 	Name        string
 	Title       *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -646,7 +720,8 @@ type PromptArgument struct {
 	Name        string
 	Required    *bool
 	Title       *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -654,7 +729,8 @@ type PromptArgument struct {
 // schema.
 type PromptListChangedNotification struct {
 	Params *PromptListChangedNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -662,7 +738,8 @@ type PromptListChangedNotification struct {
 // PromptListChangedNotification/params of the schema.
 type PromptListChangedNotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -670,7 +747,8 @@ type PromptListChangedNotificationParams struct {
 type PromptMessage struct {
 	Content ContentBlock
 	Role    Role
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -678,14 +756,16 @@ type PromptMessage struct {
 type PromptReference struct {
 	Name  string
 	Title *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ReadResourceRequest is ReadResourceRequest of the schema.
 type ReadResourceRequest struct {
 	Params ReadResourceRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -693,7 +773,8 @@ type ReadResourceRequest struct {
 type ReadResourceRequestParams struct {
 	Meta *RequestMeta
 	Uri  string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -701,7 +782,8 @@ type ReadResourceRequestParams struct {
 type ReadResourceResult struct {
 	Meta     map[string]json.RawMessage
 	Contents []TextOrBlobResourceContents
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -709,21 +791,24 @@ type ReadResourceResult struct {
 type Request struct {
 	Method string
 	Params *RequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // RequestMeta is JSONRPCRequest/params/_meta of the schema.
 type RequestMeta struct {
 	ProgressToken *ProgressToken
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // RequestParams is Request/params of the schema.
 type RequestParams struct {
 	Meta *RequestMeta
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -737,7 +822,8 @@ type Resource struct {
 	Size        *int64
 	Title       *string
 	Uri         string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -746,7 +832,8 @@ type ResourceContents struct {
 	Meta     map[string]json.RawMessage
 	MimeType *string
 	Uri      string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -760,7 +847,8 @@ type ResourceLink struct {
 	Size        *int64
 	Title       *string
 	Uri         string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -768,7 +856,8 @@ type ResourceLink struct {
 // schema.
 type ResourceListChangedNotification struct {
 	Params *ResourceListChangedNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -776,7 +865,8 @@ type ResourceListChangedNotification struct {
 // ResourceListChangedNotification/params of the schema.
 type ResourceListChangedNotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -789,21 +879,24 @@ type ResourceTemplate struct {
 	Name        string
 	Title       *string
 	UriTemplate string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ResourceTemplateReference is ResourceTemplateReference of the schema.
 type ResourceTemplateReference struct {
 	Uri string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ResourceUpdatedNotification is ResourceUpdatedNotification of the schema.
 type ResourceUpdatedNotification struct {
 	Params ResourceUpdatedNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -812,14 +905,16 @@ type ResourceUpdatedNotification struct {
 type ResourceUpdatedNotificationParams struct {
 	Meta map[string]json.RawMessage
 	Uri  string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // Result is Result of the schema.
 type Result struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -828,7 +923,8 @@ type Root struct {
 	Meta map[string]json.RawMessage
 	Name *string
 	Uri  string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -836,7 +932,8 @@ type Root struct {
 // schema.
 type RootsListChangedNotification struct {
 	Params *RootsListChangedNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -844,7 +941,8 @@ type RootsListChangedNotification struct {
 // of the schema.
 type RootsListChangedNotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -852,7 +950,8 @@ type RootsListChangedNotificationParams struct {
 type SamplingMessage struct {
 	Content SamplingContent
 	Role    Role
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -864,14 +963,16 @@ type ServerCapabilities struct {
 	Prompts      *ServerCapabilitiesPrompts
 	Resources    *ServerCapabilitiesResources
 	Tools        *ServerCapabilitiesTools
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ServerCapabilitiesPrompts is ServerCapabilities/prompts of the schema.
 type ServerCapabilitiesPrompts struct {
 	ListChanged *bool
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -879,21 +980,24 @@ type ServerCapabilitiesPrompts struct {
 type ServerCapabilitiesResources struct {
 	ListChanged *bool
 	Subscribe   *bool
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ServerCapabilitiesTools is ServerCapabilities/tools of the schema.
 type ServerCapabilitiesTools struct {
 	ListChanged *bool
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // SetLevelRequest is SetLevelRequest of the schema.
 type SetLevelRequest struct {
 	Params SetLevelRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -901,7 +1005,8 @@ type SetLevelRequest struct {
 type SetLevelRequestParams struct {
 	Meta  *RequestMeta
 	Level LoggingLevel
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -912,14 +1017,16 @@ type StringSchema struct {
 	MaxLength   *int64
 	MinLength   *int64
 	Title       *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // SubscribeRequest is SubscribeRequest of the schema.
 type SubscribeRequest struct {
 	Params SubscribeRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -927,7 +1034,8 @@ type SubscribeRequest struct {
 type SubscribeRequestParams struct {
 	Meta *RequestMeta
 	Uri  string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -936,7 +1044,8 @@ type TextContent struct {
 	Meta        map[string]json.RawMessage
 	Annotations *Annotations
 	Text        string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -946,7 +1055,8 @@ type TextResourceContents struct {
 	MimeType *string
 	Text     string
 	Uri      string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -959,7 +1069,8 @@ type Tool struct {
 	Name         string
 	OutputSchema json.RawMessage
 	Title        *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -970,14 +1081,16 @@ type ToolAnnotations struct {
 	OpenWorldHint   *bool
 	ReadOnlyHint    *bool
 	Title           *string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // ToolListChangedNotification is ToolListChangedNotification of the schema.
 type ToolListChangedNotification struct {
 	Params *ToolListChangedNotificationParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -985,14 +1098,16 @@ type ToolListChangedNotification struct {
 // the schema.
 type ToolListChangedNotificationParams struct {
 	Meta map[string]json.RawMessage
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
 // UnsubscribeRequest is UnsubscribeRequest of the schema.
 type UnsubscribeRequest struct {
 	Params UnsubscribeRequestParams
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }
 
@@ -1000,6 +1115,7 @@ type UnsubscribeRequest struct {
 type UnsubscribeRequestParams struct {
 	Meta *RequestMeta
 	Uri  string
-	// Extra: members that the schema does not know, kept and written back.
+	// Extra holds the members that the schema does not know; they are written
+	// back.
 	Extra map[string]json.RawMessage
 }

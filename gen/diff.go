@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// diffSchemas lists what differs between two schemas in structure: prose, and
+// the order of members, of required, enum and type lists and of anyOf's arms do
+// not count. A line begins with + (only in the new), - (only in the old) or ~.
+func diffSchemas(old, new any) (lines []string) {
+	compare(normal(old), normal(new), "#", &lines)
+	return lines
+}
+
+// normal returns a schema without prose, its unordered lists sorted.
+func normal(node any) any {
+	object, ok := node.(map[string]any)
+	if !ok {
+		return node
+	}
+	out := make(map[string]any)
+	for key, value := range object {
+		switch {
+		case slices.Contains(keywordProse, key):
+		case slices.Contains(keywordMap, key):
+			members := make(map[string]any)
+			if m, ok := value.(map[string]any); ok {
+				for name, v := range m {
+					members[name] = normal(v)
+				}
+			}
+			out[key] = members
+		case slices.Contains(keywordSchema, key):
+			out[key] = normal(value)
+		default:
+			list, ok := value.([]any)
+			if !ok {
+				out[key] = value
+				continue
+			}
+			sorted := make([]any, len(list))
+			for i, v := range list {
+				sorted[i] = normal(v)
+			}
+			slices.SortFunc(sorted, func(a, b any) int { return strings.Compare(compact(a), compact(b)) })
+			out[key] = sorted
+		}
+	}
+	return out
+}
+
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func short(v any) string {
+	if s := compact(v); len(s) > 110 {
+		return s[:107] + "..."
+	}
+	return compact(v)
+}
+
+func compare(old, new any, path string, lines *[]string) {
+	add := func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }
+	if compact(old) == compact(new) {
+		return
+	}
+	a, ok1 := old.(map[string]any)
+	b, ok2 := new.(map[string]any)
+	if ok1 && ok2 {
+		names := maps.Clone(a)
+		maps.Copy(names, b)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			here := path + "/" + name
+			x, inOld := a[name]
+			y, inNew := b[name]
+			switch {
+			case !inNew:
+				add("- %s %s", here, short(x))
+			case !inOld:
+				add("+ %s %s", here, short(y))
+			default:
+				compare(x, y, here, lines)
+			}
+		}
+		return
+	}
+	x, ok1 := old.([]any)
+	y, ok2 := new.([]any)
+	if !ok1 || !ok2 {
+		add("~ %s %s -> %s", path, short(old), short(new))
+		return
+	}
+	gone, come := without(x, y), without(y, x)
+	if len(gone) == 1 && len(come) == 1 {
+		compare(gone[0], come[0], path+"/*", lines)
+		return
+	}
+	for _, v := range gone {
+		add("- %s/* %s", path, short(v))
+	}
+	for _, v := range come {
+		add("+ %s/* %s", path, short(v))
+	}
+}
+
+// without returns the elements of a that b lacks.
+func without(a, b []any) (rest []any) {
+	have := make(map[string]bool)
+	for _, v := range b {
+		have[compact(v)] = true
+	}
+	for _, v := range a {
+		if !have[compact(v)] {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// api lists the exported names that a model becomes, each with its Go form.
+func (m *model) api() map[string]string {
+	e := &emitter{model: m, byName: make(map[string]*goType)}
+	for _, t := range m.types {
+		e.byName[t.name] = t
+	}
+	names := make(map[string]string)
+	for _, t := range m.types {
+		switch t.kind {
+		case kindShape:
+			continue
+		case kindAlias:
+			names[t.name] = "type = " + t.target
+		case kindString:
+			names[t.name] = "type string"
+		case kindHand:
+			names[t.name] = "type, by hand"
+		case kindObject:
+			names[t.name] = "type struct"
+			for _, f := range t.fields {
+				if f.constant {
+					names[t.name+" "+f.json] = "constant " + f.typ.constant
+				} else {
+					names[t.name+"."+f.name] = e.fieldType(f) + " " + f.json
+				}
+			}
+		case kindEnum:
+			names[t.name] = "type string, one of " + strings.Join(t.values, " ")
+		case kindUnion:
+			arms := make([]string, len(t.arms))
+			for i, a := range t.arms {
+				arms[i] = a.name
+			}
+			names[t.name] = "type interface, one of " + strings.Join(arms, " ")
+		}
+	}
+	for _, method := range m.methods {
+		names[method.goName] = strings.Join([]string{"method", method.name, method.params, method.result, method.senders()}, " ")
+	}
+	return names
+}
+
+// diffAPI lists the exported names that were added (+), removed (-) or changed
+// (~).
+func diffAPI(old, new *model) (lines []string) {
+	a, b := old.api(), new.api()
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was, is := a[name], b[name]
+		switch {
+		case was == "":
+			lines = append(lines, fmt.Sprintf("+ %s: %s", name, is))
+		case is == "":
+			lines = append(lines, fmt.Sprintf("- %s: %s", name, was))
+		case was != is:
+			lines = append(lines, fmt.Sprintf("~ %s: %s -> %s", name, was, is))
+		}
+	}
+	return lines
+}

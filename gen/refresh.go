@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// maxSchema is the most that is read of a schema: some 20 times its size today.
+const maxSchema = 4 << 20
+
+var (
+	versionFolder = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+	commitHash    = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+)
+
+// refresher takes a new schema from upstream in place of the one the project
+// has.
+type refresher struct {
+	schema string // the project's schema file
+	out    string // the package's folder
+	commit string // upstream's commit, "" when the source's address names it
+	dryRun bool
+	now    time.Time
+	report io.Writer
+}
+
+// refresh reads the schema at source, a file or a URL, reports what it would
+// change in the schema and in the Go API, and writes it with its origin and the
+// types made from it. Another version of the protocol than the project's goes
+// into folders of its own.
+func (r refresher) refresh(ctx context.Context, source string) error {
+	text, err := readSource(ctx, source)
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(r.schema)
+	if err != nil {
+		return err
+	}
+	version, isVersion := filepath.Base(filepath.Dir(r.schema)), filepath.Base(filepath.Dir(source))
+	if isVersion != version && versionFolder.MatchString(isVersion) {
+		r.schema = filepath.Join(filepath.Dir(filepath.Dir(r.schema)), isVersion, "schema.json")
+		r.out = filepath.Join(r.out, "v"+strings.ReplaceAll(isVersion, "-", ""))
+		version = isVersion
+	}
+	stripped, err := r.compare(old, text)
+	if err != nil {
+		return err
+	}
+	if r.dryRun {
+		return nil
+	}
+	files, err := generate(stripped, version, filepath.Base(r.out))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.schema), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(r.schema, stripped, 0o644); err != nil {
+		return err
+	}
+	if err := r.record(source, text, stripped); err != nil {
+		return err
+	}
+	return r.writePackage(files)
+}
+
+func readSource(ctx context.Context, source string) ([]byte, error) {
+	var r io.ReadCloser
+	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return nil, errors.Join(fmt.Errorf("%s: %s", source, resp.Status), resp.Body.Close())
+		}
+		r = resp.Body
+	} else {
+		f, err := os.Open(source)
+		if err != nil {
+			return nil, err
+		}
+		r = f
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxSchema+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	if len(text) > maxSchema {
+		return nil, fmt.Errorf("%s: larger than %d bytes", source, maxSchema)
+	}
+	return text, nil
+}
+
+// compare reports the differences between the old schema file and upstream's
+// new one, and returns the latter without its prose, with our descriptions.
+func (r refresher) compare(old, upstream []byte) ([]byte, error) {
+	var was, is any
+	if err := json.Unmarshal(old, &was); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.schema, err)
+	}
+	if err := json.Unmarshal(upstream, &is); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	if err := checkKeywords(is, "#"); err != nil {
+		return nil, err
+	}
+	is = strip(is)
+	if at := proseLeft(is, "#"); at != "" {
+		return nil, fmt.Errorf("%s: text is left after the prose was dropped", at)
+	}
+	schemaLines := diffSchemas(was, is)
+	keepDescriptions(was, is)
+	stripped, err := formatSchema(is)
+	if err != nil {
+		return nil, err
+	}
+	oldModel, err := modelOf(old)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.schema, err)
+	}
+	newModel, err := modelOf(stripped)
+	if err != nil {
+		return nil, err
+	}
+	r.list("schema", schemaLines)
+	r.list("Go API", diffAPI(oldModel, newModel))
+	r.list("without a description", undescribed(newModel))
+	return stripped, nil
+}
+
+func modelOf(text []byte) (*model, error) {
+	schema, err := parseSchema(text)
+	if err != nil {
+		return nil, err
+	}
+	return buildModel(schema)
+}
+
+func (r refresher) list(title string, lines []string) {
+	fmt.Fprintf(r.report, "%s: %d\n", title, len(lines))
+	for _, line := range lines {
+		fmt.Fprintf(r.report, "  %s\n", line)
+	}
+}
+
+// record writes where the schema came from, beside it.
+func (r refresher) record(source string, upstream, stripped []byte) error {
+	commit := r.commit
+	if commit == "" {
+		commit = commitHash.FindString(source)
+	}
+	if commit == "" {
+		commit = "not known"
+	}
+	if !strings.Contains(source, "://") {
+		source = "a file"
+	}
+	text := fmt.Sprintf(`repository  https://github.com/modelcontextprotocol/modelcontextprotocol
+commit      %s
+source      %s
+read        %s
+upstream    sha256 %x
+schema.json sha256 %x
+`, commit, source, r.now.UTC().Format(time.DateOnly), sha256.Sum256(upstream), sha256.Sum256(stripped))
+	return os.WriteFile(filepath.Join(filepath.Dir(r.schema), "SOURCE"), []byte(text), 0o644)
+}
+
+// writePackage writes the generated files; into a new folder, also those that
+// are written by hand.
+func (r refresher) writePackage(files map[string][]byte) error {
+	if _, err := os.Stat(r.out); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(r.out, 0o755); err != nil {
+			return err
+		}
+		if err := copyRuntime(filepath.Dir(r.out), r.out); err != nil {
+			return err
+		}
+	}
+	return write(r.out, files, false)
+}
+
+// runtimeFiles are the hand-written files that generated code needs, and the
+// test that every generated package passes.
+var runtimeFiles = []string{"decode.go", "encode.go", "id.go", "method.go", "quote.go", "read.go", "scalar.go", "value.go", "roundtrip_test.go"}
+
+func copyRuntime(from, to string) error {
+	pkg := regexp.MustCompile(`(?m)^package mcptypes`)
+	for _, name := range runtimeFiles {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		text = pkg.ReplaceAll(text, []byte("package "+filepath.Base(to)))
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

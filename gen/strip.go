@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// strip returns a schema without its prose. Only keywords are dropped: a
+// property that is called description stays.
+func strip(node any) any {
+	object, ok := node.(map[string]any)
+	if !ok {
+		return node
+	}
+	out := make(map[string]any)
+	for key, value := range object {
+		switch {
+		case slices.Contains(keywordProse, key):
+		case slices.Contains(keywordMap, key):
+			members := make(map[string]any)
+			for name, v := range value.(map[string]any) {
+				members[name] = strip(v)
+			}
+			out[key] = members
+		case slices.Contains(keywordList, key):
+			list := slices.Clone(value.([]any))
+			for i, v := range list {
+				list[i] = strip(v)
+			}
+			out[key] = list
+		case slices.Contains(keywordSchema, key):
+			out[key] = strip(value)
+		default:
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// proseLeft returns the place of a string that looks like a sentence.
+func proseLeft(node any, path string) string {
+	switch v := node.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if at := proseLeft(v[name], path+"/"+name); at != "" {
+				return at
+			}
+		}
+	case []any:
+		for i, e := range v {
+			if at := proseLeft(e, fmt.Sprintf("%s/%d", path, i)); at != "" {
+				return at
+			}
+		}
+	case string:
+		if strings.ContainsAny(v, " \n") || len(v) > 80 {
+			return path
+		}
+	}
+	return ""
+}
+
+// keepDescriptions copies the descriptions of old to the places of new that are
+// still there.
+func keepDescriptions(old, new any) {
+	a, ok1 := old.(map[string]any)
+	b, ok2 := new.(map[string]any)
+	if !ok1 || !ok2 {
+		return
+	}
+	if text, ok := a["description"].(string); ok {
+		b["description"] = text
+	}
+	for _, key := range keywordSchema {
+		keepDescriptions(a[key], b[key])
+	}
+	for _, key := range keywordMap {
+		was, _ := a[key].(map[string]any)
+		is, _ := b[key].(map[string]any)
+		for name := range is {
+			keepDescriptions(was[name], is[name])
+		}
+	}
+}
+
+// undescribed lists the definitions and members that have no description.
+func undescribed(m *model) (places []string) {
+	for _, t := range m.types {
+		if t.doc == "" && t.kind != kindHand && t.kind != kindShape {
+			places = append(places, t.name)
+		}
+		if t.kind != kindObject {
+			continue
+		}
+		for _, f := range t.fields {
+			if !f.constant && f.describe() == "" {
+				places = append(places, t.name+"."+f.name)
+			}
+		}
+	}
+	return places
+}
+
+// formatSchema writes a schema as the project keeps it: $schema first, then
+// sorted, two spaces, one line feed at the end.
+func formatSchema(tree any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(tree); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil // "$schema" sorts before the letters
+}

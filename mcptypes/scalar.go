@@ -1,0 +1,201 @@
+package mcptypes
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scalar is the value of an id or a token. Two scalars are the same JSON value
+// exactly when they are ==.
+type scalar struct {
+	str  string // kindString: the string; kindBig: canonical digits
+	num  int64  // kindInt
+	kind scalarKind
+}
+
+type scalarKind uint8
+
+const (
+	kindAbsent scalarKind = iota
+	kindString
+	kindInt
+	kindBig // an integer outside int64
+)
+
+var (
+	errScalar   = errors.New("want a string or an integer")
+	errFraction = errors.New("want a string or an integer, found a fraction")
+	errExponent = errors.New("integer with an exponent beyond 10^18")
+	errAbsent   = errors.New("mcptypes: absent id or token has no JSON form")
+)
+
+func (s scalar) text() (string, bool) {
+	if s.kind != kindString {
+		return "", false
+	}
+	return s.str, true
+}
+
+func (s scalar) print() string {
+	if s.kind == kindAbsent {
+		return ""
+	}
+	return string(s.append(nil))
+}
+
+func (s scalar) append(b []byte) []byte {
+	switch s.kind {
+	case kindString:
+		b, _ = jsontext.AppendQuote(b, s.str) // bad UTF-8 becomes U+FFFD
+		return b
+	case kindInt:
+		return strconv.AppendInt(b, s.num, 10)
+	case kindBig:
+		return append(b, s.str...)
+	}
+	return append(b, "null"...)
+}
+
+func (s scalar) marshal() ([]byte, error) {
+	if s.kind == kindAbsent {
+		return nil, errAbsent
+	}
+	return s.append(nil), nil
+}
+
+func (s scalar) marshalTo(enc *jsontext.Encoder) error {
+	if s.kind == kindAbsent {
+		return errAbsent
+	}
+	return enc.WriteValue(s.append(enc.AvailableBuffer()))
+}
+
+func parseScalar(raw []byte) (scalar, error) {
+	raw = bytes.Trim(raw, " \t\r\n")
+	if len(raw) == 0 {
+		return scalar{}, errScalar
+	}
+	if raw[0] != '"' {
+		return parseInteger(raw)
+	}
+	s, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return scalar{}, err
+	}
+	return scalar{str: string(s), kind: kindString}, nil
+}
+
+// parseInteger reads a JSON number whose value is an integer, in whatever
+// notation. A value beyond int64 is kept as its digits, or when more than
+// maxZeros zeros end it, as digits and an exponent.
+func parseInteger(raw []byte) (scalar, error) {
+	const maxZeros = 400
+	if len(raw) < 18 && raw[0] >= '1' && raw[0] <= '9' { // the common case
+		n := int64(0)
+		for i, c := range raw {
+			if c < '0' || c > '9' {
+				break
+			}
+			n = n*10 + int64(c-'0')
+			if i == len(raw)-1 {
+				return scalar{num: n, kind: kindInt}, nil
+			}
+		}
+	}
+	num, ok := splitNumber(raw)
+	if !ok {
+		return scalar{}, errScalar
+	}
+	digits := strings.TrimLeft(num.whole+num.fraction, "0")
+	if digits == "" {
+		return scalar{kind: kindInt}, nil
+	}
+	significant := strings.TrimRight(digits, "0")
+	exp, ok := num.exponent()
+	if !ok {
+		if num.expSign == '-' {
+			return scalar{}, errFraction
+		}
+		return scalar{}, errExponent
+	}
+	zeros := exp - int64(len(num.fraction)) + int64(len(digits)-len(significant))
+	sign := ""
+	if num.negative {
+		sign = "-"
+	}
+	switch {
+	case zeros < 0:
+		return scalar{}, errFraction
+	case zeros > maxZeros:
+		return scalar{str: sign + significant + "e" + strconv.FormatInt(zeros, 10), kind: kindBig}, nil
+	}
+	text := sign + significant + strings.Repeat("0", int(zeros))
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return scalar{num: n, kind: kindInt}, nil
+	}
+	return scalar{str: text, kind: kindBig}, nil
+}
+
+// number is a JSON number taken apart.
+type number struct {
+	negative        bool
+	whole, fraction string
+	expSign         byte // '-', or '+' also when none is written
+	expDigits       string
+}
+
+// exponent returns the written exponent; ok is false beyond 10^18.
+func (n number) exponent() (exp int64, ok bool) {
+	digits := strings.TrimLeft(n.expDigits, "0")
+	if digits == "" {
+		return 0, true
+	}
+	if len(digits) > 18 {
+		return math.MaxInt64, false
+	}
+	exp, err := strconv.ParseInt(digits, 10, 64)
+	if n.expSign == '-' {
+		exp = -exp
+	}
+	return exp, err == nil
+}
+
+// splitNumber takes raw apart by the grammar of RFC 8259, section 6.
+func splitNumber(raw []byte) (n number, ok bool) {
+	s := string(raw)
+	s, n.negative = strings.CutPrefix(s, "-")
+	n.whole, s = cutDigits(s)
+	if n.whole == "" || len(n.whole) > 1 && n.whole[0] == '0' {
+		return n, false
+	}
+	if rest, found := strings.CutPrefix(s, "."); found {
+		if n.fraction, s = cutDigits(rest); n.fraction == "" {
+			return n, false
+		}
+	}
+	n.expSign = '+'
+	if s != "" && (s[0] == 'e' || s[0] == 'E') {
+		s = s[1:]
+		if s != "" && (s[0] == '+' || s[0] == '-') {
+			n.expSign = s[0]
+			s = s[1:]
+		}
+		if n.expDigits, s = cutDigits(s); n.expDigits == "" {
+			return n, false
+		}
+	}
+	return n, s == ""
+}
+
+func cutDigits(s string) (digits, rest string) {
+	i := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	return s[:i], s[i:]
+}
