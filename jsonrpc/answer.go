@@ -1,0 +1,171 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+)
+
+// answer answers a request, unless it was cancelled and its profile wants no
+// answer then. It reports whether it was the first to. On the read loop it
+// queues without waiting.
+func (p *Peer) answer(r *Request, v any, err error, onReadLoop bool) bool {
+	if r.IsNotification() {
+		return true
+	}
+	in := &p.in
+	in.mu.Lock()
+	if r.answered {
+		in.mu.Unlock()
+		return false
+	}
+	r.answered = true
+	delete(in.inflight, r.ID)
+	cancelled, alone := r.cancelled, in.running <= 1
+	in.mu.Unlock()
+	c := answer
+	if onReadLoop {
+		c = regardless
+	}
+	var b *bytes.Buffer
+	if !cancelled || p.o.Cancellation.Answer {
+		if cancelled && err != nil {
+			err = Errorf(CodeRequestCancelled, "request cancelled")
+		}
+		b = p.encodeAnswer(r, v, err)
+	}
+	switch {
+	case r.batch != nil:
+		r.batch.done(p, b, c)
+	case b != nil:
+		p.post(b, c, alone && !onReadLoop)
+	}
+	r.ctx.end(errAnswered)
+	in.finished()
+	return true
+}
+
+// encodeAnswer returns the response in a buffer of its own.
+func (p *Peer) encodeAnswer(r *Request, v any, err error) *bytes.Buffer {
+	b := getBuffer()
+	if err == nil {
+		if err = p.writeResult(b, r.ID, v); err == nil {
+			return b
+		}
+		b.Reset()
+		p.problem(err, nil)
+		err = Errorf(CodeInternalError, "the result of %s cannot be encoded", r.Method)
+	}
+	p.writeError(b, r.ID, asError(err))
+	return b
+}
+
+// abandon answers a request whose handler ended its goroutine.
+func (p *Peer) abandon(r *Request, err error) {
+	if r.IsNotification() {
+		p.noteDone(r, err)
+		return
+	}
+	p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), false)
+}
+
+// refuse answers what never became a request.
+func (p *Peer) refuse(id ID, e *Error, in *batch) {
+	b := getBuffer()
+	p.writeError(b, id, e)
+	if in != nil {
+		in.add(b)
+		return
+	}
+	p.post(b, regardless, false)
+}
+
+// post sends an answer. That the connection has ended is no news to anybody.
+func (p *Peer) post(b *bytes.Buffer, c class, mayWrite bool) {
+	if err := p.send(p.conn, b, c, mayWrite); err != nil && !errors.Is(err, ErrClosed) {
+		p.problem(err, nil)
+	}
+}
+
+// batch gathers the answers to the messages of one array.
+type batch struct {
+	mu   sync.Mutex
+	left int           // answers still to come, and one while it is dispatched
+	out  *bytes.Buffer // "[a,b" so far
+}
+
+// receiveBatch takes an array of messages, or refuses it.
+func (p *Peer) receiveBatch(line []byte) {
+	n := 0
+	if p.acceptBatch.Load() {
+		elements(line, func([]byte) { n++ })
+	}
+	var e *Error
+	switch {
+	case !p.acceptBatch.Load():
+		e = Errorf(CodeInvalidRequest, "batches are not accepted")
+	case n == 0:
+		e = Errorf(CodeInvalidRequest, "empty batch")
+	case n > p.o.MaxBatch:
+		e = Errorf(CodeInvalidRequest, "more than %d messages in a batch", p.o.MaxBatch)
+	}
+	if e != nil {
+		p.problem(e, line)
+		p.refuse(ID{}, e, nil)
+		return
+	}
+	b := &batch{left: 1, out: getBuffer()}
+	elements(line, func(elem []byte) {
+		m := &p.scanned
+		m.parse(elem, p.d)
+		if m.kind == kindBatch {
+			m.kind, m.fault = kindInvalid, Errorf(CodeInvalidRequest, "batch within a batch")
+		}
+		p.dispatch(m, elem, b)
+	})
+	b.done(p, nil, regardless)
+}
+
+// expect announces one more answer.
+func (b *batch) expect() {
+	b.mu.Lock()
+	b.left++
+	b.mu.Unlock()
+}
+
+// add takes an answer nobody announced.
+func (b *batch) add(msg *bytes.Buffer) {
+	b.mu.Lock()
+	b.put(msg)
+	b.mu.Unlock()
+}
+
+func (b *batch) put(msg *bytes.Buffer) {
+	if b.out.Len() == 0 {
+		b.out.WriteByte('[')
+	} else {
+		b.out.WriteByte(',')
+	}
+	b.out.Write(msg.Bytes())
+	putBuffer(msg)
+}
+
+// done takes an announced answer, nil for none, and sends all after the last.
+func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
+	b.mu.Lock()
+	if msg != nil {
+		b.put(msg)
+	}
+	b.left--
+	last := b.left == 0
+	b.mu.Unlock()
+	if !last {
+		return
+	}
+	if b.out.Len() == 0 {
+		putBuffer(b.out)
+		return
+	}
+	b.out.WriteByte(']')
+	p.post(b.out, c, false)
+}

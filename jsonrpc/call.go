@@ -1,0 +1,281 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonx "github.com/go-json-experiment/json"
+)
+
+// calls is what we want from the other side and have no answer to yet.
+type calls struct {
+	mu      sync.Mutex
+	next    int64
+	pending map[ID]*Call
+	err     error // set once: no answer will come any more
+}
+
+// Call is an outgoing call begun with [Peer.Start].
+type Call struct {
+	p      *Peer
+	id     ID
+	method string
+	ready  chan struct{} // closed when done; of capacity 1 and sent to in a pooled call
+	pooled bool          // belongs to Peer.Call
+	raw    []byte        // the result
+	errv   []byte        // the error member
+	err    error         // why there is no answer
+	hook   func(error)   // tells of the end
+	stop   func() bool   // unhooks the caller's context
+}
+
+// A pooled Call has a channel of capacity 1 that is used again and again.
+var callPool = sync.Pool{New: func() any {
+	return &Call{ready: make(chan struct{}, 1), pooled: true}
+}}
+
+// ID returns the id of the call.
+func (c *Call) ID() ID { return c.id }
+
+// Done is closed when the call has ended: answered, cancelled or failed.
+func (c *Call) Done() <-chan struct{} { return c.ready }
+
+// Result waits for the end of the call, decodes the result into v as
+// [Peer.Call] does, and returns the call's error. It may be called again.
+func (c *Call) Result(v any) error {
+	<-c.ready
+	return c.decode(v)
+}
+
+// Cancel ends the call without an answer and, if the peer's profile has a way
+// to say so, tells the other side why. It does nothing to a call that has
+// ended. Result then returns [context.Canceled].
+func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
+
+// Call calls a method of the other side and waits for the answer. params is
+// encoded as JSON, nil being no params, and must come out as an object or an
+// array; result, a pointer or nil, is decoded into, strictly. A
+// json.RawMessage passes as it is in both places; *json.RawMessage receives a
+// copy.
+//
+// An error answer is returned as [*Error]. When ctx ends first, the error is
+// ctx.Err(), the other side is told by the cancel notification of the peer's
+// profile, and a late answer is dropped. When the connection ends, the error
+// is [ErrClosed].
+func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
+	c := callPool.Get().(*Call)
+	err := p.start1(ctx, c, method, params)
+	if err == nil {
+		select {
+		case <-c.ready:
+		case <-ctx.Done():
+			c.abandon(ctx.Err(), ctx.Err().Error())
+			<-c.ready // by abandon or by the reader, whoever came first
+		}
+		err = c.decode(result)
+	}
+	*c = Call{ready: c.ready, pooled: true}
+	callPool.Put(c)
+	return err
+}
+
+// Start begins a call and does not wait for its answer. When ctx ends before
+// the answer comes, the call is cancelled as in [Peer.Call].
+func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
+	c := &Call{ready: make(chan struct{})}
+	if err := p.start1(ctx, c, method, params); err != nil {
+		c.err = err
+		close(c.ready)
+		return c
+	}
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), ctx.Err().Error()) })
+		p.calls.mu.Lock()
+		waits := p.calls.pending[c.id] == c
+		if waits {
+			c.stop = stop
+		}
+		p.calls.mu.Unlock()
+		if !waits {
+			stop()
+		}
+	}
+	return c
+}
+
+// start1 registers the call, then sends it. When it fails the call is not
+// registered and never becomes ready.
+func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.p, c.method = p, method
+	cs := &p.calls
+	cs.mu.Lock()
+	switch {
+	case cs.err != nil:
+		defer cs.mu.Unlock()
+		return cs.err
+	case len(cs.pending) >= p.o.MaxPending:
+		defer cs.mu.Unlock()
+		return ErrFull
+	}
+	c.id = mcptypes.IntID(cs.next)
+	cs.next++
+	cs.mu.Unlock()
+
+	b := getBuffer()
+	if err := p.writeCall(b, c.id, method, params); err != nil {
+		putBuffer(b)
+		return err
+	}
+	if p.watched {
+		c.hook = p.began(ctx, method, c.id)
+	}
+	cs.mu.Lock()
+	if err := cs.err; err != nil {
+		cs.mu.Unlock()
+		putBuffer(b)
+		c.ended(err)
+		return err
+	}
+	cs.pending[c.id] = c
+	cs.mu.Unlock()
+	err := p.send(ctx, b, refusable, false)
+	if err != nil && p.retire(c) {
+		c.ended(err)
+		return err
+	}
+	return nil // sent, or already failed by the end of the connection
+}
+
+func (c *Call) ended(err error) {
+	if c.hook != nil {
+		c.hook(err)
+		c.hook = nil
+	}
+}
+
+// retire takes a call off the books and reports whether it was on them.
+// Whoever gets true completes the call.
+func (p *Peer) retire(c *Call) bool {
+	p.calls.mu.Lock()
+	defer p.calls.mu.Unlock()
+	if p.calls.pending[c.id] != c {
+		return false
+	}
+	delete(p.calls.pending, c.id)
+	return true
+}
+
+// complete makes a retired call ready.
+func (c *Call) complete() {
+	if c.stop != nil {
+		c.stop()
+	}
+	if c.hook != nil {
+		c.ended(c.outcome())
+	}
+	if c.pooled {
+		c.ready <- struct{}{}
+	} else {
+		close(c.ready)
+	}
+}
+
+// abandon ends a call from this side.
+func (c *Call) abandon(err error, reason string) {
+	if c.p == nil || !c.p.retire(c) {
+		return
+	}
+	c.err = err
+	p, id, method := c.p, c.id, c.method
+	c.complete()
+	profile := p.o.Cancellation
+	if !profile.covers(method) {
+		return
+	}
+	b := getBuffer()
+	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
+		_ = p.send(p.conn, b, regardless, false) // fails only when the connection has ended
+	}
+}
+
+// resolve takes an answer off the wire to the call that waits for it.
+func (p *Peer) resolve(m *message, line []byte) {
+	cs := &p.calls
+	cs.mu.Lock()
+	c := cs.pending[m.id]
+	delete(cs.pending, m.id)
+	cs.mu.Unlock()
+	if c == nil {
+		p.problem(fmt.Errorf("answer with id %s, which no call waits for", m.id), line)
+		return
+	}
+	c.raw, c.errv = m.result, m.errv
+	if m.fault != nil {
+		c.err = fmt.Errorf("jsonrpc: answer to %s: %w", c.method, m.fault)
+	}
+	c.complete()
+}
+
+// fail ends every pending call, and every later one, with err.
+func (cs *calls) fail(err error) {
+	cs.mu.Lock()
+	if cs.err != nil {
+		cs.mu.Unlock()
+		return
+	}
+	cs.err = err
+	pending := cs.pending
+	cs.pending = nil
+	cs.mu.Unlock()
+	for _, c := range pending {
+		c.err = err
+		c.complete()
+	}
+}
+
+// outcome returns the call's error, without decoding a result.
+func (c *Call) outcome() error {
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.errv != nil:
+		return decodeError(c.method, c.errv)
+	}
+	return nil
+}
+
+func (c *Call) decode(v any) error {
+	if err := c.outcome(); err != nil {
+		return err
+	}
+	if err := decode(c.raw, v); err != nil {
+		return fmt.Errorf("jsonrpc: result of %s: %w", c.method, err)
+	}
+	return nil
+}
+
+var errNoCode = errors.New("error member has no code")
+
+// decodeError reads the error member of an answer.
+func decodeError(method string, raw []byte) error {
+	var w struct {
+		Code    *int64          `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	err := jsonx.Unmarshal(raw, &w)
+	if err == nil && w.Code == nil {
+		err = errNoCode
+	}
+	if err != nil {
+		return fmt.Errorf("jsonrpc: error answer to %s cannot be read: %w", method, err)
+	}
+	return &Error{Code: Code(*w.Code), Message: w.Message, Data: w.Data}
+}

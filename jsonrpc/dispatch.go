@@ -1,0 +1,391 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// inbound is what the other side wants from us.
+//
+// Notifications are handled one by one in order of arrival by one goroutine,
+// which exists while there are any. A request that arrives while it is busy
+// queues behind them and is started, not handled, by it; else the read loop
+// starts it at once.
+type inbound struct {
+	mu       sync.Mutex
+	inflight map[ID]*Request // accepted and not answered
+	queue    []*Request      // notifications, and requests behind them
+	ordering bool            // the ordered goroutine exists
+	waiting  []*Request      // may start when one of those running has finished
+	running  int             // requests in their handlers
+	active   int             // accepted and not finished: requests and notifications
+	bytes    int             // size of queue and waiting
+	dropped  uint64
+	refusing bool          // the peer is shutting down
+	idle     chan struct{} // closed when active falls to 0; nil if nobody waits
+}
+
+// receive takes one message from the transport. It never blocks.
+func (p *Peer) receive(line []byte) {
+	if h := p.o.Hooks; h != nil && h.Received != nil {
+		h.Received(line)
+	}
+	p.received.Add(1)
+	m := &p.scanned
+	m.parse(line, p.d)
+	if m.kind == kindBatch {
+		p.receiveBatch(line)
+		return
+	}
+	p.dispatch(m, line, nil)
+}
+
+// dispatch acts on one scanned message. b is the batch it came in, if any.
+func (p *Peer) dispatch(m *message, line []byte, b *batch) {
+	switch m.kind {
+	case kindRequest:
+		p.accept(p.newRequest(m, line, b))
+	case kindNotification:
+		if c := p.o.Cancellation; c != nil && string(m.method) == c.Method {
+			p.cancelInbound(c, m.params, line)
+			return
+		}
+		p.accept(p.newRequest(m, line, nil))
+	case kindResponse:
+		p.resolve(m, line)
+	case kindIgnored:
+		p.problem(m.fault, line)
+	default:
+		p.problem(m.fault, line)
+		p.refuse(m.id, m.fault, b)
+	}
+}
+
+// overhead is what a waiting request costs beside its bytes.
+const overhead = 256
+
+func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
+	r := &Request{ID: m.id, Method: p.intern(m.method), Params: m.params, peer: p, size: len(line) + overhead}
+	r.ctx.base = p.base
+	if b != nil {
+		b.expect()
+		r.batch = b
+	}
+	return r
+}
+
+// intern returns the method as a string, allocated once for those seen often.
+// Only the read loop calls it.
+func (p *Peer) intern(method []byte) string {
+	if s, ok := p.methods[string(method)]; ok {
+		return s
+	}
+	s := string(method)
+	if len(p.methods) < 256 && len(s) <= 64 {
+		p.methods[s] = s
+	}
+	return s
+}
+
+// accept admits a request or notification and sees to its being handled.
+func (p *Peer) accept(r *Request) {
+	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
+		p.acceptInline(r)
+		return
+	}
+	in := &p.in
+	in.mu.Lock()
+	behind := in.ordering
+	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
+	if e := p.admit(r, wait); e != nil {
+		in.mu.Unlock()
+		p.reject(r, e)
+		return
+	}
+	switch {
+	case behind || r.IsNotification():
+		in.queue = append(in.queue, r)
+		in.ordering = true
+		if !behind {
+			p.handlers.Go(p.ordered)
+		}
+	case wait:
+		in.waiting = append(in.waiting, r)
+	default:
+		in.running++
+		p.handlers.Go(func() { p.serve(r) })
+	}
+	in.mu.Unlock()
+}
+
+// admit enters the request into the books, or says why not. The lock is held.
+func (p *Peer) admit(r *Request, wait bool) *Error {
+	in := &p.in
+	if wait && in.bytes+r.size > p.o.MaxQueued {
+		return Errorf(CodeOverloaded, "overloaded: too much is waiting to be handled")
+	}
+	if !r.IsNotification() {
+		if in.refusing {
+			return Errorf(CodeOverloaded, "shutting down")
+		}
+		if _, dup := in.inflight[r.ID]; dup {
+			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
+		}
+		in.inflight[r.ID] = r
+	}
+	if wait {
+		in.bytes += r.size
+	}
+	in.active++
+	return nil
+}
+
+// reject answers a request that was not admitted, or reports the loss of a
+// notification.
+func (p *Peer) reject(r *Request, e *Error) {
+	if r.IsNotification() {
+		p.in.mu.Lock()
+		p.in.dropped++
+		p.in.mu.Unlock()
+		p.problem(fmt.Errorf("notification %s dropped: %w", r.Method, e), nil)
+		return
+	}
+	p.refuse(r.ID, e, r.batch)
+	if r.batch != nil {
+		r.batch.done(p, nil, regardless)
+	}
+}
+
+func (p *Peer) acceptInline(r *Request) {
+	p.in.mu.Lock()
+	e := p.admit(r, false)
+	p.in.mu.Unlock()
+	if e != nil {
+		p.reject(r, e)
+		return
+	}
+	v, err := p.call(r)
+	if r.IsNotification() {
+		p.noteDone(r, err)
+		return
+	}
+	if !p.state(r).detached {
+		p.answer(r, v, err, true)
+	}
+}
+
+// ordered handles notifications, and starts the requests among them, until
+// none is left.
+func (p *Peer) ordered() {
+	in := &p.in
+	var todo []*Request
+	i := 0
+	defer func() {
+		if i < len(todo) { // a handler ended this goroutine: another takes over
+			in.mu.Lock()
+			in.queue = append(todo[i+1:], in.queue...)
+			in.mu.Unlock()
+			p.handlers.Go(p.ordered)
+		}
+	}()
+	for {
+		in.mu.Lock()
+		clear(todo)
+		todo, in.queue = in.queue, todo[:0]
+		if len(todo) == 0 {
+			in.ordering = false
+			in.mu.Unlock()
+			return
+		}
+		in.mu.Unlock()
+		for i = 0; i < len(todo); i++ {
+			p.orderedOne(todo[i])
+		}
+	}
+}
+
+func (p *Peer) orderedOne(r *Request) {
+	if !r.IsNotification() {
+		p.start(r)
+		return
+	}
+	p.in.mu.Lock()
+	p.in.bytes -= r.size
+	p.in.mu.Unlock()
+	_, err := p.call(r)
+	p.noteDone(r, err)
+}
+
+// start lets a request that queued behind notifications run, or wait for a
+// free place.
+func (p *Peer) start(r *Request) {
+	in := &p.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.running >= p.o.MaxConcurrent {
+		in.waiting = append(in.waiting, r)
+		return
+	}
+	in.bytes -= r.size
+	in.running++
+	p.handlers.Go(func() { p.serve(r) })
+}
+
+// serve handles a request, and then those that waited for its place.
+func (p *Peer) serve(r *Request) {
+	defer func() {
+		if r != nil { // the handler ended this goroutine: another takes over
+			if r = p.next(); r != nil {
+				p.handlers.Go(func() { p.serve(r) })
+			}
+		}
+	}()
+	for r != nil {
+		p.handle(r)
+		r = p.next()
+	}
+}
+
+// next returns a request that may run in the place of one that has finished.
+func (p *Peer) next() (r *Request) {
+	in := &p.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.waiting) == 0 {
+		in.running--
+		return nil
+	}
+	r = in.waiting[0]
+	in.waiting[0] = nil
+	in.waiting = in.waiting[1:]
+	in.bytes -= r.size
+	return r
+}
+
+// handle runs the handler of a request and answers it.
+func (p *Peer) handle(r *Request) {
+	if p.state(r).cancelled { // before it began
+		p.answer(r, nil, CodeRequestCancelled, false)
+		return
+	}
+	v, err := p.call(r)
+	if !p.state(r).detached {
+		p.answer(r, v, err, false)
+	}
+}
+
+// state returns a request's flags as they are now.
+func (p *Peer) state(r *Request) (s struct{ cancelled, detached bool }) {
+	p.in.mu.Lock()
+	defer p.in.mu.Unlock()
+	s.cancelled, s.detached = r.cancelled, r.detached
+	return s
+}
+
+var errGoexit = errors.New("handler ended its goroutine")
+
+// call runs the handler. A panic fails this request alone.
+func (p *Peer) call(r *Request) (v any, err error) {
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		v, err = nil, &Error{Code: CodeInternalError, Message: "internal error: the handler panicked"}
+		what := recover()
+		if what == nil {
+			// runtime.Goexit goes on after this; the request must not stay open.
+			p.abandon(r, errGoexit)
+			return
+		}
+		if p.o.CrashOnPanic {
+			panic(what)
+		}
+		p.panicked(r, what)
+	}()
+	var ctx context.Context = &r.ctx
+	if r.IsNotification() {
+		ctx = p.base
+	}
+	v, err = p.h.ServeRPC(ctx, r)
+	finished = true
+	return v, err
+}
+
+func (p *Peer) panicked(r *Request, what any) {
+	if p.o.Logger != nil {
+		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+	}
+	if h := p.o.Hooks; h != nil && h.Panic != nil {
+		h.Panic(r, what, debug.Stack())
+	}
+	// A detached request would otherwise wait for a Reply that may not come.
+	p.in.mu.Lock()
+	r.detached = false
+	p.in.mu.Unlock()
+}
+
+// noteDone ends a notification.
+func (p *Peer) noteDone(r *Request, err error) {
+	if err != nil && !errors.Is(err, CodeMethodNotFound) {
+		p.problem(fmt.Errorf("notification %s: %w", r.Method, err), nil)
+	}
+	p.in.finished()
+}
+
+// finished takes one off the active and tells who waits for the last.
+func (in *inbound) finished() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.active--; in.active == 0 && in.idle != nil {
+		close(in.idle)
+		in.idle = nil
+	}
+}
+
+// wait returns when nothing accepted is unfinished, or ctx ends.
+func (in *inbound) wait(ctx context.Context) error {
+	in.mu.Lock()
+	if in.active == 0 {
+		in.mu.Unlock()
+		return nil
+	}
+	if in.idle == nil {
+		in.idle = make(chan struct{})
+	}
+	idle := in.idle
+	in.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cancelInbound acts on a cancel notification.
+func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
+	id, reason, ok := c.decode(params)
+	if !ok {
+		p.problem(errors.New("cancel notification without a valid id"), line)
+		return
+	}
+	in := &p.in
+	in.mu.Lock()
+	r := in.inflight[id]
+	if r == nil || !c.covers(r.Method) {
+		in.mu.Unlock()
+		return // it has been answered already, which is no fault
+	}
+	r.cancelled = true
+	in.mu.Unlock()
+	cause := ErrCancelled
+	if reason != "" {
+		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)
+	}
+	r.ctx.end(cause)
+}

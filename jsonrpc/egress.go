@@ -1,0 +1,275 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"sync"
+)
+
+// egress is the queue of messages on their way to the transport.
+//
+// Whoever has a message appends it under a short lock and leaves; one writer
+// goroutine hands everything that has gathered to the transport in one Write.
+// When the line is idle, a goroutine that has nothing else to do writes its
+// message itself (see mayWrite), which saves waking the writer.
+//
+// Nothing here waits for a handler or for the reader, so there is no circle.
+type egress struct {
+	t    Transport
+	ctx  context.Context // ends when the connection does; for Write
+	o    EgressOptions
+	high func() // reports pressure
+
+	mu      sync.Mutex
+	queue   []*chunk // oldest first
+	free    []*chunk
+	bytes   int // queued and being written
+	peak    int
+	count   int           // messages queued and being written
+	sent    uint64        // messages the transport has taken
+	writing bool          // somebody is in Write
+	parked  bool          // the writer waits on wake
+	pressed bool          // over high water since the last report
+	one     [1][]byte     // the message of writeNow; belongs to who set writing
+	err     error         // set once: nothing is accepted any more
+	wake    chan struct{} // capacity 1
+	moved   chan struct{} // closed at the next progress; nil if nobody waits
+}
+
+// chunkSize is how much is gathered for one Write: what a pipe holds.
+const chunkSize = 64 << 10
+
+// chunk is a run of messages laid end to end in one buffer that never moves.
+type chunk struct {
+	buf  []byte
+	msgs [][]byte
+}
+
+// class says what may happen to a message when the queue is long.
+type class uint8
+
+const (
+	refusable  class = iota // notifications and calls: held back at the hard limit
+	answer                  // waits for room at the hard limit, never refused
+	regardless              // queued without waiting: sent by the read loop
+)
+
+func newEgress(t Transport, o EgressOptions) *egress {
+	return &egress{t: t, o: o, wake: make(chan struct{}, 1)}
+}
+
+// send queues the message in b, or writes it if mayWrite and the line is idle.
+// It takes b over.
+func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, mayWrite bool) error {
+	n := b.Len()
+	e.mu.Lock()
+	for e.err == nil && c != regardless && e.bytes+n > e.o.HardLimit && e.bytes > 0 {
+		if c == refusable && !e.o.Block {
+			e.mu.Unlock()
+			putBuffer(b)
+			return ErrFull
+		}
+		moved := e.onProgress()
+		e.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			putBuffer(b)
+			return ctx.Err()
+		}
+		e.mu.Lock()
+	}
+	if e.err == nil && c == regardless && e.bytes+n > 2*e.o.HardLimit {
+		e.fail(ErrFull)
+	}
+	if err := e.err; err != nil {
+		e.mu.Unlock()
+		putBuffer(b)
+		return err
+	}
+	e.bytes += n
+	e.count++
+	e.peak = max(e.peak, e.bytes)
+	report := !e.pressed && e.bytes > e.o.HighWater
+	if report {
+		e.pressed = true
+	}
+	if mayWrite && !e.writing && len(e.queue) == 0 {
+		e.writing = true
+		e.mu.Unlock()
+		e.writeNow(b)
+	} else {
+		e.append(b)
+		e.signal()
+		e.mu.Unlock()
+	}
+	if report {
+		e.high()
+	}
+	return nil
+}
+
+// append puts the message on the queue; a long one keeps its own buffer.
+func (e *egress) append(b *bytes.Buffer) {
+	m := b.Bytes()
+	if len(m) > chunkSize/2 {
+		e.queue = append(e.queue, &chunk{msgs: [][]byte{m}})
+		return
+	}
+	var c *chunk
+	if n := len(e.queue); n > 0 {
+		c = e.queue[n-1]
+	}
+	if c == nil || cap(c.buf)-len(c.buf) < len(m) {
+		c = e.newChunk()
+		e.queue = append(e.queue, c)
+	}
+	at := len(c.buf)
+	c.buf = append(c.buf, m...)
+	c.msgs = append(c.msgs, c.buf[at:len(c.buf):len(c.buf)])
+	putBuffer(b)
+}
+
+func (e *egress) newChunk() *chunk {
+	if n := len(e.free); n > 0 {
+		c := e.free[n-1]
+		e.free = e.free[:n-1]
+		return c
+	}
+	return &chunk{buf: make([]byte, 0, chunkSize)}
+}
+
+func (e *egress) recycle(c *chunk) {
+	if c.buf != nil && len(e.free) < 4 {
+		clear(c.msgs)
+		c.buf, c.msgs = c.buf[:0], c.msgs[:0]
+		e.free = append(e.free, c)
+	}
+}
+
+// signal wakes the writer if it sleeps and is free to write.
+func (e *egress) signal() {
+	if e.parked && !e.writing {
+		e.parked = false
+		e.wake <- struct{}{}
+	}
+}
+
+// onProgress returns a channel that is closed when something was written or
+// the queue failed.
+func (e *egress) onProgress() <-chan struct{} {
+	if e.moved == nil {
+		e.moved = make(chan struct{})
+	}
+	return e.moved
+}
+
+func (e *egress) progress() {
+	if e.moved != nil {
+		close(e.moved)
+		e.moved = nil
+	}
+}
+
+// writeNow writes one message from the sender's goroutine, which has set
+// writing.
+func (e *egress) writeNow(b *bytes.Buffer) {
+	e.one[0] = b.Bytes()
+	n := b.Len()
+	err := e.t.Write(e.ctx, e.one[:])
+	e.one[0] = nil
+	putBuffer(b)
+	e.mu.Lock()
+	e.wrote(n, 1, err)
+	if len(e.queue) > 0 {
+		e.signal()
+	}
+	e.mu.Unlock()
+}
+
+// wrote accounts for a Write that has returned.
+func (e *egress) wrote(n, msgs int, err error) {
+	e.writing = false
+	e.bytes -= n
+	e.count -= msgs
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	e.sent += uint64(msgs)
+	if e.pressed && e.bytes <= e.o.HighWater/2 {
+		e.pressed = false
+	}
+	e.progress()
+}
+
+// run is the writer. It returns when the queue has failed or been closed.
+func (e *egress) run() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		for e.err == nil && (e.writing || len(e.queue) == 0) {
+			e.parked = true
+			e.mu.Unlock()
+			<-e.wake
+			e.mu.Lock()
+		}
+		if e.err != nil {
+			return e.err
+		}
+		c := e.queue[0]
+		e.queue[0] = nil
+		if e.queue = e.queue[1:]; len(e.queue) == 0 {
+			e.queue = nil
+		}
+		e.writing = true
+		e.mu.Unlock()
+		n := 0
+		for _, m := range c.msgs {
+			n += len(m)
+		}
+		err := e.t.Write(e.ctx, c.msgs)
+		e.mu.Lock()
+		e.wrote(n, len(c.msgs), err)
+		e.recycle(c)
+	}
+}
+
+// flush waits until everything queued before now is written.
+func (e *egress) flush(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for until := e.sent + uint64(e.count); e.err == nil && e.sent < until; {
+		moved := e.onProgress()
+		e.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			e.mu.Lock()
+			return ctx.Err()
+		}
+		e.mu.Lock()
+	}
+	return e.err
+}
+
+// close makes every further send fail with err and ends the writer.
+func (e *egress) close(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fail(err)
+}
+
+// fail is close with the lock held. The first reason stays.
+func (e *egress) fail(err error) {
+	if e.err != nil {
+		return
+	}
+	e.err = err
+	e.queue = nil
+	e.progress()
+	if e.parked {
+		e.parked = false
+		e.wake <- struct{}{}
+	}
+}

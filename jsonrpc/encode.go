@@ -1,0 +1,167 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Envelopes are built by appending; only params and results go through the
+// JSON package, straight into the buffer that is sent.
+
+// maxPooled is the largest buffer kept for reuse.
+const maxPooled = 64 << 10
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func getBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
+
+// putBuffer takes back a buffer whose bytes nobody uses any more.
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() <= maxPooled {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+// appendString appends s as a JSON string; bad UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			b, _ = jsontext.AppendQuote(b, s)
+			return b
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
+}
+
+// begin starts an envelope: "{", or "{" with the version and a comma.
+func (p *Peer) begin(b []byte) []byte {
+	if p.o.OmitVersion {
+		return append(b, '{')
+	}
+	return append(b, `{"jsonrpc":"2.0",`...)
+}
+
+// writeCall writes a request, or a notification when id is the zero ID.
+func (p *Peer) writeCall(b *bytes.Buffer, id ID, method string, params any) error {
+	a := p.begin(b.AvailableBuffer())
+	if !id.IsZero() {
+		a = append(id.AppendJSON(append(a, `"id":`...)), ',')
+	}
+	a = appendString(append(a, `"method":`...), method)
+	b.Write(a)
+	if params != nil {
+		if err := writeParams(b, params); err != nil {
+			return fmt.Errorf("jsonrpc: params of %s: %w", method, err)
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+var errParams = errors.New("neither an object nor an array")
+
+// writeParams writes the params member. What encodes to null is left out.
+func writeParams(b *bytes.Buffer, params any) error {
+	start := b.Len()
+	b.WriteString(`,"params":`)
+	value := b.Len()
+	if err := writeValue(b, params); err != nil {
+		return err
+	}
+	switch b.Bytes()[value] {
+	case '{', '[':
+		return nil
+	case 'n':
+		b.Truncate(start)
+		return nil
+	}
+	return errParams
+}
+
+// writeResult writes a successful response.
+func (p *Peer) writeResult(b *bytes.Buffer, id ID, result any) error {
+	a := p.begin(b.AvailableBuffer())
+	a = id.AppendJSON(append(a, `"id":`...))
+	b.Write(append(a, `,"result":`...))
+	if err := writeValue(b, result); err != nil {
+		return err
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+// writeError writes an error response; the zero ID is written as null.
+func (p *Peer) writeError(b *bytes.Buffer, id ID, e *Error) {
+	a := p.begin(b.AvailableBuffer())
+	a = id.AppendJSON(append(a, `"id":`...))
+	a = strconv.AppendInt(append(a, `,"error":{"code":`...), int64(e.Code), 10)
+	msg := e.Message
+	if msg == "" {
+		msg = e.Code.Error()
+	}
+	b.Write(appendString(append(a, `,"message":`...), msg))
+	if len(e.Data) > 0 {
+		mark := b.Len()
+		b.WriteString(`,"data":`)
+		if writeRaw(b, e.Data) != nil { // data that is no JSON is left out
+			b.Truncate(mark)
+		}
+	}
+	b.WriteString("}}")
+}
+
+// writeValue writes v as JSON without a line feed.
+func writeValue(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+		return nil
+	case json.RawMessage:
+		return writeRaw(b, v)
+	case *json.RawMessage:
+		if v == nil {
+			return writeRaw(b, nil)
+		}
+		return writeRaw(b, *v)
+	}
+	return jsonx.MarshalWrite(b, v)
+}
+
+var errRaw = errors.New("raw message is not valid JSON")
+
+// writeRaw writes a raw value as it is, but checked, and compacted if it has
+// a line feed in it; nil as null.
+func writeRaw(b *bytes.Buffer, raw []byte) error {
+	if len(raw) == 0 {
+		b.WriteString("null")
+		return nil
+	}
+	if _, f := checkValue(raw, 10000); f != scanOK {
+		return errRaw
+	}
+	if bytes.IndexByte(raw, '\n') >= 0 {
+		return json.Compact(b, raw)
+	}
+	b.Write(bytes.TrimLeft(raw, " \t\r"))
+	return nil
+}
+
+// decode reads a raw result into v, which may be nil.
+func decode(raw []byte, v any) error {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case *json.RawMessage:
+		*v = bytes.Clone(raw)
+		return nil
+	}
+	return jsonx.Unmarshal(raw, v)
+}

@@ -1,0 +1,110 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Code is the code of an error answer. A Code is itself an error, so that
+//
+//	errors.Is(err, jsonrpc.CodeMethodNotFound)
+//
+// asks whether err is an [*Error] with that code, and a handler may return a
+// bare Code.
+type Code int64
+
+// Codes of JSON-RPC 2.0, section 5.1, and those this package answers with
+// beside them.
+const (
+	CodeParseError       Code = -32700 // the line is not JSON
+	CodeInvalidRequest   Code = -32600 // JSON, but not a message; a duplicate id; a refused batch; a limit exceeded
+	CodeMethodNotFound   Code = -32601 // nobody handles the method
+	CodeInvalidParams    Code = -32602 // params cannot be read as what the method takes
+	CodeInternalError    Code = -32603 // the handler failed without saying how, or panicked
+	CodeOverloaded       Code = -32000 // too many requests are waiting, or the peer is shutting down
+	CodeRequestCancelled Code = -32800 // LSP: the requester cancelled
+)
+
+var codeText = map[Code]string{
+	CodeParseError:       "parse error",
+	CodeInvalidRequest:   "invalid request",
+	CodeMethodNotFound:   "method not found",
+	CodeInvalidParams:    "invalid params",
+	CodeInternalError:    "internal error",
+	CodeOverloaded:       "overloaded",
+	CodeRequestCancelled: "request cancelled",
+}
+
+// Error describes the code, "code N" for codes this package has no name for.
+func (c Code) Error() string {
+	if s, ok := codeText[c]; ok {
+		return s
+	}
+	return "code " + strconv.FormatInt(int64(c), 10)
+}
+
+// Error is the error of an answer, received or to be sent. A handler that
+// returns one (wrapped or not) has it sent as it is. Any other error of a
+// handler is sent as CodeInternalError with its own text as the message, so a
+// handler must not return errors whose text is secret; a Code is sent with its
+// description.
+type Error struct {
+	Code    Code
+	Message string
+	Data    json.RawMessage // any JSON value; nil when absent
+}
+
+// Error returns the message and the code.
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return e.Code.Error()
+	}
+	return e.Message + " (" + strconv.FormatInt(int64(e.Code), 10) + ")"
+}
+
+// Is reports whether target is the code of e, or an *Error with the same code
+// and message.
+func (e *Error) Is(target error) bool {
+	switch t := target.(type) {
+	case Code:
+		return t == e.Code
+	case *Error:
+		return t != nil && t.Code == e.Code && t.Message == e.Message
+	}
+	return false
+}
+
+// Errorf returns an [*Error] with a formatted message.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Errors that callers decide on.
+var (
+	// ErrClosed is returned by calls and notifications on a peer that has
+	// ended, or whose other side has.
+	ErrClosed = errors.New("jsonrpc: connection closed")
+
+	// ErrCancelled is the cause (see [context.Cause]) of a handler's context
+	// when the other side cancelled the request.
+	ErrCancelled = errors.New("jsonrpc: cancelled by the other side")
+
+	// ErrFull is returned when a message is not sent because the queue to the
+	// other side, or the number of calls without an answer, is at its limit.
+	ErrFull = errors.New("jsonrpc: too much unsent or unanswered")
+)
+
+// asError turns a handler's error into what is sent.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) && e != nil {
+		return e
+	}
+	var c Code
+	if errors.As(err, &c) {
+		return &Error{Code: c, Message: err.Error()}
+	}
+	return &Error{Code: CodeInternalError, Message: err.Error()}
+}

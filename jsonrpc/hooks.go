@@ -1,0 +1,105 @@
+package jsonrpc
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Hooks observe a peer. Each may be nil and then costs nothing. They are
+// called from the goroutine the event happens on, often the read loop, so they
+// must be quick and must not call back into the peer.
+//
+// Inbound requests are traced with [Middleware]; outgoing calls with Call.
+type Hooks struct {
+	// Received is called with each message read, before it is looked at, and
+	// Sent with each message queued for writing. The slice is only lent.
+	Received, Sent func(line []byte)
+
+	// Call is called when an outgoing call begins. The function it returns,
+	// if not nil, is called once when the call has ended, with its error.
+	Call func(ctx context.Context, method string, id ID) (done func(error))
+
+	// Problem is called for what is wrong with the traffic and does not fail
+	// anything else: a broken line, an answer nobody waits for, a dropped
+	// notification, a cancel notification for an unknown request.
+	Problem func(err error, line []byte)
+
+	// Panic is called when a handler has panicked, with what it panicked with.
+	Panic func(r *Request, v any, stack []byte)
+
+	// Pressure is called when the egress queue crosses its high water mark.
+	Pressure func(Stats)
+}
+
+// Stats is a snapshot of a peer.
+type Stats struct {
+	Pending       int // outgoing calls without an answer yet
+	Running       int // inbound requests being handled
+	Waiting       int // inbound requests and notifications waiting to be handled
+	WaitingBytes  int // size of those
+	Received      uint64
+	Sent          uint64 // messages handed to the transport
+	Dropped       uint64 // inbound notifications dropped at MaxQueued
+	EgressBytes   int    // queued or being written
+	EgressPeak    int    // the most EgressBytes has been
+	EgressPending int    // messages queued or being written
+}
+
+func (p *Peer) problem(err error, line []byte) {
+	if h := p.o.Hooks; h != nil && h.Problem != nil {
+		h.Problem(err, line)
+	}
+	if p.o.Logger != nil {
+		p.o.Logger.Warn("jsonrpc: "+err.Error(), slog.Int("bytes", len(line)))
+	}
+}
+
+// logged is the middleware behind Options.Logger.
+func logged(l *slog.Logger) Middleware {
+	return func(next Handler) Handler {
+		return HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
+			if !l.Enabled(ctx, slog.LevelDebug) {
+				return next.ServeRPC(ctx, r)
+			}
+			start := time.Now()
+			v, err := next.ServeRPC(ctx, r)
+			logOne(ctx, l, "jsonrpc: handled", r.ID, r.Method, len(r.Params), start, err)
+			return v, err
+		})
+	}
+}
+
+func logOne(ctx context.Context, l *slog.Logger, msg string, id ID, method string, size int, start time.Time, err error) {
+	attrs := []slog.Attr{
+		slog.String("method", method),
+		slog.Int("bytes", size),
+		slog.Duration("took", time.Since(start)),
+	}
+	if !id.IsZero() {
+		attrs = append(attrs, slog.String("id", id.String()))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Int64("code", int64(asError(err).Code)))
+	}
+	l.LogAttrs(ctx, slog.LevelDebug, msg, attrs...)
+}
+
+// began calls the hooks around an outgoing call; the result may be nil.
+func (p *Peer) began(ctx context.Context, method string, id ID) func(error) {
+	h, l := p.o.Hooks, p.o.Logger
+	var done func(error)
+	if h != nil && h.Call != nil {
+		done = h.Call(ctx, method, id)
+	}
+	if l == nil || !l.Enabled(ctx, slog.LevelDebug) {
+		return done
+	}
+	start := time.Now()
+	return func(err error) {
+		logOne(ctx, l, "jsonrpc: called", id, method, 0, start, err)
+		if done != nil {
+			done(err)
+		}
+	}
+}

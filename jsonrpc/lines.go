@@ -1,0 +1,148 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"io"
+)
+
+// Lines returns a transport of newline-delimited JSON: one message a line, the
+// framing of MCP's stdio. Empty lines are skipped, CRLF is accepted, and a
+// last line without a line feed is a message too. c is closed when the
+// transport is; nil closes nothing, and then something else must unblock a
+// Read at the end.
+func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
+	return &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w}, c: c}
+}
+
+type lines struct {
+	lineReader
+	lineWriter
+	c io.Closer
+}
+
+func (t *lines) Close() error {
+	if t.c == nil {
+		return nil
+	}
+	return t.c.Close()
+}
+
+const (
+	slabSize = 32 << 10 // lines are cut from buffers of this size
+	minRead  = 4 << 10  // a read with less room than this is not worth its call
+)
+
+// lineReader cuts lines out of large buffers. A line is handed over for good,
+// so a buffer is filled once and then left to the garbage collector; no byte
+// is copied but those of a line that lies across two buffers.
+type lineReader struct {
+	r       io.Reader
+	limit   int
+	buf     []byte // buf[start:] is read and not handed over
+	start   int
+	scanned int  // buf[start:scanned] holds no line feed
+	skip    bool // in a line beyond the limit
+	err     error
+}
+
+// SetReadLimit bounds the length of a line.
+func (t *lineReader) SetReadLimit(n int) { t.limit = n }
+
+// Read returns the next line that is not empty.
+func (t *lineReader) Read(context.Context) ([]byte, error) {
+	for {
+		if i := bytes.IndexByte(t.buf[t.scanned:], '\n'); i >= 0 {
+			end := t.scanned + i
+			line := t.buf[t.start:end:end]
+			t.start, t.scanned = end+1, end+1
+			if line, err := t.finish(line); line != nil || err != nil {
+				return line, err
+			}
+			continue
+		}
+		t.scanned = len(t.buf)
+		if t.limit > 0 && len(t.buf)-t.start > t.limit {
+			t.skip = true
+			t.start = len(t.buf)
+		}
+		if t.err != nil {
+			line := t.buf[t.start:]
+			t.start = len(t.buf)
+			if line, err := t.finish(line); line != nil || err != nil {
+				return line, err
+			}
+			return nil, t.err
+		}
+		t.fill()
+	}
+}
+
+// finish returns a line ready to be handed over; nil if it is empty.
+func (t *lineReader) finish(line []byte) ([]byte, error) {
+	if t.skip || t.limit > 0 && len(line) > t.limit {
+		t.skip = false
+		return nil, tooLong(t.limit)
+	}
+	if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+		return nil, nil
+	}
+	return line, nil
+}
+
+// fill reads more into the buffer, or into a new one if there is no room.
+func (t *lineReader) fill() {
+	rest := t.buf[t.start:]
+	if cap(t.buf)-len(t.buf) < minRead {
+		size := slabSize
+		if len(rest) > slabSize/2 {
+			size = 4 * len(rest)
+		}
+		t.buf = append(make([]byte, 0, size), rest...)
+		t.scanned -= t.start
+		t.start = 0
+	}
+	for range 100 {
+		n, err := t.r.Read(t.buf[len(t.buf):cap(t.buf)])
+		t.buf = t.buf[:len(t.buf)+n]
+		t.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	t.err = io.ErrNoProgress
+}
+
+// lineWriter writes lines, many with one write.
+type lineWriter struct {
+	w   io.Writer
+	out []byte
+}
+
+// Write writes each message and a line feed.
+func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
+	t.out = t.out[:0]
+	for _, m := range messages {
+		if len(m) > slabSize { // not worth copying
+			if err := t.flush(); err != nil {
+				return err
+			}
+			if _, err := t.w.Write(m); err != nil {
+				return err
+			}
+		} else {
+			t.out = append(t.out, m...)
+		}
+		t.out = append(t.out, '\n')
+	}
+	return t.flush()
+}
+
+func (t *lineWriter) flush() error {
+	if len(t.out) == 0 {
+		return nil
+	}
+	_, err := t.w.Write(t.out)
+	t.out = t.out[:0]
+	return err
+}

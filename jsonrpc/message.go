@@ -1,0 +1,294 @@
+package jsonrpc
+
+import (
+	"bytes"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ID is a request id: a string or an integer, comparable, exact beyond 2^53.
+// 1 and "1" differ. The zero ID is no id.
+type ID = mcptypes.RequestId
+
+// kind says what a message is.
+type kind uint8
+
+const (
+	kindInvalid      kind = iota // answered with fault
+	kindRequest                  // method and id
+	kindNotification             // method, no id
+	kindResponse                 // result or error
+	kindBatch                    // an array; its elements are messages of their own
+	kindIgnored                  // a broken notification or response: reported, never answered
+)
+
+// message is one scanned envelope. method, params, result and errv are slices
+// of the line.
+type message struct {
+	kind   kind
+	id     ID     // the zero ID when absent or unreadable
+	method []byte // decoded
+	params []byte // nil when absent or null
+	result []byte
+	errv   []byte
+	fault  *Error // why the message is invalid or ignored
+}
+
+// dialect is what a scan needs to know about the protocol.
+type dialect struct {
+	depth   int  // nesting allowed in one message
+	lenient bool // the jsonrpc member may be absent or another string
+}
+
+// members of the envelope, as bits of a set of those seen.
+const (
+	hasVersion = 1 << iota
+	hasID
+	hasMethod
+	hasParams
+	hasResult
+	hasError
+)
+
+var memberBits = [...]struct {
+	name string
+	bit  uint8
+}{
+	{"jsonrpc", hasVersion}, {"id", hasID}, {"method", hasMethod},
+	{"params", hasParams}, {"result", hasResult}, {"error", hasError},
+}
+
+// memberBit is the bit of an envelope member, 0 for any other name. Names are
+// compared exactly: "Method" is an unknown member.
+func memberBit(name []byte) uint8 {
+	for i := range memberBits {
+		if string(name) == memberBits[i].name {
+			return memberBits[i].bit
+		}
+	}
+	return 0
+}
+
+// envelope holds the members as they stand in the line.
+type envelope struct {
+	seen, twice                              uint8
+	version, id, method, params, result, err []byte
+}
+
+// parse scans one line into m. It never fails: what cannot be read becomes a
+// kindInvalid message whose fault is the answer to give.
+func (m *message) parse(line []byte, d dialect) {
+	*m = message{}
+	i := skipSpace(line, 0)
+	if i < len(line) && line[i] == '{' {
+		var e envelope
+		end, f := e.scan(line, i+1, d.depth-1)
+		if f == scanOK {
+			if end = skipSpace(line, end); end != len(line) {
+				f = scanSyntax
+			}
+		}
+		if f != scanOK {
+			m.refuse(end, f, d)
+			if f == scanDepth && e.seen&hasID != 0 && e.twice&hasID == 0 {
+				m.id, _ = mcptypes.ParseRequestId(e.id)
+			}
+			return
+		}
+		m.classify(&e, d)
+		return
+	}
+	end, f := checkValue(line, d.depth)
+	switch {
+	case f != scanOK:
+		m.refuse(end, f, d)
+	case line[i] == '[':
+		m.kind = kindBatch
+	default:
+		m.fault = Errorf(CodeInvalidRequest, "a message is an object")
+	}
+}
+
+func (m *message) refuse(at int, f scanFault, d dialect) {
+	if f == scanDepth {
+		m.fault = Errorf(CodeInvalidRequest, "nesting is deeper than %d levels", d.depth)
+		return
+	}
+	m.fault = Errorf(CodeParseError, "not valid JSON at byte %d", at)
+}
+
+// scan continues after the opening brace and returns the index after the
+// closing one.
+func (e *envelope) scan(b []byte, i, depth int) (int, scanFault) {
+	if depth < 0 {
+		return i, scanDepth
+	}
+	i = skipSpace(b, i)
+	if i < len(b) && b[i] == '}' {
+		return i + 1, scanOK
+	}
+	for {
+		if i >= len(b) || b[i] != '"' {
+			return i, scanSyntax
+		}
+		var f scanFault
+		start := i
+		if i, f = skipString(b, i+1); f != scanOK {
+			return i, f
+		}
+		name := unquote(b[start:i])
+		i = skipSpace(b, i)
+		if i >= len(b) || b[i] != ':' {
+			return i, scanSyntax
+		}
+		start = skipSpace(b, i+1)
+		if i, f = skipValue(b, start, depth); f != scanOK {
+			return i, f
+		}
+		e.put(memberBit(name), b[start:i:i])
+		i = skipSpace(b, i)
+		if i >= len(b) {
+			return i, scanSyntax
+		}
+		switch b[i] {
+		case ',':
+			i = skipSpace(b, i+1)
+		case '}':
+			return i + 1, scanOK
+		default:
+			return i, scanSyntax
+		}
+	}
+}
+
+func (e *envelope) put(bit uint8, v []byte) {
+	e.twice |= e.seen & bit
+	e.seen |= bit
+	switch bit {
+	case hasVersion:
+		e.version = v
+	case hasID:
+		e.id = v
+	case hasMethod:
+		e.method = v
+	case hasParams:
+		e.params = v
+	case hasResult:
+		e.result = v
+	case hasError:
+		e.err = v
+	}
+}
+
+// unquote decodes a scanned string; without escapes it is a slice of it. An
+// unpaired surrogate becomes U+FFFD.
+func unquote(s []byte) []byte {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s[1 : len(s)-1]
+	}
+	out, _ := jsontext.AppendUnquote(nil, s)
+	return out
+}
+
+// classify decides what a well-formed object is and what is wrong with it.
+//
+// A message that names a method as a string and has no id is a notification
+// whatever else is wrong with it, and so never answered (JSON-RPC 2.0,
+// section 4.1); a result or error without a method is a response and never
+// answered either.
+func (m *message) classify(e *envelope, d dialect) {
+	var idErr error
+	if e.seen&hasID != 0 {
+		m.id, idErr = mcptypes.ParseRequestId(e.id)
+	}
+	m.fault = e.check(idErr, d)
+	switch {
+	case e.twice&hasID != 0:
+		m.id = ID{} // which of the two is meant cannot be known
+	case e.seen&hasMethod != 0:
+		m.classifyCall(e)
+	case e.seen&(hasResult|hasError) != 0:
+		m.classifyResponse(e)
+	}
+}
+
+func (m *message) classifyCall(e *envelope) {
+	isString := e.method[0] == '"'
+	if isString {
+		m.method = unquote(e.method)
+	}
+	if e.seen&hasParams != 0 && e.params[0] != 'n' {
+		m.params = e.params
+	}
+	switch {
+	case m.fault == nil && e.seen&hasID != 0:
+		m.kind = kindRequest
+	case m.fault == nil:
+		m.kind = kindNotification
+	case isString && e.seen&hasID == 0:
+		m.kind = kindIgnored
+	}
+}
+
+func (m *message) classifyResponse(e *envelope) {
+	m.kind = kindResponse
+	m.result, m.errv = e.result, e.err
+	if m.id.IsZero() || e.seen&hasResult != 0 && e.seen&hasError != 0 || e.twice != 0 {
+		m.kind = kindIgnored
+		if m.fault == nil {
+			m.fault = Errorf(CodeInvalidRequest, "a response has an id and either a result or an error")
+		}
+	}
+}
+
+// check returns what makes the envelope an invalid one, or nil.
+func (e *envelope) check(idErr error, d dialect) *Error {
+	switch {
+	case e.twice != 0:
+		return Errorf(CodeInvalidRequest, "member %q occurs twice", memberName(e.twice))
+	case e.seen&(hasMethod|hasResult|hasError) == 0:
+		return Errorf(CodeInvalidRequest, "neither method nor result nor error")
+	case !e.versionOK(d):
+		return Errorf(CodeInvalidRequest, `jsonrpc is not "2.0"`)
+	case e.seen&hasMethod == 0:
+		return nil
+	case e.seen&(hasResult|hasError) != 0:
+		return Errorf(CodeInvalidRequest, "both method and result or error")
+	case idErr != nil:
+		return Errorf(CodeInvalidRequest, "id is neither a string nor an integer")
+	case e.method[0] != '"':
+		return Errorf(CodeInvalidRequest, "method is not a string")
+	case e.seen&hasParams != 0 && e.params[0] != '{' && e.params[0] != '[' && e.params[0] != 'n':
+		return Errorf(CodeInvalidRequest, "params is neither an object nor an array")
+	}
+	return nil
+}
+
+func (e *envelope) versionOK(d dialect) bool {
+	if e.seen&hasVersion == 0 {
+		return d.lenient
+	}
+	return string(e.version) == `"2.0"` || e.version[0] == '"' && (d.lenient || string(unquote(e.version)) == "2.0")
+}
+
+func memberName(set uint8) string {
+	for _, m := range memberBits {
+		if set&m.bit != 0 {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// elements calls f with each element of a scanned array.
+func elements(line []byte, f func(elem []byte)) {
+	i := skipSpace(line, skipSpace(line, 0)+1)
+	for line[i] != ']' {
+		end, _ := skipValue(line, i, len(line))
+		f(line[i:end:end])
+		if i = skipSpace(line, end); line[i] == ',' {
+			i = skipSpace(line, i+1)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+)
+
+// Mux is a [Handler] that chooses by method. A method it does not know is
+// answered with CodeMethodNotFound, or by the handler given to Default. The
+// zero Mux is ready for use; methods may be added while it serves.
+type Mux struct {
+	mu       sync.RWMutex
+	methods  map[string]Handler
+	fallback Handler
+}
+
+// Handle adds a method whose params are a P and whose result is an R. Params
+// are decoded by [Request.Bind]. Use struct{} for a P without members and for
+// an empty result.
+func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, error)) {
+	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
+		var p P
+		if err := r.Bind(&p); err != nil {
+			return nil, err
+		}
+		return f(ctx, p)
+	}))
+}
+
+// HandleNotify adds a notification whose params are a P. Params that cannot be
+// decoded are only reported, see [Hooks].Problem. A request by that name is
+// answered with null once the function has returned.
+func HandleNotify[P any](m *Mux, method string, f func(context.Context, P)) {
+	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
+		var p P
+		if err := r.Bind(&p); err != nil {
+			return nil, err
+		}
+		f(ctx, p)
+		return nil, nil
+	}))
+}
+
+// HandleRaw adds a method that decodes its params itself; nil if absent.
+func (m *Mux) HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error)) {
+	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
+		return f(ctx, r.Params)
+	}))
+}
+
+// Handle adds a handler of a method, in place of one added before.
+func (m *Mux) Handle(method string, h Handler) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.methods == nil {
+		m.methods = make(map[string]Handler)
+	}
+	m.methods[method] = h
+}
+
+// Default sets what handles the methods that nothing else was added for.
+func (m *Mux) Default(h Handler) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fallback = h
+}
+
+// ServeRPC implements [Handler].
+func (m *Mux) ServeRPC(ctx context.Context, r *Request) (any, error) {
+	m.mu.RLock()
+	h := m.methods[r.Method]
+	if h == nil {
+		h = m.fallback
+	}
+	m.mu.RUnlock()
+	if h == nil {
+		return notFound(ctx, r)
+	}
+	return h.ServeRPC(ctx, r)
+}

@@ -1,0 +1,144 @@
+package jsonrpc
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options configure a [Peer]. A nil *Options and the zero value of each field
+// mean the default named there.
+type Options struct {
+	// Cancellation says how requests are cancelled over the wire: MCPCancel,
+	// LSPCancel or a profile of one's own. Default: not at all.
+	Cancellation *CancelProfile
+
+	// Middleware wraps the handler; the first is the outermost.
+	Middleware []Middleware
+
+	// Inline lists methods that are handled on the read loop, at once and
+	// ahead of notifications still waiting. Their handlers must not block,
+	// and must not call the other side.
+	Inline []string
+
+	// FirstID is the id of the first outgoing call; each further one is one
+	// higher. Default: 0.
+	FirstID int64
+
+	// AcceptBatch accepts JSON-RPC batches. Default: an array is answered
+	// with one CodeInvalidRequest. See also [Peer.SetAcceptBatch].
+	AcceptBatch bool
+
+	// LenientVersion accepts messages whose jsonrpc member is absent or
+	// another string. Default: they are invalid requests.
+	LenientVersion bool
+
+	// OmitVersion leaves the jsonrpc member out of what is sent, for dialects
+	// that do so, and implies LenientVersion.
+	OmitVersion bool
+
+	// MaxMessage is the longest message accepted, in bytes. A longer one is
+	// skipped and answered with CodeInvalidRequest. Default: 64 MiB.
+	MaxMessage int
+
+	// MaxDepth is how deep arrays and objects may nest in a message. Default: 512.
+	MaxDepth int
+
+	// MaxBatch is the number of messages accepted in one batch. Default: 1024.
+	MaxBatch int
+
+	// MaxConcurrent is the number of requests handled at the same time;
+	// further ones wait their turn. Default: 1024.
+	MaxConcurrent int
+
+	// MaxQueued is the number of bytes that requests and notifications may
+	// take up while they wait to be handled. Beyond it a request is answered
+	// with CodeOverloaded and a notification is dropped, which hooks and
+	// statistics report. Default: 256 MiB.
+	MaxQueued int
+
+	// MaxPending is the number of calls that may wait for an answer; a
+	// further call fails with ErrFull. Default: 65536.
+	MaxPending int
+
+	// Egress decides about what is sent faster than the other side reads.
+	Egress EgressOptions
+
+	// DrainTimeout bounds how long requests accepted before the end of input
+	// may take to finish and to be answered. After it their contexts end with
+	// the cause ErrClosed, and one more second later the peer leaves them
+	// behind. Default: 5 s.
+	DrainTimeout time.Duration
+
+	// CrashOnPanic lets a panic in a handler end the process. Default: the
+	// request is answered with CodeInternalError, the connection lives on.
+	CrashOnPanic bool
+
+	// Logger receives one Debug record for each request handled and call
+	// made, and Warn records for what went wrong on the wire. Params and
+	// results are never logged. Default: none.
+	Logger *slog.Logger
+
+	// Hooks observe the peer. Default: none.
+	Hooks *Hooks
+}
+
+// EgressOptions bound the queue of messages waiting to be written, in bytes.
+//
+// Answers are never refused: at the hard limit the goroutine that answers
+// waits for room, and what the read loop itself must answer (errors, inline
+// methods) is queued regardless. If even that reaches twice the hard limit,
+// the other side sends requests without end and reads nothing; the connection
+// is closed with ErrFull.
+type EgressOptions struct {
+	// HighWater is where [Hooks].Pressure is called, once until the queue has
+	// fallen to half of it. Default: 8 MiB.
+	HighWater int
+
+	// HardLimit is where notifications and calls are held back. Default: 256 MiB.
+	HardLimit int
+
+	// Block makes notifications and calls wait for room at the hard limit, as
+	// long as their contexts allow. Default: they fail at once with ErrFull.
+	Block bool
+}
+
+// Middleware wraps a handler in another.
+type Middleware func(Handler) Handler
+
+const (
+	defaultMaxMessage    = 64 << 20
+	defaultMaxDepth      = 512
+	defaultMaxBatch      = 1024
+	defaultMaxConcurrent = 1024
+	defaultMaxQueued     = 256 << 20
+	defaultMaxPending    = 1 << 16
+	defaultHighWater     = 8 << 20
+	defaultHardLimit     = 256 << 20
+	defaultDrain         = 5 * time.Second
+	leaveBehind          = time.Second // grace for handlers whose context has ended
+)
+
+// withDefaults returns a copy of o in which every zero has its default.
+func (o *Options) withDefaults() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	def(&c.MaxMessage, defaultMaxMessage)
+	def(&c.MaxDepth, defaultMaxDepth)
+	def(&c.MaxBatch, defaultMaxBatch)
+	def(&c.MaxConcurrent, defaultMaxConcurrent)
+	def(&c.MaxQueued, defaultMaxQueued)
+	def(&c.MaxPending, defaultMaxPending)
+	def(&c.Egress.HighWater, defaultHighWater)
+	def(&c.Egress.HardLimit, defaultHardLimit)
+	def(&c.DrainTimeout, defaultDrain)
+	c.LenientVersion = c.LenientVersion || c.OmitVersion
+	return c
+}
+
+func def[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}

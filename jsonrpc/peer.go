@@ -1,0 +1,161 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Peer is one end of a connection. Both ends are equal: each may call and be
+// called. Its methods may be used from any goroutine, before Run too: what is
+// sent then waits for Run.
+type Peer struct {
+	t Transport
+	h Handler
+	o Options
+	d dialect
+
+	out   *egress
+	in    inbound
+	calls calls
+
+	acceptBatch atomic.Bool
+	received    atomic.Uint64
+	watched     bool // somebody wants to hear of outgoing calls
+
+	// Of the read loop.
+	scanned message
+	methods map[string]string
+
+	conn     context.Context // ends with the connection; for the transport
+	connEnd  context.CancelFunc
+	base     context.Context // of handlers; set by Run
+	handlers sync.WaitGroup
+
+	life struct {
+		sync.Mutex
+		running bool
+		ending  bool  // what the transport reports from now on is of our making
+		err     error // why the connection broke
+	}
+	shutdown     chan struct{} // closed by Shutdown
+	shutdownOnce sync.Once
+	closeOnce    sync.Once
+	closeErr     error // of the transport
+	done         chan struct{}
+	err          error // of Run; valid once done
+}
+
+// NewPeer returns a peer that speaks over t and handles what it is asked with
+// h; a nil h knows no method. It starts nothing: see [Peer.Run].
+func NewPeer(t Transport, h Handler, o *Options) *Peer {
+	p := &Peer{
+		t: t, o: o.withDefaults(),
+		methods:  make(map[string]string),
+		shutdown: make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+	p.h = p.wrap(h)
+	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
+	p.acceptBatch.Store(p.o.AcceptBatch)
+	p.conn, p.connEnd = context.WithCancel(context.Background())
+	p.in.inflight = make(map[ID]*Request)
+	p.calls.pending = make(map[ID]*Call)
+	p.calls.next = p.o.FirstID
+	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
+	p.out = newEgress(t, p.o.Egress)
+	p.out.ctx = p.conn
+	p.out.high = p.pressure
+	if l, ok := t.(limiter); ok {
+		l.SetReadLimit(p.o.MaxMessage)
+	}
+	return p
+}
+
+func (p *Peer) wrap(h Handler) Handler {
+	if h == nil {
+		h = HandlerFunc(notFound)
+	}
+	for i := len(p.o.Middleware) - 1; i >= 0; i-- {
+		h = p.o.Middleware[i](h)
+	}
+	if p.o.Logger != nil {
+		h = logged(p.o.Logger)(h)
+	}
+	return h
+}
+
+func notFound(_ context.Context, r *Request) (any, error) {
+	return nil, Errorf(CodeMethodNotFound, "method not found: %s", r.Method)
+}
+
+// SetAcceptBatch changes [Options].AcceptBatch, for protocols that negotiate
+// it. It holds from the next message on.
+func (p *Peer) SetAcceptBatch(accept bool) { p.acceptBatch.Store(accept) }
+
+// Notify sends a notification. It is queued in order with everything else sent
+// and does not wait for the wire; ctx bounds the waiting for room when
+// [EgressOptions].Block is set.
+func (p *Peer) Notify(ctx context.Context, method string, params any) error {
+	b := getBuffer()
+	if err := p.writeCall(b, ID{}, method, params); err != nil {
+		putBuffer(b)
+		return err
+	}
+	return p.send(ctx, b, refusable, false)
+}
+
+// send hands a message to the egress queue.
+func (p *Peer) send(ctx context.Context, b *bytes.Buffer, c class, mayWrite bool) error {
+	if h := p.o.Hooks; h != nil && h.Sent != nil {
+		h.Sent(b.Bytes())
+	}
+	return p.out.send(ctx, b, c, mayWrite)
+}
+
+// Flush waits until everything sent before it is handed to the wire.
+func (p *Peer) Flush(ctx context.Context) error { return p.out.flush(ctx) }
+
+// Done is closed when the peer has ended.
+func (p *Peer) Done() <-chan struct{} { return p.done }
+
+// Err returns what Run returned, nil before [Peer.Done].
+func (p *Peer) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Stats returns figures about the peer as it is now.
+func (p *Peer) Stats() Stats {
+	var s Stats
+	p.calls.mu.Lock()
+	s.Pending = len(p.calls.pending)
+	p.calls.mu.Unlock()
+	p.in.mu.Lock()
+	s.Running = p.in.running
+	s.Waiting = len(p.in.queue) + len(p.in.waiting)
+	s.WaitingBytes = p.in.bytes
+	s.Dropped = p.in.dropped
+	p.in.mu.Unlock()
+	p.out.mu.Lock()
+	s.Sent = p.out.sent
+	s.EgressBytes, s.EgressPeak, s.EgressPending = p.out.bytes, p.out.peak, p.out.count
+	p.out.mu.Unlock()
+	s.Received = p.received.Load()
+	return s
+}
+
+func (p *Peer) pressure() {
+	s := p.Stats()
+	if h := p.o.Hooks; h != nil && h.Pressure != nil {
+		h.Pressure(s)
+	}
+	if p.o.Logger != nil {
+		p.o.Logger.Warn("jsonrpc: the other side reads slower than this one sends", "egress_bytes", s.EgressBytes)
+	}
+}

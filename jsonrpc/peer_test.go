@@ -1,0 +1,140 @@
+package jsonrpc_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// text is the params and result of most test methods.
+type text struct {
+	Text string `json:"text"`
+}
+
+// connect runs two peers over an in-memory pipe until the test ends.
+func connect(t *testing.T, ha, hb jsonrpc.Handler, oa, ob *jsonrpc.Options) (a, b *jsonrpc.Peer) {
+	t.Helper()
+	ta, tb := jsonrpc.Pipe()
+	a, b = jsonrpc.NewPeer(ta, ha, oa), jsonrpc.NewPeer(tb, hb, ob)
+	for _, p := range []*jsonrpc.Peer{a, b} {
+		go func() { _ = p.Run(context.Background()) }()
+	}
+	t.Cleanup(func() {
+		_ = a.Close()
+		_ = b.Close()
+		<-a.Done()
+		<-b.Done()
+	})
+	return a, b
+}
+
+func echoMux() *jsonrpc.Mux {
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "echo", func(_ context.Context, p text) (text, error) { return p, nil })
+	jsonrpc.Handle(m, "fail", func(_ context.Context, p text) (text, error) { return text{}, errors.New(p.Text) })
+	jsonrpc.Handle(m, "code", func(context.Context, struct{}) (any, error) { return nil, jsonrpc.CodeInvalidParams })
+	jsonrpc.Handle(m, "hang", func(ctx context.Context, _ struct{}) (any, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	jsonrpc.Handle(m, "panic", func(context.Context, struct{}) (any, error) { panic("boom") })
+	m.HandleRaw("raw", func(_ context.Context, p json.RawMessage) (any, error) { return p, nil })
+	return m
+}
+
+func TestCall(t *testing.T) {
+	a, _ := connect(t, nil, echoMux(), nil, nil)
+	ctx := context.Background()
+
+	var got text
+	if err := a.Call(ctx, "echo", text{"hé\n"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text{"hé\n"}, got); diff != "" {
+		t.Errorf("echo (-want +got):\n%s", diff)
+	}
+	var raw json.RawMessage
+	if err := a.Call(ctx, "raw", json.RawMessage("{\"a\": [1,\n 2]}"), &raw); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"a":[1,2]}`, string(raw)); diff != "" {
+		t.Errorf("raw (-want +got):\n%s", diff)
+	}
+	for _, tc := range []struct {
+		method string
+		params any
+		code   jsonrpc.Code
+		text   string
+	}{
+		{"nope", nil, jsonrpc.CodeMethodNotFound, "method not found: nope (-32601)"},
+		{"fail", text{"no luck"}, jsonrpc.CodeInternalError, "no luck (-32603)"},
+		{"code", nil, jsonrpc.CodeInvalidParams, "invalid params (-32602)"},
+		{"echo", map[string]any{"text": 7}, jsonrpc.CodeInvalidParams, "invalid params at /text: found a number, want a string (-32602)"},
+		{"panic", nil, jsonrpc.CodeInternalError, "internal error: the handler panicked (-32603)"},
+	} {
+		err := a.Call(ctx, tc.method, tc.params, nil)
+		if !errors.Is(err, tc.code) || err.Error() != tc.text {
+			t.Errorf("%s: got %v, want %s", tc.method, err, tc.text)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		causes := make(chan error, 1)
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return "late", nil
+		})
+		o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
+		a, b := connect(t, nil, h, o, o)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("call: got %v", err)
+		}
+		if err := <-causes; !errors.Is(err, jsonrpc.ErrCancelled) {
+			t.Errorf("cause: got %v", err)
+		}
+		synctest.Wait()
+		if s := b.Stats(); s.Sent != 0 || s.Running != 0 {
+			t.Errorf("a cancelled request was answered: %+v", s)
+		}
+	})
+}
+
+func TestEOFDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pr, pw := io.Pipe()
+		or, ow := io.Pipe()
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if r.Method == "ask" {
+				return nil, r.Peer().Call(ctx, "question", nil, nil)
+			}
+			<-time.After(time.Second)
+			return text{"slow"}, nil
+		})
+		p := jsonrpc.NewPeer(jsonrpc.Lines(pr, ow, ow), h, nil)
+		go func() {
+			_, _ = io.WriteString(pw, `{"jsonrpc":"2.0","id":1,"method":"slow"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"slow"}`)
+			_ = pw.Close()
+		}()
+		go func() { _ = p.Run(context.Background()) }()
+		out, _ := io.ReadAll(or)
+		if got, want := len(out), len(`{"jsonrpc":"2.0","id":1,"result":{"text":"slow"}}`+"\n")*2; got != want {
+			t.Errorf("answers: %s", out)
+		}
+		<-p.Done()
+		if p.Err() != nil {
+			t.Error(p.Err())
+		}
+	})
+}

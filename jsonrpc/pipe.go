@@ -1,0 +1,83 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+)
+
+// Pipe returns two transports connected to each other in memory. It blocks on
+// channels only, so it may be used within a testing/synctest bubble. After one
+// end is closed the other still reads what was written before, then io.EOF.
+func Pipe() (Transport, Transport) {
+	ab, ba := make(chan [][]byte, pipeDepth), make(chan [][]byte, pipeDepth)
+	a := &pipe{in: ba, out: ab, closed: make(chan struct{})}
+	b := &pipe{in: ab, out: ba, closed: make(chan struct{})}
+	a.other, b.other = b.closed, a.closed
+	return a, b
+}
+
+// pipeDepth is how many writes a pipe holds before the next one waits.
+const pipeDepth = 16
+
+type pipe struct {
+	in     <-chan [][]byte
+	out    chan<- [][]byte
+	rest   [][]byte // of the last write received
+	once   sync.Once
+	closed chan struct{} // this end's
+	other  <-chan struct{}
+}
+
+func (t *pipe) Read(context.Context) ([]byte, error) {
+	for len(t.rest) == 0 {
+		select {
+		case t.rest = <-t.in:
+			continue
+		default:
+		}
+		select {
+		case t.rest = <-t.in:
+		case <-t.closed:
+			return nil, io.ErrClosedPipe
+		case <-t.other:
+			select {
+			case t.rest = <-t.in: // written before the end
+			default:
+				return nil, io.EOF
+			}
+		}
+	}
+	m := t.rest[0]
+	t.rest = t.rest[1:]
+	return m, nil
+}
+
+func (t *pipe) Write(_ context.Context, messages [][]byte) error {
+	all := bytes.Join(messages, nil)
+	batch := make([][]byte, len(messages))
+	for i, m := range messages {
+		batch[i] = all[:len(m):len(m)]
+		all = all[len(m):]
+	}
+	select {
+	case <-t.closed:
+		return io.ErrClosedPipe
+	case <-t.other:
+		return io.ErrClosedPipe
+	default:
+	}
+	select {
+	case t.out <- batch:
+		return nil
+	case <-t.closed:
+	case <-t.other:
+	}
+	return io.ErrClosedPipe
+}
+
+func (t *pipe) Close() error {
+	t.once.Do(func() { close(t.closed) })
+	return nil
+}

@@ -1,0 +1,215 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Handler handles requests and notifications. A request is answered with what
+// ServeRPC returns: the result, encoded as JSON, or the error (see [Error]).
+// What it returns for a notification goes nowhere.
+//
+// The context ends when the request is cancelled by the other side (cause
+// [ErrCancelled]), when the connection ends, and when the request has been
+// answered.
+type Handler interface {
+	ServeRPC(ctx context.Context, r *Request) (any, error)
+}
+
+// HandlerFunc is a function that is a [Handler].
+type HandlerFunc func(ctx context.Context, r *Request) (any, error)
+
+// ServeRPC calls f.
+func (f HandlerFunc) ServeRPC(ctx context.Context, r *Request) (any, error) { return f(ctx, r) }
+
+// Request is an inbound request or notification. It and its Params belong to
+// the handler and may be kept; Params may share memory with other messages
+// read at the same time, so what is kept for long is better cloned.
+type Request struct {
+	ID     ID              // the zero ID for a notification
+	Method string          // never ""
+	Params json.RawMessage // an object or an array; nil when absent or null
+
+	peer  *Peer
+	batch *batch
+	size  int // what it counts for while it waits
+	ctx   requestContext
+
+	// Guarded by peer.in.mu.
+	cancelled bool // by the other side
+	detached  bool // Responder was called
+	answered  bool
+}
+
+// IsNotification reports whether no answer is expected.
+func (r *Request) IsNotification() bool { return r.ID.IsZero() }
+
+// Peer returns the peer that received the request, to call the other side back.
+func (r *Request) Peer() *Peer { return r.peer }
+
+// Bind decodes the params into v, strictly: exact member names, no duplicate
+// members, valid UTF-8. Absent params are read as {}. The error is an
+// [*Error] with CodeInvalidParams that names the JSON path of the fault in
+// its message and, as {"path": "/a/0"}, in its data.
+func (r *Request) Bind(v any) error { return bind(r.Params, v) }
+
+func bind(params json.RawMessage, v any) error {
+	if raw, ok := v.(*json.RawMessage); ok {
+		*raw = params
+		return nil
+	}
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	err := jsonx.Unmarshal(params, v)
+	if err == nil {
+		return nil
+	}
+	path, why := explain(err)
+	data := appendString([]byte(`{"path":`), path)
+	return &Error{
+		Code:    CodeInvalidParams,
+		Message: "invalid params at " + quotePath(path) + ": " + why,
+		Data:    append(data, '}'),
+	}
+}
+
+func quotePath(path string) string {
+	if path == "" {
+		return "the top"
+	}
+	return path
+}
+
+// explain returns where decoding failed and why, without Go's type names.
+func explain(err error) (path, why string) {
+	var syn *jsontext.SyntacticError
+	if errors.As(err, &syn) {
+		return string(syn.JSONPointer), syn.Err.Error()
+	}
+	var sem *jsonx.SemanticError
+	if !errors.As(err, &sem) {
+		return "", err.Error()
+	}
+	path = string(sem.JSONPointer)
+	switch {
+	case sem.Err != nil:
+		return path, sem.Err.Error()
+	case sem.GoType != nil:
+		return path, "found " + kindName(sem.JSONKind) + ", want " + wanted(sem.GoType)
+	}
+	return path, "unexpected " + kindName(sem.JSONKind)
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	}
+	return "another value"
+}
+
+func wanted(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case k == reflect.Bool:
+		return "a boolean"
+	case k == reflect.String:
+		return "a string"
+	case reflect.Int <= k && k <= reflect.Uintptr:
+		return "an integer"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
+	case k == reflect.Slice || k == reflect.Array:
+		return "an array"
+	case k == reflect.Struct || k == reflect.Map:
+		return "an object"
+	}
+	return "another value"
+}
+
+// Responder detaches the request: what ServeRPC returns is ignored, and the
+// request is answered, once and from any goroutine, with Reply. The context
+// of the handler lives on until then.
+func (r *Request) Responder() *Responder {
+	r.peer.in.mu.Lock()
+	r.detached = true
+	r.peer.in.mu.Unlock()
+	return &Responder{r}
+}
+
+// Responder answers one request later.
+type Responder struct{ r *Request }
+
+var errAnswered = errors.New("jsonrpc: request is already answered")
+
+// Reply answers the request as a return from ServeRPC would. It waits if the
+// queue to the other side is at its hard limit. A second Reply is an error; a
+// Reply to a notification, or to a request that was cancelled and therefore
+// gets no answer, does nothing.
+func (w *Responder) Reply(result any, err error) error {
+	if !w.r.peer.answer(w.r, result, err, false) {
+		return errAnswered
+	}
+	return nil
+}
+
+// requestContext is the context of one request. Most handlers never look at
+// theirs, so the real one is made when they first do.
+type requestContext struct {
+	base context.Context
+
+	mu     sync.Mutex
+	inner  context.Context
+	cancel context.CancelCauseFunc
+	cause  error // set once it has ended
+}
+
+func (c *requestContext) real() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inner == nil {
+		c.inner, c.cancel = context.WithCancelCause(c.base)
+		if c.cause != nil {
+			c.cancel(c.cause)
+		}
+	}
+	return c.inner
+}
+
+// end ends the context with a cause. The first cause stays.
+func (c *requestContext) end(cause error) {
+	c.mu.Lock()
+	if c.cause == nil {
+		c.cause = cause
+	}
+	cancel := c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+}
+
+func (c *requestContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
+func (c *requestContext) Done() <-chan struct{}       { return c.real().Done() }
+func (c *requestContext) Err() error                  { return c.real().Err() }
+func (c *requestContext) Value(key any) any           { return c.real().Value(key) }

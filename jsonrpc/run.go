@@ -1,0 +1,204 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+var errRunTwice = errors.New("jsonrpc: Run called twice")
+
+// Run reads and handles messages until the connection ends. It returns
+//   - nil when the other side has ended its input and everything accepted
+//     before has been answered (see [Options].DrainTimeout), or after Close
+//     or Shutdown;
+//   - [context.Cause] of ctx when ctx ends: the contexts of handlers, which
+//     descend from ctx, end with it, and what they answer in the following
+//     second is still sent;
+//   - what went wrong on the transport otherwise.
+//
+// Calls still pending fail with [ErrClosed]: at the end of input at once,
+// since no answer can come. A peer runs once.
+func (p *Peer) Run(ctx context.Context) error {
+	base, cancel := context.WithCancelCause(ctx)
+	defer cancel(ErrClosed)
+	p.life.Lock()
+	switch {
+	case p.life.running:
+		p.life.Unlock()
+		return errRunTwice
+	case p.life.ending:
+		p.life.Unlock()
+		return nil
+	}
+	p.life.running = true
+	p.base = base
+	p.life.Unlock()
+
+	read, wrote := make(chan error, 1), make(chan struct{})
+	go func() { read <- p.readLoop() }()
+	go func() {
+		defer close(wrote)
+		p.broke(p.out.run())
+	}()
+	err := p.untilEnd(ctx, cancel, read)
+	cancel(ErrClosed)
+	_ = p.disconnect() // what is lost by it has been reported
+	<-read
+	<-wrote
+	p.waitHandlers()
+	if err == nil {
+		p.life.Lock()
+		err = p.life.err
+		p.life.Unlock()
+	}
+	p.err = err
+	close(p.done)
+	return err
+}
+
+// untilEnd returns when the connection has broken or has been brought to an
+// orderly end, with the cause if that was ctx.
+func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
+	select {
+	case err := <-read:
+		read <- err
+		if err == nil && !p.settle(p.conn, p.o.DrainTimeout) {
+			cancel(ErrClosed)
+			p.settle(p.conn, leaveBehind)
+		}
+		return nil
+	case <-p.conn.Done():
+		return nil
+	case <-p.shutdown:
+		p.refuseNew()
+		until, stop := context.WithCancel(p.conn)
+		defer stop()
+		defer context.AfterFunc(ctx, stop)()
+		if p.settle(until, 0) || ctx.Err() == nil {
+			return nil
+		}
+	case <-ctx.Done():
+		p.refuseNew()
+	}
+	p.settle(p.conn, leaveBehind)
+	return context.Cause(ctx)
+}
+
+// settle waits, for the limit if there is one, until everything accepted is
+// answered and everything queued is written.
+func (p *Peer) settle(ctx context.Context, limit time.Duration) bool {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return p.in.wait(ctx) == nil && p.out.flush(ctx) == nil
+}
+
+func (p *Peer) refuseNew() {
+	p.in.mu.Lock()
+	p.in.refusing = true
+	p.in.mu.Unlock()
+}
+
+// waitHandlers waits for the goroutines of handlers, but not for ever for
+// those that do not heed their contexts.
+func (p *Peer) waitHandlers() {
+	gone := make(chan struct{})
+	go func() {
+		p.handlers.Wait()
+		close(gone)
+	}()
+	timer := time.NewTimer(leaveBehind)
+	defer timer.Stop()
+	select {
+	case <-gone:
+	case <-timer.C:
+	}
+}
+
+// readLoop reads until the input ends; nil at a clean end.
+func (p *Peer) readLoop() error {
+	for {
+		line, err := p.t.Read(p.conn)
+		var one *Error
+		switch {
+		case err == nil:
+			p.receive(line)
+		case errors.Is(err, io.EOF):
+			p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
+			return nil
+		case errors.As(err, &one):
+			p.problem(one, nil)
+			p.refuse(ID{}, one, nil)
+		default:
+			err = fmt.Errorf("jsonrpc: read: %w", err)
+			p.broke(err)
+			return err
+		}
+	}
+}
+
+// broke notes why the connection broke, if nobody has ended it on purpose.
+func (p *Peer) broke(err error) {
+	p.life.Lock()
+	if !p.life.ending && p.life.err == nil {
+		p.life.err = err
+	}
+	p.life.Unlock()
+	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
+	p.connEnd()
+}
+
+// Close ends the connection at once: pending calls fail with [ErrClosed],
+// contexts of handlers end, what is queued is lost. It waits for nothing but
+// the transport's Close; Run returns when the handlers have.
+func (p *Peer) Close() error {
+	p.life.Lock()
+	if !p.life.running && !p.life.ending {
+		close(p.done)
+	}
+	p.life.ending = true
+	p.life.Unlock()
+	return p.disconnect()
+}
+
+// disconnect ends everything that touches the wire.
+func (p *Peer) disconnect() error {
+	p.closeOnce.Do(func() {
+		p.life.Lock()
+		p.life.ending = true
+		p.life.Unlock()
+		p.calls.fail(ErrClosed)
+		p.out.close(ErrClosed)
+		p.connEnd()
+		p.closeErr = p.t.Close()
+	})
+	return p.closeErr
+}
+
+// Shutdown ends the connection in an orderly way: new requests are refused
+// with CodeOverloaded, those being handled are answered, what is queued is
+// written, the transport closed. It returns nil when the peer has ended. When
+// ctx ends first it closes the connection and returns ctx.Err(). It must not
+// be called by a handler, for which it would wait.
+func (p *Peer) Shutdown(ctx context.Context) error {
+	p.life.Lock()
+	running := p.life.running
+	p.life.Unlock()
+	if !running {
+		return p.Close()
+	}
+	p.shutdownOnce.Do(func() { close(p.shutdown) })
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		_ = p.Close() // the caller learns that it was cut short
+		<-p.done
+		return ctx.Err()
+	}
+}

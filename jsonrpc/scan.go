@@ -1,0 +1,263 @@
+package jsonrpc
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// The scanner checks JSON by RFC 8259 in one pass and without allocating:
+// grammar, UTF-8, control characters and depth. It looks at nothing but
+// syntax; duplicate names below the envelope and unpaired surrogates are left
+// to the decoder of the parameters, which knows the path to name.
+
+// scanFault says why a scan stopped.
+type scanFault uint8
+
+const (
+	scanOK scanFault = iota
+	scanSyntax
+	scanDepth
+)
+
+// skipSpace returns the index of the first byte at or after i that is not
+// JSON white space.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) {
+		switch b[i] {
+		case ' ', '\t', '\r', '\n':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// skipValue returns the index after the value that begins at i. The value may
+// nest depth levels deep. On a fault the index is where it was found.
+func skipValue(b []byte, i, depth int) (int, scanFault) {
+	if i >= len(b) {
+		return i, scanSyntax
+	}
+	switch b[i] {
+	case '{':
+		if depth <= 0 {
+			return i, scanDepth
+		}
+		return skipObject(b, i+1, depth-1)
+	case '[':
+		if depth <= 0 {
+			return i, scanDepth
+		}
+		return skipArray(b, i+1, depth-1)
+	case '"':
+		return skipString(b, i+1)
+	case 't':
+		return skipLiteral(b, i, "true")
+	case 'f':
+		return skipLiteral(b, i, "false")
+	case 'n':
+		return skipLiteral(b, i, "null")
+	default:
+		return skipNumber(b, i)
+	}
+}
+
+func skipLiteral(b []byte, i int, lit string) (int, scanFault) {
+	if len(b)-i >= len(lit) && string(b[i:i+len(lit)]) == lit {
+		return i + len(lit), scanOK
+	}
+	return i, scanSyntax
+}
+
+// skipObject continues after the opening brace.
+func skipObject(b []byte, i, depth int) (int, scanFault) {
+	i = skipSpace(b, i)
+	if i < len(b) && b[i] == '}' {
+		return i + 1, scanOK
+	}
+	for {
+		var f scanFault
+		if i >= len(b) || b[i] != '"' {
+			return i, scanSyntax
+		}
+		if i, f = skipString(b, i+1); f != scanOK {
+			return i, f
+		}
+		i = skipSpace(b, i)
+		if i >= len(b) || b[i] != ':' {
+			return i, scanSyntax
+		}
+		if i, f = skipValue(b, skipSpace(b, i+1), depth); f != scanOK {
+			return i, f
+		}
+		i = skipSpace(b, i)
+		if i >= len(b) {
+			return i, scanSyntax
+		}
+		switch b[i] {
+		case ',':
+			i = skipSpace(b, i+1)
+		case '}':
+			return i + 1, scanOK
+		default:
+			return i, scanSyntax
+		}
+	}
+}
+
+// skipArray continues after the opening bracket.
+func skipArray(b []byte, i, depth int) (int, scanFault) {
+	i = skipSpace(b, i)
+	if i < len(b) && b[i] == ']' {
+		return i + 1, scanOK
+	}
+	for {
+		var f scanFault
+		if i, f = skipValue(b, i, depth); f != scanOK {
+			return i, f
+		}
+		i = skipSpace(b, i)
+		if i >= len(b) {
+			return i, scanSyntax
+		}
+		switch b[i] {
+		case ',':
+			i = skipSpace(b, i+1)
+		case ']':
+			return i + 1, scanOK
+		default:
+			return i, scanSyntax
+		}
+	}
+}
+
+// Masks for looking at eight bytes at once.
+const (
+	ones   = 0x0101010101010101
+	highs  = 0x8080808080808080
+	spaces = 0x2020202020202020
+	quotes = 0x2222222222222222
+	slants = 0x5c5c5c5c5c5c5c5c
+)
+
+// skipString continues after the opening quote.
+//
+// The mask marks the bytes that end a plain run: quote, backslash, control
+// characters and everything outside ASCII. A borrow may mark a byte too many,
+// but only above one that is rightly marked, so the lowest mark is always true.
+func skipString(b []byte, i int) (int, scanFault) {
+	for i < len(b) {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			m := (w | (w - spaces) | ((w ^ quotes) - ones) | ((w ^ slants) - ones)) & highs
+			if m != 0 {
+				i += bits.TrailingZeros64(m) / 8
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			break
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1, scanOK
+		case c == '\\':
+			n := escapeLen(b[i:])
+			if n == 0 {
+				return i, scanSyntax
+			}
+			i += n
+		case c < ' ':
+			return i, scanSyntax
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && n <= 1 {
+				return i, scanSyntax
+			}
+			i += n
+		}
+	}
+	return i, scanSyntax
+}
+
+// escapeLen is the length of the escape sequence that b begins with, 0 if it
+// is not one.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) < 6 {
+			return 0
+		}
+		for _, c := range b[2:6] {
+			if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
+				return 0
+			}
+		}
+		return 6
+	}
+	return 0
+}
+
+func skipNumber(b []byte, i int) (int, scanFault) {
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		return i, scanSyntax
+	case b[i] == '0':
+		i++
+	case '1' <= b[i] && b[i] <= '9':
+		i = skipDigits(b, i)
+	default:
+		return i, scanSyntax
+	}
+	if i < len(b) && b[i] == '.' {
+		n := skipDigits(b, i+1)
+		if n == i+1 {
+			return n, scanSyntax
+		}
+		i = n
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		n := skipDigits(b, i)
+		if n == i {
+			return n, scanSyntax
+		}
+		i = n
+	}
+	return i, scanOK
+}
+
+func skipDigits(b []byte, i int) int {
+	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// checkValue reports whether b is exactly one JSON value.
+func checkValue(b []byte, depth int) (int, scanFault) {
+	i, f := skipValue(b, skipSpace(b, 0), depth)
+	if f != scanOK {
+		return i, f
+	}
+	if i = skipSpace(b, i); i != len(b) {
+		return i, scanSyntax
+	}
+	return i, scanOK
+}

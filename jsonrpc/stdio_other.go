@@ -1,0 +1,12 @@
+//go:build !unix
+
+package jsonrpc
+
+import "os"
+
+// claimStdout turns os.Stdout aside; there is no more to be had here.
+func claimStdout() (out *os.File, restore func()) {
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	return stdout, func() { os.Stdout = stdout }
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package jsonrpc
+
+import (
+	"os"
+	"syscall"
+)
+
+// claimStdout returns a file for the standard output that nobody else can
+// write to: a duplicate of descriptor 1, which then becomes descriptor 2.
+// If the descriptors cannot be had, os.Stdout alone is turned aside.
+func claimStdout() (out *os.File, restore func()) {
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	fd, err := dupCloseOnExec(1)
+	if err != nil {
+		return stdout, func() { os.Stdout = stdout }
+	}
+	if err := dupOnto(2, 1); err != nil {
+		_ = syscall.Close(fd)
+		return stdout, func() { os.Stdout = stdout }
+	}
+	out = os.NewFile(uintptr(fd), "stdout")
+	return out, func() {
+		_ = dupOnto(fd, 1) // a failure leaves stray prints where they are harmless
+		_ = out.Close()
+		os.Stdout = stdout
+	}
+}
+
+func dupCloseOnExec(fd int) (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	n, err := syscall.Dup(fd)
+	if err == nil {
+		syscall.CloseOnExec(n)
+	}
+	return n, err
+}

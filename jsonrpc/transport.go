@@ -1,0 +1,37 @@
+package jsonrpc
+
+import "context"
+
+// Transport moves whole messages. [Lines], [Header], [Stdio], [Pipe] and
+// [Command] make one; anything else that keeps this contract will do.
+//
+// A peer calls Read from one goroutine and Write from one goroutine at a time,
+// the two at once, and Close from any.
+type Transport interface {
+	// Read returns the next message, one JSON text. The slice belongs to the
+	// peer from then on. io.EOF says that the other side will send no more,
+	// though it may still read. An error that is an [*Error] concerns one
+	// message only: the peer answers it with an absent id and reads on. Any
+	// other error ends the connection.
+	Read(ctx context.Context) ([]byte, error)
+
+	// Write sends messages in order, with one write for all if the framing
+	// allows it, and returns when they are handed to the wire. None of them
+	// contains a line feed. The slices belong to the peer again when Write
+	// returns. Any error ends the connection.
+	Write(ctx context.Context, messages [][]byte) error
+
+	// Close unblocks Read and Write. It is called once by the peer, after
+	// the last Write when the end is an orderly one.
+	Close() error
+}
+
+// limiter is a transport that can refuse a long message before it is in
+// memory. The peer tells it the limit before the first Read.
+type limiter interface{ SetReadLimit(bytes int) }
+
+// tooLong is what a transport's Read returns for a message beyond the limit,
+// once it has been skipped.
+func tooLong(limit int) *Error {
+	return Errorf(CodeInvalidRequest, "message is longer than %d bytes", limit)
+}
