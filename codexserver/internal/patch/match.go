@@ -1,0 +1,137 @@
+package patch
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// replacement puts new in place of count lines from start.
+type replacement struct {
+	start, count int
+	new          []string
+}
+
+// rewrite applies the hunks to a file's content.
+func rewrite(content, path string, hunks []hunk) (string, error) {
+	lines := strings.Split(content, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	var all []replacement
+	at := 0
+	for _, h := range hunks {
+		r, next, err := h.locate(lines, at, path)
+		if err != nil {
+			return "", err
+		}
+		all, at = append(all, r), next
+	}
+	// Hunks follow each other, but for additions at the end.
+	slices.SortStableFunc(all, func(a, b replacement) int { return a.start - b.start })
+	var out []string
+	done := 0
+	for _, r := range all {
+		if r.start < done {
+			return "", &MatchError{Path: path, Lines: lines[r.start : r.start+r.count], Overlap: true}
+		}
+		out = append(out, lines[done:r.start]...)
+		out = append(out, r.new...)
+		done = r.start + r.count
+	}
+	out = append(out, lines[done:]...)
+	if len(out) == 0 {
+		return "", nil
+	}
+	if out[len(out)-1] != "" {
+		out = append(out, "")
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+// locate finds the hunk at or behind line at, and where the next one may begin.
+func (h hunk) locate(lines []string, at int, path string) (replacement, int, error) {
+	if h.hasAfter {
+		i := find(lines, []string{h.after}, at, false)
+		if i < 0 {
+			return replacement{}, 0, &MatchError{Path: path, Lines: []string{h.after}}
+		}
+		at = i + 1
+	}
+	if len(h.old) == 0 {
+		return replacement{start: len(lines), new: h.new}, at, nil
+	}
+	old, replaced := h.old, h.new
+	i := find(lines, old, at, h.endOfFile)
+	if i < 0 && old[len(old)-1] == "" {
+		// The empty last line may stand for the end of the file.
+		old = old[:len(old)-1]
+		if n := len(replaced); n > 0 && replaced[n-1] == "" {
+			replaced = replaced[:n-1]
+		}
+		i = find(lines, old, at, h.endOfFile)
+	}
+	if i < 0 {
+		return replacement{}, 0, &MatchError{Path: path, Lines: h.old}
+	}
+	return replacement{start: i, count: len(old), new: replaced}.trim(lines), i + len(old), nil
+}
+
+// trim leaves out the lines that stay as they are, so that hunks may share them.
+func (r replacement) trim(lines []string) replacement {
+	for r.count > 0 && len(r.new) > 0 && lines[r.start] == r.new[0] {
+		r.start, r.count, r.new = r.start+1, r.count-1, r.new[1:]
+	}
+	for r.count > 0 && len(r.new) > 0 && lines[r.start+r.count-1] == r.new[len(r.new)-1] {
+		r.count, r.new = r.count-1, r.new[:len(r.new)-1]
+	}
+	return r
+}
+
+// find gives the first place at or behind line at where the pattern stands, by
+// the least tolerant reading that finds one, or -1. At the end, only the end
+// counts.
+func find(lines, pattern []string, at int, atEnd bool) int {
+	last := len(lines) - len(pattern)
+	if last < 0 {
+		return -1
+	}
+	if len(pattern) == 0 {
+		return at
+	}
+	if atEnd {
+		at = last
+	}
+	for _, same := range []func(a, b string) bool{
+		func(a, b string) bool { return a == b },
+		func(a, b string) bool { return trimRight(a) == trimRight(b) },
+		func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) },
+		func(a, b string) bool { return plain(a) == plain(b) },
+	} {
+		for i := at; i <= last; i++ {
+			if slices.EqualFunc(lines[i:i+len(pattern)], pattern, same) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
+
+// plain is a line without blanks around it and with plain punctuation.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= '\u2010' && r <= '\u2015', r == '\u2212':
+			return '-'
+		case r >= '\u2018' && r <= '\u201B':
+			return '\''
+		case r >= '\u201C' && r <= '\u201F':
+			return '"'
+		case r == '\u00A0', r >= '\u2002' && r <= '\u200A', r == '\u202F', r == '\u205F', r == '\u3000':
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(s))
+}

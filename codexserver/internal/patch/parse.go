@@ -1,0 +1,227 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The lines that structure a patch.
+const (
+	beginPatch = "*** Begin Patch"
+	endPatch   = "*** End Patch"
+	addFile    = "*** Add File: "
+	deleteFile = "*** Delete File: "
+	updateFile = "*** Update File: "
+	moveTo     = "*** Move to: "
+	endOfFile  = "*** End of File"
+)
+
+// Patch is a parsed patch: what it does to each file, in its own order.
+type Patch struct {
+	files []fileOp
+}
+
+// IsEmpty says that the patch changes nothing.
+func (p *Patch) IsEmpty() bool { return len(p.files) == 0 }
+
+type opKind int
+
+const (
+	opAdd opKind = iota
+	opDelete
+	opUpdate
+)
+
+type fileOp struct {
+	kind    opKind
+	path    string
+	moveTo  string // of an update, "" without
+	content string // of an add
+	hunks   []hunk // of an update, at least one
+}
+
+type hunk struct {
+	after     string // a line that comes somewhere before, "" without
+	hasAfter  bool
+	old, new  []string
+	endOfFile bool
+}
+
+// ParseError says why a text is no patch.
+type ParseError struct {
+	// Line is the number of the line in the text, from 1; 0 when it is about the whole.
+	Line int
+	// Reason says what is wrong there.
+	Reason string
+}
+
+// Error implements error.
+func (e *ParseError) Error() string {
+	if e.Line == 0 {
+		return "invalid patch: " + e.Reason
+	}
+	return fmt.Sprintf("invalid patch: line %d: %s", e.Line, e.Reason)
+}
+
+// Parse reads a patch. The error is a [*ParseError].
+func Parse(text string) (*Patch, error) {
+	text = strings.TrimSpace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	first := 1
+	if inner, ok := unwrapHeredoc(lines); ok {
+		lines, first = inner, 2
+	}
+	if strings.TrimSpace(lines[0]) != beginPatch {
+		return nil, &ParseError{Line: first, Reason: fmt.Sprintf("the first line must be %q", beginPatch)}
+	}
+	last := len(lines) - 1
+	if last == 0 || strings.TrimSpace(lines[last]) != endPatch {
+		return nil, &ParseError{Line: first + last, Reason: fmt.Sprintf("the last line must be %q", endPatch)}
+	}
+	r := reader{lines: lines[1:last], first: first + 1}
+	p := &Patch{}
+	for !r.done() {
+		op, err := r.fileOp()
+		if err != nil {
+			return nil, err
+		}
+		p.files = append(p.files, op)
+	}
+	return p, nil
+}
+
+// unwrapHeredoc takes a patch out of the shell's here-document that some models
+// put around it even where no shell reads it.
+func unwrapHeredoc(lines []string) ([]string, bool) {
+	if len(lines) < 4 || !strings.HasSuffix(lines[len(lines)-1], "EOF") {
+		return nil, false
+	}
+	switch lines[0] {
+	case "<<EOF", "<<'EOF'", `<<"EOF"`:
+		return lines[1 : len(lines)-1], true
+	}
+	return nil, false
+}
+
+// reader goes through the lines between begin and end.
+type reader struct {
+	lines []string
+	next  int
+	first int // number of lines[0] in the text
+}
+
+func (r *reader) done() bool { return r.next == len(r.lines) }
+
+func (r *reader) peek() string { return r.lines[r.next] }
+
+func (r *reader) fail(format string, args ...any) error {
+	return &ParseError{Line: r.first + r.next, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (r *reader) fileOp() (fileOp, error) {
+	head := strings.TrimSpace(r.peek())
+	if path, ok := strings.CutPrefix(head, addFile); ok {
+		r.next++
+		return fileOp{kind: opAdd, path: path, content: r.added()}, nil
+	}
+	if path, ok := strings.CutPrefix(head, deleteFile); ok {
+		r.next++
+		return fileOp{kind: opDelete, path: path}, nil
+	}
+	if path, ok := strings.CutPrefix(head, updateFile); ok {
+		return r.update(path)
+	}
+	return fileOp{}, r.fail("%q is not one of %q, %q and %q", head, addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
+}
+
+func (r *reader) added() string {
+	var b strings.Builder
+	for !r.done() {
+		line, ok := strings.CutPrefix(r.peek(), "+")
+		if !ok {
+			break
+		}
+		b.WriteString(line)
+		b.WriteByte('\n')
+		r.next++
+	}
+	return b.String()
+}
+
+func (r *reader) update(path string) (fileOp, error) {
+	op := fileOp{kind: opUpdate, path: path}
+	r.next++
+	if !r.done() {
+		if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
+			op.moveTo = to
+			r.next++
+		}
+	}
+	for !r.done() && !strings.HasPrefix(r.peek(), "***") {
+		if strings.TrimSpace(r.peek()) == "" { // between hunks
+			r.next++
+			continue
+		}
+		h, err := r.hunk(len(op.hunks) == 0)
+		if err != nil {
+			return fileOp{}, err
+		}
+		op.hunks = append(op.hunks, h)
+	}
+	if len(op.hunks) == 0 {
+		return fileOp{}, r.fail("the update of %q has no lines", path)
+	}
+	return op, nil
+}
+
+// hunk reads one hunk. The first of a file may lack its @@ line.
+func (r *reader) hunk(first bool) (hunk, error) {
+	var h hunk
+	head := r.peek()
+	after, named := strings.CutPrefix(head, "@@ ")
+	switch {
+	case head == "@@":
+		r.next++
+	case named:
+		h.after, h.hasAfter = after, true
+		r.next++
+	case !first:
+		return hunk{}, r.fail("expected a line that begins with @@, found %q", head)
+	}
+	empty := true
+	for ; !r.done(); r.next++ {
+		line := r.peek()
+		if line == endOfFile {
+			if empty {
+				break
+			}
+			h.endOfFile = true
+			r.next++
+			return h, nil
+		}
+		text := ""
+		if line != "" {
+			text = line[1:]
+		}
+		switch {
+		case line == "" || line[0] == ' ':
+			h.old, h.new = append(h.old, text), append(h.new, text)
+		case line[0] == '-':
+			h.old = append(h.old, text)
+		case line[0] == '+':
+			h.new = append(h.new, text)
+		case empty:
+			return hunk{}, r.fail("expected a line that begins with a blank, + or -, found %q", line)
+		default: // the next hunk, or the next file
+			return h, nil
+		}
+		empty = false
+	}
+	if empty {
+		return hunk{}, r.fail("the hunk has no lines")
+	}
+	return h, nil
+}

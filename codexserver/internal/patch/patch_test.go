@@ -1,0 +1,168 @@
+package patch_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// row is one line of testdata/patches.ndjson: what Codex 0.42.0 made of a patch
+// in a folder with these files. @OUT is a folder beside it.
+type row struct {
+	Name  string            `json:"name"`
+	Files map[string]string `json:"files"`
+	Patch string            `json:"patch"`
+	After map[string]string `json:"after"`
+	// Changes are there when the patch was tried, Summary when it succeeded.
+	Changes map[string]protocol.FileChange `json:"changes"`
+	Summary string                         `json:"summary"`
+}
+
+func readRows(t testing.TB) []row {
+	t.Helper()
+	b, err := os.ReadFile("testdata/patches.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []row
+	for line := range bytes.Lines(b) {
+		var r row
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+var abc = map[string]string{"a.txt": "one\ntwo\nthree\n"}
+
+// mended are the rows where Codex stopped half-way, or judged the parts of a
+// patch each by itself, with what we make of them. Where nothing is given, the
+// files stay as they were.
+var mended = map[string]row{
+	"add then update":         {After: map[string]string{"a.txt": "y\n"}, Summary: "A a.txt\nM a.txt\n"},
+	"add then delete":         {Summary: "A a.txt\nD a.txt\n"},
+	"delete twice":            {After: abc},
+	"delete then update":      {After: abc},
+	"move to itself":          {After: map[string]string{"a.txt": "1\ntwo\nthree\n"}, Summary: "M a.txt\n"},
+	"move then update":        {After: map[string]string{"b.txt": "1\n2\nthree\n"}, Summary: "M b.txt\nM b.txt\n"},
+	"move swap":               {After: map[string]string{"a": "1\n", "b": "2\n"}},
+	"same file twice depends": {After: map[string]string{"a.txt": "uno\ntwo\nthree\n"}, Summary: "M a.txt\nM a.txt\n"},
+	"blanks around markers":   {After: map[string]string{"a.txt": "1\ntwo\nthree\n"}, Summary: "M a.txt\n"},
+}
+
+// shownOtherwise are the rows whose diff is another than the recorded one: of
+// several shortest edits another is chosen, a lone carriage return ends no line,
+// or two updates of a file are shown together.
+var shownOtherwise = []string{
+	"lone CR", "same file twice", "same file twice, two names",
+	"random 1", "random 15", "random 22", "random 30", "random 101", "random 133",
+	"random 135", "random 136", "random 141", "random 173", "random 185",
+}
+
+func TestPatchesAsRecorded(t *testing.T) {
+	for _, r := range readRows(t) {
+		t.Run(r.Name, func(t *testing.T) {
+			if m, ok := mended[r.Name]; ok {
+				r.After, r.Summary, r.Changes = m.After, "", nil
+				if m.Summary != "" {
+					r.Summary = "Success. Updated the following files:\n" + m.Summary
+				}
+			}
+			top := t.TempDir()
+			dir := filepath.Join(top, "work")
+			writeTree(t, dir, r.Files)
+			text := strings.ReplaceAll(r.Patch, "@OUT", "out")
+
+			var changes map[string]protocol.FileChange
+			summary := ""
+			p, err := patch.Parse(text)
+			if err == nil {
+				var plan *patch.Plan
+				if plan, err = p.Plan(dir); err == nil {
+					changes = plan.Changes()
+					if err = plan.Apply(); err == nil && !p.IsEmpty() {
+						summary = plan.Summary()
+					}
+				}
+			}
+			t.Logf("error: %v", err)
+			if diff := cmp.Diff(r.After, readTree(t, top, dir), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(r.Summary, strings.ReplaceAll(summary, "../out", "../@OUT")); diff != "" {
+				t.Errorf("summary (-want +got):\n%s", diff)
+			}
+			if r.Changes == nil || r.Summary == "" || slices.Contains(shownOtherwise, r.Name) {
+				return // the user sees nothing of what fails
+			}
+			if diff := cmp.Diff(r.Changes, relative(dir, changes)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func writeTree(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readTree reads all files below top by their path from dir.
+func readTree(t testing.TB, top, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files[strings.Replace(rel, "../out", "../@OUT", 1)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func relative(dir string, changes map[string]protocol.FileChange) map[string]protocol.FileChange {
+	out := map[string]protocol.FileChange{}
+	cut := func(path string) string {
+		return strings.Replace(strings.TrimPrefix(path, dir+"/"), "../out", "../@OUT", 1)
+	}
+	for path, change := range changes {
+		if change.Update != nil && change.Update.MovePath != nil {
+			to := cut(*change.Update.MovePath)
+			change.Update.MovePath = &to
+		}
+		out[cut(path)] = change
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package patch
+
+import (
+	"path/filepath"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Invocation is a command that applies a patch.
+type Invocation struct {
+	// Text is the patch.
+	Text string
+	// Dir is the folder that its paths begin at: absolute, or relative to the
+	// command's own, "" for that one.
+	Dir string
+}
+
+// Recognize finds the patch in a command that would do nothing but apply one:
+//
+//	["apply_patch", PATCH]
+//	["bash", "-lc", "apply_patch <<'EOF'\nPATCH\nEOF"]
+//	["bash", "-lc", "cd DIR && apply_patch <<'EOF'\nPATCH\nEOF"]
+//
+// where the program may also be called applypatch. Such a command is not run as
+// a program.
+func Recognize(argv []string) (Invocation, bool) {
+	switch {
+	case len(argv) == 2 && isProgram(argv[0]):
+		return Invocation{Text: argv[1]}, true
+	case len(argv) == 3 && argv[0] == "bash" && argv[1] == "-lc":
+		return recognizeScript(argv[2])
+	}
+	return Invocation{}, false
+}
+
+func isProgram(name string) bool { return name == "apply_patch" || name == "applypatch" }
+
+func recognizeScript(script string) (Invocation, bool) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	if err != nil || len(file.Stmts) != 1 {
+		return Invocation{}, false
+	}
+	stmt, dir := file.Stmts[0], ""
+	if and, ok := stmt.Cmd.(*syntax.BinaryCmd); ok && and.Op == syntax.AndStmt && isPlain(stmt) && len(stmt.Redirs) == 0 {
+		words, ok := plainWords(and.X)
+		if !ok || len(words) != 2 || words[0] != "cd" || len(and.X.Redirs) > 0 || strings.HasPrefix(words[1], "-") {
+			return Invocation{}, false
+		}
+		stmt, dir = and.Y, words[1]
+	}
+	words, ok := plainWords(stmt)
+	if !ok || len(words) != 1 || !isProgram(words[0]) || len(stmt.Redirs) != 1 {
+		return Invocation{}, false
+	}
+	doc := stmt.Redirs[0]
+	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
+		return Invocation{}, false
+	}
+	// The text as it stands: what looks like a variable in a patch is none.
+	text := script[doc.Hdoc.Pos().Offset():doc.Hdoc.End().Offset()]
+	return Invocation{Text: text, Dir: dir}, true
+}
+
+func isPlain(stmt *syntax.Stmt) bool {
+	return !stmt.Negated && !stmt.Background && !stmt.Coprocess && !stmt.Disown
+}
+
+// plainWords gives the words of a simple command, if nothing in them is computed.
+func plainWords(stmt *syntax.Stmt) ([]string, bool) {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || !isPlain(stmt) || len(call.Assigns) > 0 {
+		return nil, false
+	}
+	var words []string
+	for _, arg := range call.Args {
+		if len(arg.Parts) != 1 {
+			return nil, false
+		}
+		switch part := arg.Parts[0].(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(part.Value, `\*?[]{}~`) {
+				return nil, false
+			}
+			words = append(words, part.Value)
+		case *syntax.SglQuoted:
+			if part.Dollar {
+				return nil, false
+			}
+			words = append(words, part.Value)
+		case *syntax.DblQuoted:
+			if part.Dollar || len(part.Parts) != 1 {
+				return nil, false
+			}
+			lit, ok := part.Parts[0].(*syntax.Lit)
+			if !ok || strings.Contains(lit.Value, `\`) {
+				return nil, false
+			}
+			words = append(words, lit.Value)
+		default:
+			return nil, false
+		}
+	}
+	return words, true
+}
+
+// In gives the absolute folder that the patch's paths begin at, when the
+// command's own is cwd.
+func (i Invocation) In(cwd string) string {
+	if filepath.IsAbs(i.Dir) {
+		return i.Dir
+	}
+	return filepath.Join(cwd, i.Dir)
+}
