@@ -17,6 +17,11 @@ type calls struct {
 	next    int64
 	pending map[ID]*Call
 	err     error // set once: no answer will come any more
+
+	// pool holds Calls with a channel of capacity 1 that is used again and
+	// again. It is the peer's own, because a channel that was made in a
+	// testing/synctest bubble cannot be used in another.
+	pool sync.Pool
 }
 
 // Call is an outgoing call begun with [Peer.Start].
@@ -32,11 +37,6 @@ type Call struct {
 	hook   func(error)   // tells of the end
 	stop   func() bool   // unhooks the caller's context
 }
-
-// A pooled Call has a channel of capacity 1 that is used again and again.
-var callPool = sync.Pool{New: func() any {
-	return &Call{ready: make(chan struct{}, 1), pooled: true}
-}}
 
 // ID returns the id of the call.
 func (c *Call) ID() ID { return c.id }
@@ -67,7 +67,10 @@ func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
 // profile, and a late answer is dropped. When the connection ends, the error
 // is [ErrClosed].
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
-	c := callPool.Get().(*Call)
+	c, ok := p.calls.pool.Get().(*Call)
+	if !ok {
+		c = &Call{ready: make(chan struct{}, 1), pooled: true}
+	}
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
 		select {
@@ -79,7 +82,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 		err = c.decode(result)
 	}
 	*c = Call{ready: c.ready, pooled: true}
-	callPool.Put(c)
+	p.calls.pool.Put(c)
 	return err
 }
 
