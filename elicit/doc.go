@@ -78,8 +78,9 @@
 //     its size, and offers no approval for the session.
 //
 // A command that is shown whole can be read back from the message. Letters
-// that merely look alike are not told apart; set ExecQuestion.Program when a
-// program is not the one its name suggests.
+// that merely look alike are not told apart, and words in right-to-left scripts
+// stay as they are; set ExecQuestion.Program when a program is not the one its
+// name suggests.
 //
 // # What it does not do
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -61,10 +62,8 @@ func duplicates(v any) bool {
 	seen := make(map[string]bool)
 	switch v := v.(type) {
 	case []any:
-		for _, item := range v {
-			if duplicates(item) {
-				return true
-			}
+		if slices.ContainsFunc(v, duplicates) {
+			return true
 		}
 	case []field:
 		for _, f := range v {

@@ -1,0 +1,228 @@
+package elicit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// A line is one message as the client gets it.
+type line struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+}
+
+// connect runs a peer over a pipe within a synctest bubble and returns an
+// Asker on it with the client's end.
+func connect(t *testing.T, o *elicit.Options) (*elicit.Asker, jsonrpc.Transport) {
+	ours, client := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(ours, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = peer.Run(context.Background()) // how the client hangs up is not looked at here
+	})
+	t.Cleanup(func() {
+		_ = client.Close()
+		wg.Wait()
+	})
+	return elicit.NewAsker(peer, able, o), client
+}
+
+func receive(t *testing.T, client jsonrpc.Transport) line {
+	t.Helper()
+	raw, err := client.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// answer writes an answer; members is what follows the id.
+func answer(t *testing.T, client jsonrpc.Transport, id, members string) {
+	t.Helper()
+	if err := client.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":` + id + `,` + members + `}`)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func begin(ctx context.Context, a *elicit.Asker, q *elicit.Question) <-chan elicit.Outcome {
+	out := make(chan elicit.Outcome, 1)
+	go func() { out <- a.Ask(ctx, q) }()
+	return out
+}
+
+// The rows with a result, as they come over a wire.
+func TestWireAnswers(t *testing.T) {
+	for _, tt := range answers {
+		if !json.Valid([]byte(tt.result)) || strings.Contains(tt.result, "\xff") {
+			continue // no line of JSON at all: the peer's part
+		}
+		for _, kind := range kinds {
+			synctest.Test(t, func(t *testing.T) {
+				a, client := connect(t, nil)
+				out := begin(t.Context(), a, kind.question)
+				asked := receive(t, client)
+				var params struct{ Message string }
+				if err := json.Unmarshal(asked.Params, &params); err != nil || asked.Method != "elicitation/create" || params.Message != kind.question.Message {
+					t.Fatalf("asked %s %s", asked.Method, asked.Params)
+				}
+				answer(t, client, string(asked.ID), `"result":`+tt.result)
+				if got := <-out; got.Decision != tt.decision || got.Reason != tt.reason || got.Feedback != tt.feedback {
+					t.Errorf("row %d, %s: %s: %+v", tt.row, kind.name, tt.result, got)
+				}
+			})
+		}
+	}
+}
+
+func TestWireErrors(t *testing.T) {
+	for _, tt := range []struct{ members, model string }{
+		{`"error":{"code":-32601,"message":"Method not found"}`, "the client could not show the approval request (-32601)"},
+		{`"error":{"code":-32602,"message":"no handler"}`, "the client could not show the approval request (-32602)"},
+		{`"error":{"code":0,"message":"thrown"}`, "the client could not show the approval request (0)"},
+		{`"error":{"message":"no code"}`, "the client could not show the approval request"},
+		{`"error":"Method not found"`, "the client could not show the approval request"},
+	} {
+		for _, kind := range kinds {
+			synctest.Test(t, func(t *testing.T) {
+				a, client := connect(t, nil)
+				out := begin(t.Context(), a, kind.question)
+				answer(t, client, string(receive(t, client).ID), tt.members)
+				if got := <-out; got.Decision != denied || got.ForModel() != tt.model || got.ForCaller() == "" {
+					t.Errorf("%s, %s: %+v", kind.name, tt.members, got)
+				}
+			})
+		}
+	}
+}
+
+// Nothing that is not an answer to the question may approve it.
+func TestWireNoAnswer(t *testing.T) {
+	const yes = `"result":{"action":"accept"}`
+	for _, tt := range []struct{ name, id, members string }{
+		{"the id as a string", `"0"`, yes},
+		{"another id", `1`, yes},
+		{"no id", `null`, yes},
+		{"both a result and an error", `0`, yes + `,"error":{"code":1,"message":"x"}`},
+		{"two results", `0`, yes + `,` + yes},
+		{"two ids", `1,"id":0`, yes},
+		{"a request of theirs", `0`, `"method":"elicitation/create",` + yes},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, client := connect(t, nil)
+			out := begin(t.Context(), a, kinds[0].question)
+			receive(t, client)
+			answer(t, client, tt.id, tt.members)
+			if got := <-out; got.Decision != denied {
+				t.Errorf("%s: %+v", tt.name, got)
+			}
+		})
+	}
+}
+
+// A question without an answer is taken back, and a late answer is nobody's.
+func TestWireTimeout(t *testing.T) {
+	for _, kind := range kinds {
+		synctest.Test(t, func(t *testing.T) {
+			a, client := connect(t, &elicit.Options{Timeout: 2 * time.Second})
+			out := begin(t.Context(), a, kind.question)
+			asked := receive(t, client)
+			if got := <-out; got.Decision != denied || got.ForModel() != "no answer within 2 s" {
+				t.Errorf("%s: %+v", kind.name, got)
+			}
+			checkCancelled(t, client, asked)
+			out = begin(t.Context(), a, kind.question)
+			next := receive(t, client)
+			answer(t, client, string(asked.ID), `"result":{"action":"accept"}`)
+			synctest.Wait()
+			answer(t, client, string(next.ID), `"result":{"action":"decline"}`)
+			if got := <-out; got.Decision != denied || got.Reason != "declined" {
+				t.Errorf("%s: %+v", kind.name, got)
+			}
+		})
+	}
+}
+
+func checkCancelled(t *testing.T, client jsonrpc.Transport, asked line) {
+	t.Helper()
+	told := receive(t, client)
+	var params struct{ RequestID json.RawMessage }
+	if err := json.Unmarshal(told.Params, &params); err != nil || told.Method != "notifications/cancelled" || string(params.RequestID) != string(asked.ID) {
+		t.Errorf("%s %s for the question %s", told.Method, told.Params, asked.ID)
+	}
+}
+
+func TestWireInterrupted(t *testing.T) {
+	for _, kind := range kinds {
+		synctest.Test(t, func(t *testing.T) {
+			a, client := connect(t, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			out := begin(ctx, a, kind.question)
+			asked := receive(t, client)
+			cancel()
+			if got := <-out; got.Decision != abort || got.Reason != "interrupted" {
+				t.Errorf("%s: %+v", kind.name, got)
+			}
+			checkCancelled(t, client, asked)
+		})
+	}
+}
+
+func TestWireClientGone(t *testing.T) {
+	for _, kind := range kinds {
+		synctest.Test(t, func(t *testing.T) {
+			a, client := connect(t, nil)
+			out := begin(t.Context(), a, kind.question)
+			receive(t, client)
+			if err := client.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-out; got.Decision != abort || got.Reason != "peer_gone" {
+				t.Errorf("%s: %+v", kind.name, got)
+			}
+			if got := a.Ask(t.Context(), kind.question); got.Decision != abort || got.Reason != "peer_gone" {
+				t.Errorf("%s, afterwards: %+v", kind.name, got)
+			}
+		})
+	}
+}
+
+func TestWireReverseOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, client := connect(t, nil)
+		const n = 20
+		outs := make([]<-chan elicit.Outcome, n)
+		for i := range outs {
+			outs[i] = begin(t.Context(), a, &elicit.Question{Message: fmt.Sprint(i)})
+		}
+		ids := make(map[string]string, n)
+		for range n {
+			asked := receive(t, client)
+			var params struct{ Message string }
+			if err := json.Unmarshal(asked.Params, &params); err != nil {
+				t.Fatal(err)
+			}
+			ids[params.Message] = string(asked.ID)
+		}
+		for i := n - 1; i >= 0; i-- {
+			action := []string{"accept", "decline", "cancel"}[i%3]
+			answer(t, client, ids[fmt.Sprint(i)], `"result":{"action":"`+action+`"}`)
+			if got := <-outs[i]; got.Decision != []elicit.Decision{approved, denied, abort}[i%3] {
+				t.Errorf("question %d: %+v", i, got)
+			}
+		}
+	})
+}
