@@ -53,6 +53,11 @@ func (b *builder) add(t *goType) error {
 	if old.doc == "" {
 		old.doc = t.doc
 	}
+	for i, f := range old.fields {
+		if f.doc == "" {
+			f.doc = t.fields[i].doc
+		}
+	}
 	return nil
 }
 
@@ -101,8 +106,17 @@ func sameWords(a, b string) bool {
 	return slices.Equal(slices.Sorted(strings.FieldsSeq(a)), slices.Sorted(strings.FieldsSeq(b)))
 }
 
+// typeDoc returns what our schema says of a type: the description of a
+// definition, the title of an inline schema, whose description is the member's.
+func typeDoc(origin string, t *schemas.Type) string {
+	if strings.Contains(origin, "/") {
+		return t.Title
+	}
+	return t.Description
+}
+
 func (b *builder) enum(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: t.Description, kind: kindEnum}
+	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindEnum}
 	for _, v := range t.Enum {
 		s, ok := v.(string)
 		if !ok {
@@ -114,7 +128,7 @@ func (b *builder) enum(goName, origin string, t *schemas.Type) error {
 }
 
 func (b *builder) union(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: t.Description, kind: kindUnion}
+	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindUnion}
 	if len(t.Type) > 0 || len(t.Properties) > 0 {
 		return fmt.Errorf("%s: no rule for anyOf beside other constraints", origin)
 	}
@@ -135,7 +149,7 @@ func (b *builder) union(goName, origin string, t *schemas.Type) error {
 }
 
 func (b *builder) object(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: t.Description, kind: kindObject}
+	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindObject}
 	if _, ok := rawMembers[origin]; ok {
 		out.kind = kindShape
 		out.name = lower(goName)

@@ -24,8 +24,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -55,26 +57,56 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(*out)
+	files, err := generate(text, *schema, *out)
 	if err != nil {
 		return err
 	}
-	files, err := generate(text, filepath.Base(filepath.Dir(*schema)), filepath.Base(dir))
-	if err != nil {
-		return err
-	}
-	return write(dir, files, *check)
+	return write(*out, files, *check)
 }
 
-// generate returns the generated files of a package by name.
-func generate(text []byte, version, pkg string) (map[string][]byte, error) {
+// generate returns by name the generated files of the package in the folder
+// out, made from the text of the file schema.
+func generate(text []byte, schema, out string) (map[string][]byte, error) {
 	m, err := modelOf(text)
 	if err != nil {
 		return nil, err
 	}
-	m.version = version
+	m.version = filepath.Base(filepath.Dir(schema))
 	m.digest = fmt.Sprintf("%x", sha256.Sum256(text))
+	if schema, err = filepath.Abs(schema); err != nil {
+		return nil, err
+	}
+	if out, err = filepath.Abs(out); err != nil {
+		return nil, err
+	}
+	if m.file, err = filepath.Rel(out, schema); err != nil {
+		return nil, err
+	}
+	m.file = filepath.ToSlash(m.file)
+	pkg, err := importPath(out)
+	if err != nil {
+		return nil, err
+	}
 	return emit(m, pkg)
+}
+
+// importPath returns the import path of the package in dir, which lies in a
+// module.
+func importPath(dir string) (string, error) {
+	for root, rest := dir, ""; ; root, rest = filepath.Dir(root), path.Join(filepath.Base(root), rest) {
+		text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+		switch {
+		case err == nil:
+			for line := range strings.Lines(string(text)) {
+				if module, ok := strings.CutPrefix(line, "module "); ok {
+					return path.Join(strings.TrimSpace(module), rest), nil
+				}
+			}
+			return "", fmt.Errorf("%s/go.mod names no module", root)
+		case filepath.Dir(root) == root:
+			return "", fmt.Errorf("%s lies in no module", dir)
+		}
+	}
 }
 
 // write replaces the files in dir that differ.

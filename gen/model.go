@@ -5,6 +5,7 @@ package main
 type model struct {
 	version string // "2025-06-18", from the schema's folder
 	digest  string // sha256 of the schema file
+	file    string // the schema file, seen from the package's folder
 	types   []*goType
 	methods []*method
 }

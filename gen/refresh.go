@@ -52,7 +52,6 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if isVersion != version && versionFolder.MatchString(isVersion) {
 		r.schema = filepath.Join(filepath.Dir(filepath.Dir(r.schema)), isVersion, "schema.json")
 		r.out = filepath.Join(r.out, "v"+strings.ReplaceAll(isVersion, "-", ""))
-		version = isVersion
 	}
 	stripped, err := r.compare(old, text)
 	if err != nil {
@@ -61,7 +60,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if r.dryRun {
 		return nil
 	}
-	files, err := generate(stripped, version, filepath.Base(r.out))
+	files, err := generate(stripped, r.schema, r.out)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func proseLeft(node any, path string) string {
 	return ""
 }
 
-// keepDescriptions copies the descriptions of old to the places of new that are
+// keepDescriptions copies the titles and descriptions of old to the places of new that are
 // still there.
 func keepDescriptions(old, new any) {
 	a, ok1 := old.(map[string]any)
@@ -72,8 +72,10 @@ func keepDescriptions(old, new any) {
 	if !ok1 || !ok2 {
 		return
 	}
-	if text, ok := a["description"].(string); ok {
-		b["description"] = text
+	for _, key := range []string{"title", "description"} {
+		if text, ok := a[key].(string); ok {
+			b[key] = text
+		}
 	}
 	for _, key := range keywordSchema {
 		keepDescriptions(a[key], b[key])
