@@ -37,6 +37,7 @@ type Peer struct {
 		sync.Mutex
 		running bool
 		ending  bool  // what the transport reports from now on is of our making
+		wanted  bool  // Close or Shutdown was called
 		err     error // why the connection broke
 	}
 	shutdown     chan struct{} // closed by Shutdown

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
@@ -45,18 +46,31 @@ func (p *Peer) Run(ctx context.Context) error {
 	}()
 	err := p.untilEnd(ctx, cancel, read)
 	cancel(ErrClosed)
-	_ = p.disconnect() // what is lost by it has been reported
-	<-read
-	<-wrote
-	p.waitHandlers()
+	closeErr := p.disconnect()
+	p.waitAll(func() {
+		<-read
+		<-wrote
+		p.handlers.Wait()
+	})
 	if err == nil {
-		p.life.Lock()
-		err = p.life.err
-		p.life.Unlock()
+		err = p.verdict(closeErr)
 	}
 	p.err = err
 	close(p.done)
 	return err
+}
+
+// verdict is why the peer ended, nil if that was in good order.
+func (p *Peer) verdict(closeErr error) error {
+	p.life.Lock()
+	defer p.life.Unlock()
+	switch {
+	case p.life.err != nil:
+		return p.life.err
+	case p.life.wanted || errors.Is(closeErr, os.ErrClosed):
+		return nil
+	}
+	return closeErr
 }
 
 // untilEnd returns when the connection has broken or has been brought to an
@@ -104,12 +118,12 @@ func (p *Peer) refuseNew() {
 	p.in.mu.Unlock()
 }
 
-// waitHandlers waits for the goroutines of handlers, but not for ever for
-// those that do not heed their contexts.
-func (p *Peer) waitHandlers() {
+// waitAll waits for all goroutines of the peer, but not for ever for a handler
+// that does not heed its context or a transport that Close does not unblock.
+func (p *Peer) waitAll(wait func()) {
 	gone := make(chan struct{})
 	go func() {
-		p.handlers.Wait()
+		wait()
 		close(gone)
 	}()
 	timer := time.NewTimer(leaveBehind)
@@ -117,6 +131,7 @@ func (p *Peer) waitHandlers() {
 	select {
 	case <-gone:
 	case <-timer.C:
+		p.problem(errors.New("goroutines left behind at the end"), nil)
 	}
 }
 
@@ -161,7 +176,7 @@ func (p *Peer) Close() error {
 	if !p.life.running && !p.life.ending {
 		close(p.done)
 	}
-	p.life.ending = true
+	p.life.ending, p.life.wanted = true, true
 	p.life.Unlock()
 	return p.disconnect()
 }
@@ -188,6 +203,7 @@ func (p *Peer) disconnect() error {
 func (p *Peer) Shutdown(ctx context.Context) error {
 	p.life.Lock()
 	running := p.life.running
+	p.life.wanted = true
 	p.life.Unlock()
 	if !running {
 		return p.Close()

@@ -1,0 +1,95 @@
+package jsonrpc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Command starts a child process, in a process group of its own, and returns a
+// transport of lines over its standard input and output, which cmd must leave
+// unset. Its standard error is cmd's; unset, it is discarded.
+//
+// Close closes the child's input and waits grace for it to exit, asks it to
+// terminate and waits grace again, then kills it. Whatever is left of its
+// group is killed in any case. A grace of 0 is two seconds. The error is the
+// child's exit status when it is not zero, and then also what [Peer.Run]
+// returns, unless the connection was closed from this side.
+//
+// On systems other than Unix there is no group and no asking to terminate.
+func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
+	if cmd.Stdin != nil || cmd.Stdout != nil {
+		return nil, errors.New("jsonrpc: standard input or output of the command is already set")
+	}
+	if grace <= 0 {
+		grace = 2 * time.Second
+	}
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = grace
+	}
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("jsonrpc: start %s: %w", cmd.Path, err)
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		_, _ = childIn.Close(), in.Close()
+		return nil, fmt.Errorf("jsonrpc: start %s: %w", cmd.Path, err)
+	}
+	cmd.Stdin, cmd.Stdout = childIn, childOut
+	ownGroup(cmd)
+	err = cmd.Start()
+	_, _ = childIn.Close(), childOut.Close()
+	if err != nil {
+		_, _ = in.Close(), out.Close()
+		return nil, fmt.Errorf("jsonrpc: start %s: %w", cmd.Path, err)
+	}
+	c := &child{cmd: cmd, in: in, out: out, grace: grace, exited: make(chan struct{})}
+	go c.wait()
+	return Lines(out, in, c), nil
+}
+
+// child is the closer behind the transport of Command.
+type child struct {
+	cmd     *exec.Cmd
+	in, out *os.File
+	grace   time.Duration
+	exited  chan struct{}
+	err     error // of Wait; valid once exited
+}
+
+// wait reaps the child.
+func (c *child) wait() {
+	c.err = c.cmd.Wait()
+	killGroup(c.cmd)
+	close(c.exited)
+}
+
+func (c *child) Close() error {
+	_ = c.in.Close() // the child sees the end of its input
+	if !c.exitsWithin(c.grace) {
+		terminate(c.cmd)
+		if !c.exitsWithin(c.grace) {
+			killGroup(c.cmd)
+			<-c.exited
+		}
+	}
+	_ = c.out.Close()
+	if c.err != nil {
+		return fmt.Errorf("jsonrpc: %s: %w", c.cmd.Path, c.err)
+	}
+	return nil
+}
+
+func (c *child) exitsWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,137 @@
+package jsonrpc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Header returns a transport whose messages are preceded by a header with
+// their length, the base protocol of LSP:
+//
+//	Content-Length: 52\r\n
+//	\r\n
+//	{"jsonrpc":"2.0", ...
+//
+// Other header fields are read over. c is closed when the transport is; nil
+// closes nothing. A header that cannot be read ends the connection, since
+// nobody knows where the next message begins.
+func Header(r io.Reader, w io.Writer, c io.Closer) Transport {
+	return &header{r: bufio.NewReaderSize(r, slabSize), w: w, c: c}
+}
+
+type header struct {
+	r     *bufio.Reader
+	w     io.Writer
+	c     io.Closer
+	limit int
+	out   []byte
+}
+
+// SetReadLimit bounds the length of a message.
+func (t *header) SetReadLimit(n int) { t.limit = n }
+
+func (t *header) Close() error {
+	if t.c == nil {
+		return nil
+	}
+	return t.c.Close()
+}
+
+// maxHeader bounds the fields before one message, in lines.
+const maxHeader = 64
+
+var (
+	errHeader   = errors.New("malformed header")
+	errNoLength = errors.New("header without Content-Length")
+)
+
+func (t *header) Read(context.Context) ([]byte, error) {
+	n, err := t.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	if t.limit > 0 && n > t.limit {
+		if _, err := io.CopyN(io.Discard, t.r, int64(n)); err != nil {
+			return nil, noEOF(err)
+		}
+		return nil, tooLong(t.limit)
+	}
+	return readBody(t.r, n)
+}
+
+// readBody reads n bytes, without trusting n for more memory than arrives.
+func readBody(r io.Reader, n int) ([]byte, error) {
+	b := make([]byte, 0, min(n, slabSize))
+	for len(b) < n {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(n, 4*cap(b))), b...)
+		}
+		m, err := io.ReadFull(r, b[len(b):min(n, cap(b))])
+		b = b[:len(b)+m]
+		if err != nil {
+			return nil, noEOF(err)
+		}
+	}
+	return b, nil
+}
+
+// noEOF is for an end in the middle of a message, which is not a clean one.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readHeader returns the length of the message that follows.
+func (t *header) readHeader() (int, error) {
+	n := -1
+	for i := range maxHeader {
+		line, err := t.r.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF) && i == 0 && len(line) == 0:
+			return 0, io.EOF
+		case err != nil:
+			return 0, noEOF(err)
+		}
+		s := strings.TrimRight(string(line), "\r\n")
+		if s == "" {
+			if n < 0 {
+				return 0, errNoLength
+			}
+			return n, nil
+		}
+		name, value, ok := strings.Cut(s, ":")
+		if !ok {
+			return 0, fmt.Errorf("%w: %.40q", errHeader, s)
+		}
+		if strings.EqualFold(name, "Content-Length") {
+			v, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
+			if err != nil || n >= 0 {
+				return 0, fmt.Errorf("%w: %.40q", errHeader, s)
+			}
+			n = int(v)
+		}
+	}
+	return 0, fmt.Errorf("%w: more than %d lines", errHeader, maxHeader)
+}
+
+// Write writes each message with its header, all with one write.
+func (t *header) Write(_ context.Context, messages [][]byte) error {
+	t.out = t.out[:0]
+	for _, m := range messages {
+		t.out = append(t.out, "Content-Length: "...)
+		t.out = strconv.AppendInt(t.out, int64(len(m)), 10)
+		t.out = append(append(t.out, "\r\n\r\n"...), m...)
+	}
+	_, err := t.w.Write(t.out)
+	if cap(t.out) > 4*maxPooled {
+		t.out = nil
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+// Package wsrpc carries JSON-RPC over WebSocket, one message in one text
+// frame, with github.com/coder/websocket.
+//
+//	conn, _, err := websocket.Dial(ctx, "ws://localhost:8080", nil)
+//	...
+//	peer := jsonrpc.NewPeer(wsrpc.New(conn), handler, nil)
+//	err = peer.Run(ctx)
+//
+// Which origins may connect, subprotocols, compression and keep-alive are
+// settled when the connection is accepted or dialled, with that package. A
+// close frame with status 1000 or 1001 is a clean end of input. Since a
+// WebSocket cannot be half closed, answers still under way are then lost.
+package wsrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/coder/websocket"
+)
+
+// New returns a transport over an open connection, which belongs to the
+// transport from then on.
+func New(conn *websocket.Conn) jsonrpc.Transport { return &transport{conn: conn} }
+
+type transport struct{ conn *websocket.Conn }
+
+// SetReadLimit bounds the length of a message. WebSocket does not let one be
+// skipped: a longer one ends the connection with status 1009.
+func (t *transport) SetReadLimit(bytes int) { t.conn.SetReadLimit(int64(bytes)) }
+
+func (t *transport) Read(ctx context.Context) ([]byte, error) {
+	kind, msg, err := t.conn.Read(ctx)
+	if err != nil {
+		switch websocket.CloseStatus(err) {
+		case websocket.StatusNormalClosure, websocket.StatusGoingAway:
+			return nil, io.EOF
+		}
+		return nil, err
+	}
+	if kind != websocket.MessageText {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message is a text frame")
+	}
+	return msg, nil
+}
+
+func (t *transport) Write(ctx context.Context, messages [][]byte) error {
+	for _, m := range messages {
+		if err := t.conn.Write(ctx, websocket.MessageText, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close sends a close frame and, whatever comes back, closes the connection.
+func (t *transport) Close() error {
+	err := t.conn.Close(websocket.StatusNormalClosure, "")
+	if status := websocket.CloseStatus(err); status != -1 || errors.Is(err, io.EOF) {
+		return nil // the other side has closed first
+	}
+	return err
+}
