@@ -2,12 +2,12 @@ package command
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // lookPath finds a program as a shell with the environment env would in dir,
@@ -38,7 +38,7 @@ func lookPath(program, dir string, env []string) (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	return "", fmt.Errorf("not found in PATH: %w", fs.ErrNotExist)
+	return "", fmt.Errorf("not found in PATH: %w", syscall.ENOENT)
 }
 
 func executable(path string) error {
@@ -47,7 +47,7 @@ func executable(path string) error {
 		return err
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return fmt.Errorf("%s: %w", path, fs.ErrPermission)
+		return fmt.Errorf("%s: %w", path, syscall.EACCES)
 	}
 	return nil
 }

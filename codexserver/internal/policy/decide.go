@@ -107,7 +107,7 @@ func Decide(in Input) Verdict {
 // [Ask] to run it again outside, or [Refuse] to leave it at that.
 func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 	if policy == protocol.ApprovalOnFailure {
-		return Verdict{Ask, "the sandbox stopped it; run it again without the sandbox?"}
+		return Verdict{Ask, "command failed; retry without sandbox?"}
 	}
 	return Verdict{Refuse, "the sandbox stopped it"}
 }

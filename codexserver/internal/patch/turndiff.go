@@ -1,0 +1,165 @@
+package patch
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Diff is what the patches of a turn have changed together, by the files as
+// they are now. It is safe for concurrent use.
+type Diff struct {
+	dir string
+
+	mu    sync.Mutex
+	files []*changedFile
+}
+
+// changedFile is a file before the first patch that touched it.
+type changedFile struct {
+	name, now string // its path then, and the one to which patches have moved it
+	before    *string
+	mode      os.FileMode
+}
+
+// NewDiff begins a diff. Below a git repository that dir lies in, paths are
+// shown from the repository's top.
+func NewDiff(dir string) *Diff { return &Diff{dir: dir} }
+
+// Add notes what an applied plan has touched.
+func (d *Diff) Add(p *Plan) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, file := range p.files {
+		// What comes out of a move is shown with what it was.
+		changed := d.at(file.shown)
+		if changed == nil && file.before == nil && d.isTarget(p, file) {
+			continue
+		}
+		if changed == nil {
+			changed = &changedFile{name: file.shown, now: file.shown, before: file.before, mode: 0o644}
+			if file.after != nil && file.before != nil {
+				changed.mode = fileMode(file.path)
+			}
+			d.files = append(d.files, changed)
+		}
+		if to := file.end(); to != file {
+			changed.now = to.shown
+		}
+	}
+}
+
+func (d *Diff) isTarget(p *Plan, file *plannedFile) bool {
+	return slices.ContainsFunc(p.files, func(f *plannedFile) bool { return f != file && f.before != nil && f.end() == file })
+}
+
+// at is the file that is called name now.
+func (d *Diff) at(name string) *changedFile {
+	for _, file := range d.files {
+		if file.now == name {
+			return file
+		}
+	}
+	return nil
+}
+
+// String is the diff in git's style, "" when all is as it was.
+func (d *Diff) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sorted := slices.Clone(d.files)
+	top := gitTop(d.dir)
+	slices.SortFunc(sorted, func(a, b *changedFile) int { return strings.Compare(a.name, b.name) })
+	var b strings.Builder
+	for _, file := range sorted {
+		file.write(&b, top)
+	}
+	return b.String()
+}
+
+func (f *changedFile) write(b *strings.Builder, top string) {
+	now, err := readFile(filepath.Clean(f.now))
+	if err != nil || equal(f.before, now) && f.name == f.now {
+		return
+	}
+	from, to := "a/"+shownPath(f.name, top), "b/"+shownPath(f.now, top)
+	fmt.Fprintf(b, "diff --git %s %s\n", from, to)
+	mode := fileMode(f.now)
+	switch {
+	case f.before == nil:
+		fmt.Fprintf(b, "new file mode %s\n", gitMode(mode))
+		from = "/dev/null"
+	case now == nil:
+		fmt.Fprintf(b, "deleted file mode %s\n", gitMode(f.mode))
+		to = "/dev/null"
+	case gitMode(mode) != gitMode(f.mode):
+		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", gitMode(f.mode), gitMode(mode))
+	}
+	fmt.Fprintf(b, "index %s..%s\n", blobID(f.before), blobID(now))
+	before, after := text(f.before), text(now)
+	if !utf8.ValidString(before) || !utf8.ValidString(after) {
+		b.WriteString("Binary files differ\n")
+		return
+	}
+	fmt.Fprintf(b, "--- %s\n+++ %s\n%s", from, to, unifiedDiff(before, after, 3))
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func fileMode(path string) os.FileMode {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0o644
+	}
+	return info.Mode()
+}
+
+func gitMode(m os.FileMode) string {
+	if m&0o111 != 0 {
+		return "100755"
+	}
+	return "100644"
+}
+
+// blobID is git's name for a content, zeros for none.
+func blobID(content *string) string {
+	if content == nil {
+		return strings.Repeat("0", 40)
+	}
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00%s", len(*content), *content)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// gitTop is the top folder of the repository that dir lies in, "" without one.
+func gitTop(dir string) string {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+func shownPath(path, top string) string {
+	if top != "" {
+		if rel, err := filepath.Rel(top, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return filepath.ToSlash(path)
+}

@@ -1,0 +1,179 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+var patchDefinition = model.Tool{
+	Name: "apply_patch",
+	Description: `Adds, changes, moves and deletes files. The input is one text of this form:
+
+*** Begin Patch
+*** Add File: PATH
++every line of the new file after a plus
+*** Delete File: PATH
+*** Update File: PATH
+*** Move to: NEW PATH
+@@ a line that comes before, such as the name of a function
+ a line that stays, after a blank
+-a line to remove, after a minus
++a line to add, after a plus
+*** End Patch
+
+It holds any number of file sections. "Move to" and the text behind @@ are optional. An update has one @@ part for each place that it changes, in the order of the file; in each one about three lines that stay go before and after the change, so that the place is found: there are no line numbers. "*** End of File" after a part says that it ends the file. Paths are relative to the working folder. If one part does not fit, nothing is changed.`,
+	Parameters: []byte(`{"type":"object","properties":{
+"input":{"type":"string","description":"The whole text from *** Begin Patch to *** End Patch"}
+},"required":["input"],"additionalProperties":false}`),
+}
+
+// applyPatch is the patch tool, called as a function or with free text.
+func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
+	text := call.Arguments
+	if !call.Custom {
+		var args struct {
+			Input *string `json:"input"`
+		}
+		if err := decodeArguments(call.Arguments, &args); err != nil {
+			return Result{Output: err.Error()}, nil
+		}
+		if args.Input == nil {
+			return Result{Output: (&argumentError{"input", "missing"}).Error()}, nil
+		}
+		text = *args.Input
+	}
+	return t.patch(ctx, call.ID, text, t.Cwd)
+}
+
+// patch applies a patch whose paths begin at dir, if the policy and the user
+// let it.
+func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) {
+	parsed, err := patch.Parse(text)
+	if err != nil {
+		return Result{Output: err.Error()}, nil
+	}
+	if parsed.IsEmpty() {
+		return Result{Output: "patch rejected: it changes no file"}, nil
+	}
+	plan, err := parsed.Plan(dir)
+	if err != nil {
+		return Result{Output: fmt.Sprintf("the patch does not fit: %v", err)}, nil
+	}
+	a := application{turn: t, id: id, text: text, dir: dir, plan: plan, changes: plan.Changes()}
+	output, err := a.decide(ctx)
+	return Result{Output: output}, err
+}
+
+// application is one patch on its way.
+type application struct {
+	turn      *Turn
+	id        string
+	text, dir string
+	plan      *patch.Plan
+	changes   map[string]protocol.FileChange
+}
+
+func (a application) decide(ctx context.Context) (output string, err error) {
+	t := a.turn
+	verdict := policy.DecidePatch(policy.PatchInput{
+		Policy:  t.ApprovalPolicy,
+		Sandbox: t.SandboxPolicy.Mode,
+		Inside:  a.inside(),
+	})
+	switch verdict.Action {
+	case policy.Run:
+		return a.run(true, a.confined(false)), nil
+	case policy.RunSandboxed:
+		return a.tryConfined(ctx)
+	case policy.Ask:
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes})
+		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
+			return refusal, err
+		}
+		return a.run(false, a.plan.Apply), nil
+	}
+	return verdict.Reason, nil
+}
+
+// inside says whether the sandbox policy lets commands write all that the patch
+// writes.
+func (a application) inside() bool {
+	t := a.turn
+	return t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite &&
+		a.plan.Within(sandbox.WritableRoots(t.SandboxPolicy, t.Cwd, t.box.options.Environ))
+}
+
+// errOutside says that a patch was not tried, because nothing could stop it.
+var errOutside = errors.New("it writes where the sandbox does not allow it")
+
+// confined gives the way to apply the patch in the sandbox. Where this system
+// has none, what was judged to lie inside is applied all the same, unless the
+// sandbox is what has to judge.
+func (a application) confined(mustJudge bool) func() error {
+	if a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
+		return a.plan.Apply
+	}
+	c, err := a.turn.confine()
+	switch {
+	case err == nil:
+		return func() error { return c.Do(a.plan.Apply) }
+	case mustJudge:
+		return func() error { return errOutside }
+	}
+	return a.plan.Apply
+}
+
+// run applies the patch and reports it.
+func (a application) run(auto bool, apply func() error) string {
+	output, _ := a.apply(auto, apply)
+	return output
+}
+
+func (a application) apply(auto bool, apply func() error) (output string, err error) {
+	t := a.turn
+	t.acting()
+	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
+	if err := apply(); err != nil {
+		text := fmt.Sprintf("nothing was changed: %v\n", err)
+		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
+		return command.ModelOutput(command.Result{Aggregated: text, ExitCode: 1}), err
+	}
+	summary := a.plan.Summary()
+	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
+	t.diff.Add(a.plan)
+	if diff := t.diff.String(); diff != "" {
+		t.Host.Emit(protocol.TurnDiff{UnifiedDiff: diff})
+	}
+	return command.ModelOutput(command.Result{Aggregated: summary}), nil
+}
+
+// tryConfined applies the patch in the sandbox and, when that stops it, asks to
+// do it outside.
+func (a application) tryConfined(ctx context.Context) (output string, err error) {
+	output, failure := a.apply(true, a.confined(true))
+	if failure == nil || !isDenial(failure) {
+		return output, nil
+	}
+	t := a.turn
+	after := policy.AfterDenial(t.ApprovalPolicy)
+	if after.Action != policy.Ask {
+		return output, nil
+	}
+	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", failure)})
+	refusal, err := t.askExec(ctx, protocol.ExecApprovalRequest{
+		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true,
+	})
+	if err != nil || refusal != "" {
+		return refusal, err
+	}
+	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
+	return a.run(false, a.plan.Apply), nil
+}

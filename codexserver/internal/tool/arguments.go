@@ -1,0 +1,63 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// argumentError says which argument of a call is wrong, for the model.
+type argumentError struct{ field, reason string }
+
+func (e *argumentError) Error() string {
+	if e.field == "" {
+		return "failed to parse function arguments: " + e.reason
+	}
+	return fmt.Sprintf("failed to parse function arguments: %s: %s", e.field, e.reason)
+}
+
+// decodeArguments reads a call's JSON text. Members that the tool does not know
+// are ignored.
+func decodeArguments(text string, to any) error {
+	err := json.Unmarshal([]byte(text), to)
+	if err == nil {
+		return nil
+	}
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		field := strings.ReplaceAll(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/", ".")
+		reason := fmt.Sprintf("want %s", kindOf(semantic))
+		if semantic.Err != nil {
+			reason = semantic.Err.Error()
+		}
+		return &argumentError{field: field, reason: reason}
+	}
+	return &argumentError{reason: strings.TrimPrefix(err.Error(), "jsontext: ")}
+}
+
+// kindOf names the JSON type that was expected.
+func kindOf(e *json.SemanticError) string {
+	if e.GoType == nil {
+		return "another type"
+	}
+	got := ""
+	if e.JSONKind != 0 {
+		got = fmt.Sprintf(", found %s", e.JSONKind)
+	}
+	kind := e.GoType.Kind().String()
+	switch {
+	case strings.HasPrefix(kind, "slice"):
+		kind = "an array"
+	case strings.HasPrefix(kind, "struct"), strings.HasPrefix(kind, "map"):
+		kind = "an object"
+	case strings.HasPrefix(kind, "float"), strings.HasPrefix(kind, "int"):
+		kind = "a number"
+	case kind == "bool":
+		kind = "true or false"
+	case kind == "string":
+		kind = "a string"
+	}
+	return kind + got
+}
