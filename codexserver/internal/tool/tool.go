@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
@@ -104,11 +103,26 @@ type Context struct {
 	ApprovalPolicy protocol.ApprovalPolicy
 	SandboxPolicy  protocol.SandboxPolicy
 	// Host is told and asked.
-	Host engine.Host
+	Host Host
 	// Acting is called before a call does anything that the model must know of
 	// later; nil is fine. Calls side by side call it at the same time.
 	Acting func()
 }
+
+// Host is what a tool may ask of the server, as engine.Host says.
+type Host interface {
+	Emit(protocol.EventMsg)
+	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
+	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
+}
+
+// AbortError says that the answer to an approval ends the turn.
+type AbortError struct {
+	Outcome elicit.Outcome
+}
+
+// Error implements error.
+func (e *AbortError) Error() string { return e.Outcome.ForModel() }
 
 // Turn is the tools during one turn.
 type Turn struct {
@@ -122,7 +136,7 @@ func (b *Toolbox) Turn(c Context) *Turn {
 	return &Turn{Context: c, box: b, diff: patch.NewDiff(c.Cwd)}
 }
 
-// Call runs a call to its end. The error ends the turn: an [*engine.AbortError],
+// Call runs a call to its end. The error ends the turn: an [*AbortError],
 // or the context's cause.
 func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	if ctx.Err() != nil {
@@ -203,7 +217,7 @@ func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {
 	case elicit.Approved, elicit.ApprovedForSession:
 		return "", nil
 	case elicit.Abort:
-		return "", &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
+		return "", &AbortError{Outcome: out}
 	}
 	return fmt.Sprintf("%s: %s", what, out.ForModel()), nil
 }
