@@ -1,0 +1,316 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Asker is what an [engine.Host] implements beside its own methods when it can
+// put questions to its client that are not about a command or a patch. Without
+// it such questions are declined.
+type Asker interface {
+	// Approve asks for an approval in the question's own words: of the call of
+	// an MCP server's tool, or of permissions beyond the sandbox. As ApproveExec
+	// it always returns, with [elicit.Abort] once its context has ended.
+	Approve(context.Context, *elicit.Question) elicit.Outcome
+	// Elicit sends an elicitation/create request with these params, and
+	// returns the client's result as it came. The error says why there is none.
+	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+}
+
+// asked is one request of the app-server that a person is to decide.
+type asked struct {
+	turn  *running
+	agent string // the path of the sub-agent that asks
+	ctx   context.Context
+	done  func()
+}
+
+var errNobody = errors.New("no turn that anybody follows asks this")
+
+// ask finds the turn that a request belongs to and waits until no other
+// question of the turn is open: a person is asked one thing at a time. After
+// an answer that ended the turn nothing more is asked. The error says why the
+// request is to be declined.
+func (c *child) ask(ctx context.Context, threadID, itemID string) (*asked, error) {
+	t, agent := c.root(threadID)
+	if t == nil {
+		return nil, errNobody
+	}
+	r := t.now()
+	if r == nil {
+		return nil, errNobody
+	}
+	id, _ := ctx.Value(requestKey{}).(jsonrpc.ID)
+	ctx, stop := context.WithCancel(ctx)
+	unhook := context.AfterFunc(r.ctx, stop)
+	a := &asked{turn: r, agent: agent, ctx: ctx}
+	a.done = func() {
+		unhook()
+		stop()
+		r.closed(id)
+	}
+	if !r.opened(id, itemID, stop) {
+		a.done()
+		return nil, errNobody
+	}
+	select {
+	case r.asking <- struct{}{}:
+	case <-ctx.Done():
+		a.done()
+		return nil, context.Cause(ctx)
+	}
+	done := a.done
+	a.done = func() { <-r.asking; done() }
+	if err := r.abortCause(); err != nil {
+		a.done()
+		return nil, err
+	}
+	return a, nil
+}
+
+// opened registers a question, and reports whether it still is one.
+func (r *running) opened(id jsonrpc.ID, itemID string, stop context.CancelFunc) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.resolved[id] {
+		return false
+	}
+	r.open[id] = stop
+	r.tr.ask(itemID)
+	return true
+}
+
+func (r *running) closed(id jsonrpc.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, id)
+}
+
+// resolve ends a question that the app-server does not want answered any more.
+func (r *running) resolve(raw json.RawMessage) {
+	id, err := mcptypes.ParseRequestId(raw)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if stop := r.open[id]; stop != nil {
+		stop()
+	} else {
+		r.resolved[id] = true
+	}
+}
+
+func (r *running) abortCause() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.aborted
+}
+
+// decided acts on what an outcome means beyond its own question: a decision to
+// abort ends the whole turn, also when a sub-agent asked.
+func (a *asked) decided(out elicit.Outcome) {
+	if out.Decision != elicit.Abort {
+		return
+	}
+	r := a.turn
+	r.mu.Lock()
+	if r.aborted == nil {
+		r.aborted = abortReason(out)
+	}
+	r.mu.Unlock()
+	if a.ctx.Err() == nil {
+		r.stop()
+	}
+}
+
+// abortReason words why the client's answer ended the turn.
+func abortReason(out elicit.Outcome) error {
+	if text := out.ForCaller(); text != "" {
+		return errors.New(text)
+	}
+	if text := out.ForModel(); text != "" {
+		return errors.New(text)
+	}
+	return errors.New("the client chose to abort the turn")
+}
+
+// stop interrupts the turn from within.
+func (r *running) stop() {
+	c := r.thread.child
+	c.run.Go(func() {
+		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
+		defer stop()
+		for thread, turn := range r.turns() {
+			_ = c.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil) // it may have ended
+		}
+	})
+}
+
+// askCommand handles the approval of a command.
+func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionReply, error) {
+	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
+	if err != nil {
+		return c.refuse(askCommand, err), nil
+	}
+	defer a.done()
+	if p.Kind != "" && p.Kind != "command" && p.Kind != "writeStdin" {
+		return c.refuse(askCommand, fmt.Errorf("its kind %q is not known", p.Kind)), nil
+	}
+	q := execApproval(&p, a.turn.item(p.ItemID), a.agent)
+	if len(q.Command) == 0 {
+		return c.refuse(askCommand, errors.New("it names no command")), nil
+	}
+	q.LeavesSandbox = a.turn.thread.leavesSandbox(&p)
+	out := a.turn.host.ApproveExec(a.ctx, q)
+	a.decided(out)
+	return a.answer(p.ItemID, out), nil
+}
+
+// askFileChange handles the approval of a patch. One whose changes are not
+// known cannot be shown, and is declined.
+func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisionReply, error) {
+	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
+	if err != nil {
+		return c.refuse(askFileChange, err), nil
+	}
+	defer a.done()
+	o := a.turn.item(p.ItemID)
+	if o == nil || len(o.Changes) == 0 {
+		return c.refuse(askFileChange, errors.New("its changes were not announced")), nil
+	}
+	out := a.turn.host.ApprovePatch(a.ctx, patchApproval(&p, o, a.agent))
+	a.decided(out)
+	return a.answer(p.ItemID, out), nil
+}
+
+// answer gives the decision, and lets the item begin if it is approved and
+// still wanted.
+func (a *asked) answer(itemID string, out elicit.Outcome) decisionReply {
+	d := decisionOf(out)
+	switch {
+	case a.ctx.Err() != nil && d != cancelTurn:
+		d = decline
+	case d == accept || d == acceptForSession:
+		a.turn.release(itemID, true)
+	}
+	return decisionReply{Decision: d}
+}
+
+// refuse declines without asking. After an abort the rest of the turn's
+// questions ends the turn too.
+func (c *child) refuse(method string, why error) decisionReply {
+	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
+	return decisionReply{Decision: decline}
+}
+
+// askPermissions handles a request for permissions beyond the sandbox.
+func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (permissionsReply, error) {
+	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
+	if err != nil {
+		c.refuse(askPermissions, err)
+		return noPermissions, nil
+	}
+	defer a.done()
+	host, ok := a.turn.host.(Asker)
+	if !ok {
+		c.refuse(askPermissions, errNoAsker)
+		return noPermissions, nil
+	}
+	out := host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
+	a.decided(out)
+	if a.ctx.Err() != nil {
+		return noPermissions, nil
+	}
+	return permissionsAnswer(&p, out), nil
+}
+
+var errNoAsker = errors.New("the host has no way to ask this")
+
+// askElicitation handles what an MCP server of Codex's own asks, and the
+// approval of its tools' calls.
+func (c *child) askElicitation(ctx context.Context, p elicitation) (elicitationReply, error) {
+	a, err := c.ask(ctx, p.ThreadID, "")
+	if err != nil {
+		c.refuse(askElicitation, err)
+		return declinedElicitation, nil
+	}
+	defer a.done()
+	host, ok := a.turn.host.(Asker)
+	if !ok {
+		c.refuse(askElicitation, errNoAsker)
+		return declinedElicitation, nil
+	}
+	reply, err := a.elicit(host, &p)
+	if err != nil {
+		c.refuse(askElicitation, err)
+		return declinedElicitation, nil
+	}
+	if a.ctx.Err() != nil {
+		return elicitationReply{Action: "cancel"}, nil
+	}
+	return reply, nil
+}
+
+func (a *asked) elicit(host Asker, p *elicitation) (elicitationReply, error) {
+	if is, _ := p.toolCall(); is {
+		q, err := p.toolQuestion()
+		if err != nil {
+			return declinedElicitation, err
+		}
+		out := host.Approve(a.ctx, q)
+		a.decided(out)
+		return toolAnswer(out), nil
+	}
+	params, err := p.forward()
+	if err != nil {
+		return declinedElicitation, err
+	}
+	result, err := host.Elicit(a.ctx, params)
+	if err != nil {
+		return declinedElicitation, err
+	}
+	return answered(result), nil
+}
+
+// askUserInput handles the model's questions to the user.
+func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, error) {
+	none := userInputReply{Answers: map[string]answers{}}
+	a, err := c.ask(ctx, p.ThreadID, "")
+	if err != nil {
+		c.refuse(askUserInput, err)
+		return none, nil
+	}
+	defer a.done()
+	host, ok := a.turn.host.(Asker)
+	if !ok {
+		c.refuse(askUserInput, errNoAsker)
+		return none, nil
+	}
+	params, err := p.form()
+	if err == nil {
+		var result json.RawMessage
+		if result, err = host.Elicit(a.ctx, params); err == nil {
+			return p.answers(result), nil
+		}
+	}
+	c.refuse(askUserInput, err)
+	return none, nil
+}
+
+// item gives an item that is open, nil if there is none.
+func (r *running) item(id string) *openItem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o := r.tr.open[id]; o != nil {
+		return new(*o)
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Time limits. A turn has none.
+const (
+	handshakeLimit = 30 * time.Second
+	controlLimit   = 30 * time.Second
+	// startLimit is longer: a thread waits for the MCP servers of its configuration.
+	startLimit = 120 * time.Second
+	// closeLimit bounds the orderly end of a connection.
+	closeLimit = time.Second
+)
+
+// child is one run of the app-server with the connection to it. It serves all
+// threads.
+type child struct {
+	log     *slog.Logger
+	peer    *jsonrpc.Peer
+	stderr  *tail
+	version version
+	agent   string // the user agent that it tells providers
+	home    string // its CODEX_HOME
+	policy  string // the approval policy of conversations that name none
+
+	news func(method string, params []byte) // of the account
+
+	gone chan struct{} // closed when the connection has ended
+	run  sync.WaitGroup
+
+	mu      sync.Mutex
+	lostErr error
+	threads map[string]*loaded  // of conversations
+	agents  map[string]subAgent // by their own threads
+	limits  *rateLimits         // the account's, as told last
+}
+
+// subAgent is a thread that a conversation's thread started by itself.
+type subAgent struct {
+	root *loaded
+	path string // such as /root/worker
+}
+
+// connect makes a child of a running app-server and shakes hands. It takes the
+// transport over.
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options, news func(string, []byte)) (*child, error) {
+	c := &child{
+		log: o.logger(), stderr: stderr, news: news,
+		gone:    make(chan struct{}),
+		threads: map[string]*loaded{}, agents: map[string]subAgent{},
+	}
+	c.peer = jsonrpc.NewPeer(&ending{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
+		OmitVersion: true,
+		FirstID:     1,
+		MaxMessage:  maxMessage,
+	})
+	c.run.Go(func() { c.lost(c.peer.Run(context.Background())) })
+	if err := c.handshake(ctx, o); err != nil {
+		c.close()
+		return nil, c.explain(err)
+	}
+	return c, nil
+}
+
+// maxMessage is generous: lists of models and images are long lines.
+const maxMessage = 256 << 20
+
+// ending tells when nothing more can be read.
+type ending struct {
+	jsonrpc.Transport
+	ended func(error)
+}
+
+func (t *ending) Read(ctx context.Context) ([]byte, error) {
+	b, err := t.Transport.Read(ctx)
+	var one *jsonrpc.Error
+	if err != nil && !errors.As(err, &one) {
+		t.ended(err)
+	}
+	return b, err
+}
+
+func (t *ending) SetReadLimit(n int) {
+	setReadLimit(t.Transport, n)
+}
+
+func (c *child) handshake(ctx context.Context, o *Options) error {
+	var r initializeReply
+	err := c.call(ctx, handshakeLimit, "initialize", initializeParams{
+		ClientInfo: clientInfo{Name: clientName, Title: "codexmcp", Version: o.clientVersion()},
+	}, &r)
+	if err != nil {
+		return err
+	}
+	c.agent, c.home = r.UserAgent, r.CodexHome
+	if c.version, err = agentVersion(r.UserAgent); err != nil {
+		return err
+	}
+	if c.version.less(oldest) {
+		return tooOld(c.version)
+	}
+	return c.peer.Notify(ctx, "initialized", nil)
+}
+
+// clientName is what threads are recorded under and providers see.
+const clientName = "codex_mcp"
+
+// call calls a method within a limit. That the app-server does not answer in
+// time is a *timeoutError; what it then is, is for the caller to decide.
+func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
+	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{method, limit})
+	defer stop()
+	err := c.peer.Call(timed, method, params, result)
+	if err != nil && ctx.Err() == nil && timed.Err() != nil {
+		return context.Cause(timed)
+	}
+	if ctx.Err() != nil && err != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// control calls a method that is answered soon. An app-server that leaves it
+// unanswered hangs, and is killed, so that the next call finds a fresh one.
+func (c *child) control(ctx context.Context, method string, params, result any) error {
+	return c.patient(ctx, controlLimit, method, params, result)
+}
+
+func (c *child) patient(ctx context.Context, limit time.Duration, method string, params, result any) error {
+	err := c.call(ctx, limit, method, params, result)
+	var late *timeoutError
+	if errors.As(err, &late) {
+		c.kill(err)
+	}
+	return c.explain(err)
+}
+
+type timeoutError struct {
+	method string
+	after  time.Duration
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("codex app-server did not answer %s within %s", e.method, e.after)
+}
+
+// kill ends a child that cannot be talked to any more.
+func (c *child) kill(why error) {
+	c.lost(why)
+	_ = c.peer.Close() // the transport kills the process
+}
+
+// lost notes that the connection has ended, once, and ends the turns.
+func (c *child) lost(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.gone:
+		return
+	default:
+	}
+	c.lostErr = err
+	close(c.gone)
+}
+
+// isGone reports whether the connection has ended.
+func (c *child) isGone() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// close ends the child in an orderly way, and by force when that takes too
+// long. It returns when the process is gone.
+func (c *child) close() {
+	c.lost(errClosed)
+	ctx, stop := context.WithTimeout(context.Background(), closeLimit)
+	defer stop()
+	_ = c.peer.Shutdown(ctx) // cut short, it has closed the transport
+	c.run.Wait()
+}
+
+var errClosed = errors.New("the engine is closed")
+
+// handler routes what the app-server asks and tells. A request that is not
+// known is answered -32601 by the peer.
+func (c *child) handler() jsonrpc.Handler {
+	m := &jsonrpc.Mux{}
+	jsonrpc.Handle(m, askCommand, c.askCommand)
+	jsonrpc.Handle(m, askFileChange, c.askFileChange)
+	jsonrpc.Handle(m, askPermissions, c.askPermissions)
+	jsonrpc.Handle(m, askUserInput, c.askUserInput)
+	jsonrpc.Handle(m, askElicitation, c.askElicitation)
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if r.IsNotification() {
+			return nil, c.notification(r)
+		}
+		return m.ServeRPC(context.WithValue(ctx, requestKey{}, r.ID), r)
+	})
+}
+
+// requestKey finds the id of the request that is being handled.
+type requestKey struct{}
+
+// told are the notifications that are decoded; all others are ignored.
+var told = map[string]bool{
+	"turn/started": true, "turn/completed": true, "turn/diff/updated": true, "turn/plan/updated": true,
+	"item/started": true, "item/completed": true, "item/agentMessage/delta": true,
+	"item/reasoning/summaryTextDelta": true, "item/reasoning/summaryPartAdded": true, "item/reasoning/textDelta": true,
+	"item/commandExecution/outputDelta": true,
+	"thread/tokenUsage/updated":         true, "account/rateLimits/updated": true, "error": true,
+	"serverRequest/resolved": true,
+	"warning":                true, "configWarning": true, "deprecationNotice": true,
+	"account/login/completed": true, "account/updated": true,
+}
+
+// notification acts on one notification; they come one after another.
+func (c *child) notification(r *jsonrpc.Request) error {
+	if !told[r.Method] {
+		return nil
+	}
+	switch r.Method {
+	case "account/login/completed", "account/updated":
+		c.news(r.Method, r.Params)
+		return nil
+	}
+	var n note
+	if err := r.Bind(&n); err != nil {
+		c.log.Warn("codex: notification not understood", "method", r.Method, "error", err)
+		return nil
+	}
+	switch r.Method {
+	case "warning", "configWarning", "deprecationNotice":
+		c.log.Warn("codex: "+n.Message+n.Summary, "thread", n.ThreadID, "details", n.Details)
+		return nil
+	case "account/rateLimits/updated":
+		for _, t := range c.rateLimited(n.RateLimits) {
+			t.notification(r.Method, &n)
+		}
+		return nil
+	}
+	c.mu.Lock()
+	t, agent := c.threads[n.ThreadID], c.agents[n.ThreadID]
+	c.mu.Unlock()
+	switch {
+	case t != nil:
+		c.adopt(t, r.Method, &n)
+		t.notification(r.Method, &n)
+	case agent.root != nil:
+		c.adopt(agent.root, r.Method, &n)
+		agent.root.agentNotification(r.Method, &n)
+	}
+	return nil
+}
+
+// rateLimited remembers the account's limits and gives the threads to tell.
+func (c *child) rateLimited(r *rateLimits) []*loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limits = r
+	all := make([]*loaded, 0, len(c.threads))
+	for _, t := range c.threads {
+		all = append(all, t)
+	}
+	return all
+}
+
+// adopt notes the thread of a sub-agent that an item announces.
+func (c *child) adopt(root *loaded, method string, n *note) {
+	if method != "item/started" || n.Item == nil {
+		return
+	}
+	it, err := parseItem(n.Item)
+	if err != nil || it.Type != itemSubAgent || it.AgentThreadID == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.threads[it.AgentThreadID] == nil {
+		c.agents[it.AgentThreadID] = subAgent{root: root, path: it.AgentPath}
+	}
+}
+
+// root is the conversation's thread that a thread belongs to, and the path of
+// the sub-agent if it is one. It is nil for threads that nobody knows.
+func (c *child) root(threadID string) (*loaded, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.threads[threadID]; t != nil {
+		return t, ""
+	}
+	a := c.agents[threadID]
+	return a.root, a.path
+}
+
+// load registers a thread that this child has loaded.
+func (c *child) load(r *threadReply) *loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.threads[r.Thread.ID]
+	if t == nil {
+		t = &loaded{id: r.Thread.ID, child: c, turns: make(chan struct{}, 1)}
+		c.threads[t.id] = t
+		delete(c.agents, t.id)
+	}
+	t.setRules(r)
+	return t
+}
+
+// find gives a thread that this child has loaded.
+func (c *child) find(id string) *loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.threads[id]
+}
+
+// forget drops a thread and its sub-agents.
+func (c *child) forget(t *loaded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.threads[t.id] == t {
+		delete(c.threads, t.id)
+	}
+	for id, a := range c.agents {
+		if a.root == t {
+			delete(c.agents, id)
+		}
+	}
+}
+
+// lastLimits are the account's limits as told last, for a turn that begins.
+func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
+	c.mu.Lock()
+	r := c.limits
+	c.mu.Unlock()
+	if r == nil || r.Primary == nil && r.Secondary == nil {
+		return nil
+	}
+	return &protocol.RateLimits{Primary: r.Primary.window(now), Secondary: r.Secondary.window(now)}
+}

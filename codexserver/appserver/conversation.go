@@ -1,0 +1,210 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/uuid"
+)
+
+// conversation is a thread with its host. It outlives the app-server: a new one
+// resumes the thread.
+type conversation struct {
+	engine *Engine
+	id     string
+	host   engine.Host
+	params threadParams // to load it again
+
+	mu      sync.Mutex
+	context *protocol.TurnContext // what turns have changed
+	window  *int64                // tokens, as told last
+}
+
+// checkID refuses what is no thread's id.
+func checkID(id string) error {
+	if err := uuid.Validate(id); err != nil {
+		return fmt.Errorf("%q is no conversation's id: %w", id, err)
+	}
+	return nil
+}
+
+// begin starts, resumes or forks a thread.
+func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
+	var r threadReply
+	if err := c.patient(ctx, startLimit, method, p, &r); err != nil {
+		return nil, err
+	}
+	if r.Thread.ID == "" {
+		return nil, fmt.Errorf("codex answered %s without a thread", method)
+	}
+	if err := e.signedIn(ctx, c, &r); err != nil {
+		return nil, err
+	}
+	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != "user" {
+		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
+	}
+	c.load(&r)
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p}
+	conv.params.LastTurnID = ""
+	host.Emit(protocol.SessionConfigured{
+		SessionID: r.Thread.ID, Model: r.Model, RolloutPath: r.Thread.Path,
+		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
+	})
+	return conv, nil
+}
+
+// ID implements [engine.Conversation].
+func (c *conversation) ID() string { return c.id }
+
+// Close implements [engine.Conversation]. The thread stays loaded, so that it
+// can be gone on with; it ends with the app-server.
+func (c *conversation) Close() error { return nil }
+
+// Turn implements [engine.Conversation].
+func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	c.mu.Lock()
+	window := c.window
+	c.mu.Unlock()
+	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
+	s, err := c.start(ctx, in)
+	if err != nil {
+		tr := newTranslator()
+		events, err := tr.fail(err.Error())
+		if ctx.Err() != nil {
+			events, err = tr.abort(context.Cause(ctx))
+		}
+		for _, e := range events {
+			c.host.Emit(e)
+		}
+		return err
+	}
+	defer s.thread.free()
+	events, err := s.await(ctx, s.call)
+	s.finish(events)
+	c.mu.Lock()
+	if u := s.tr.usage; u != nil && u.ModelContextWindow != nil {
+		c.window = u.ModelContextWindow
+	}
+	c.mu.Unlock()
+	return err
+}
+
+// started is a turn that the app-server was asked for.
+type started struct {
+	*running
+	call *jsonrpc.Call
+}
+
+// start asks for a turn. A thread that the app-server does not have loaded,
+// since it is another one or has dropped it, is resumed before.
+func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*started, error) {
+	items, err := inputItems(in.Items)
+	if err != nil {
+		return nil, err
+	}
+	for again := false; ; again = true {
+		ch, err := c.engine.child(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := c.thread(ctx, ch, again)
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.startIn(ctx, t, turnParams{ThreadID: c.id, Input: items}, in.Context)
+		if err == nil {
+			return s, nil
+		}
+		if again || !refused(err, "thread not found") {
+			return nil, ch.explain(err)
+		}
+	}
+}
+
+// thread gives the conversation's thread in the child, resumed if it is not
+// loaded there, or said to be not.
+func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*loaded, error) {
+	if t := ch.find(c.id); t != nil && !dropped {
+		return t, nil
+	}
+	p := c.params
+	p.ThreadID, p.ExcludeTurns = c.id, true
+	var r threadReply
+	if err := ch.patient(ctx, startLimit, "thread/resume", p, &r); err != nil {
+		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
+	}
+	return ch.load(&r), nil
+}
+
+// startIn asks for a turn of a loaded thread, and waits for the answer unless
+// ctx ends before.
+func (c *conversation) startIn(ctx context.Context, t *loaded, p turnParams, change *protocol.TurnContext) (*started, error) {
+	if err := t.claim(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	if change == nil {
+		change = c.context // holds from then on, in a new process too
+	}
+	c.context = change
+	c.mu.Unlock()
+	p.override(change, t.child.version)
+	t.changed(&p)
+	r, err := t.begin(ctx, c.host)
+	if err != nil {
+		t.free()
+		return nil, err
+	}
+	s := &started{running: r, call: t.child.peer.Start(context.WithoutCancel(ctx), "turn/start", p)}
+	if err := s.answered(ctx); err != nil {
+		r.complete(nil)
+		r.finish(nil)
+		t.free()
+		return nil, err
+	}
+	return s, nil
+}
+
+// answered waits for the answer to turn/start.
+func (s *started) answered(ctx context.Context) error {
+	limit := time.NewTimer(controlLimit)
+	defer limit.Stop()
+	c := s.thread.child
+	select {
+	case <-s.call.Done():
+	case <-s.known: // the answer may still be on its way
+		return nil
+	case <-ctx.Done():
+		return nil // the turn is interrupted where it is waited for
+	case <-limit.C:
+		late := &timeoutError{"turn/start", controlLimit}
+		c.kill(late)
+		return late
+	}
+	var r turnReply
+	err := s.call.Result(&r)
+	if errors.Is(err, jsonrpc.ErrClosed) {
+		return c.obituary()
+	}
+	if err != nil {
+		return err
+	}
+	s.named(r.Turn.ID)
+	return nil
+}
+
+// policy is the thread's approval policy where it is a word.
+func (r *threadReply) policy() string {
+	var word string
+	if err := json.Unmarshal(r.ApprovalPolicy, &word); err != nil {
+		return ""
+	}
+	return word
+}

@@ -1,0 +1,63 @@
+// Package appserver is the bridge: the engine that drives the real Codex, as it
+// is installed and signed in on this machine, through `codex app-server`.
+//
+//	server ── Start, Turn ──▶ Engine ── thread/start, turn/start ──▶ codex app-server
+//	   ▲                        │ ▲                                       │
+//	   └── Emit, ApproveExec ◀──┘ └── item/…, turn/completed, requests ◀──┘
+//
+// An engine runs one app-server for all its conversations. It is started by the
+// first call that needs it, started again by the next call when it has ended,
+// and ended by Close with everything that it has started:
+//
+//	e, err := appserver.New(nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer e.Close()
+//	err = codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
+//
+// # What it is there for
+//
+// The app-server speaks of threads, turns and items; clients of the Codex MCP
+// server know conversations and events. The files translate_event.go,
+// translate_approval.go and translate_config.go hold the whole of that
+// translation, without any behaviour beside it. Words that today's Codex no
+// longer takes are translated where that keeps their meaning, and else refused
+// with what to write instead:
+//
+//	on-failure             on-request, as Codex itself reads it since 0.143
+//	untrusted              given with each thread, where Codex still takes it
+//	profile                its keys are read here and given as overrides
+//	include_plan_tool, …   without effect in today's Codex, left out
+//	wire_api = "chat"      refused
+//
+// # Approvals
+//
+// A request of the app-server to run a command or to apply a patch goes to the
+// host's ApproveExec and ApprovePatch; questions of another kind, such as the
+// call of an MCP server's tool, to a host that is an [Asker]. Whatever is not an
+// approval declines: a request of a thread that nobody follows, a patch whose
+// changes are not known, a host that cannot ask, an answer that comes too late.
+// Of one turn one question is open at a time. After an answer that aborts, the
+// whole turn ends, also when a sub-agent has asked.
+//
+// # Sub-agents
+//
+// A thread may start others by itself. Their commands, patches and questions
+// belong to the conversation that began it all; their messages do not.
+//
+// # When things go wrong
+//
+// There is no codex program, it is older than 0.80, or nobody is signed in: the
+// first call says so at once, and what to do; [Engine.Check] tells the same
+// before. The app-server dies: its turns fail, and the next call goes on with
+// the conversation in a new one, but not more often than four times a minute. It
+// hangs: after half a minute without an answer, or ten seconds after an
+// interrupt, it is killed. What it says on its standard error is kept, without
+// what looks like a key, and told with its end.
+//
+// # What is not done
+//
+// A turn has no time limit but its context. The schema of the app-server is not
+// covered whole: what no client of the MCP server can ask for is left out.
+package appserver

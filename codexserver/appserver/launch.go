@@ -1,0 +1,223 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Find gives the path of the codex program: path itself, or $CODEX_BIN when it
+// is empty, or else codex; a name without a folder is looked for in the PATH.
+// The error is a [*NotFoundError].
+func Find(path string) (string, error) {
+	if path == "" {
+		path = os.Getenv("CODEX_BIN")
+	}
+	if path == "" {
+		path = "codex"
+	}
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return "", &NotFoundError{Path: path, Err: err}
+	}
+	return filepath.Abs(found)
+}
+
+// defaults hold for every conversation that does not say otherwise. They are
+// the overrides that the app-server does not take as such.
+type defaults struct {
+	profile string
+	policy  string
+	keys    map[string]json.RawMessage // the overrides, flat: they win over a profile
+}
+
+// commandLine gives the app-server's arguments for the overrides.
+func commandLine(overrides map[string]any) ([]string, defaults, error) {
+	d := defaults{keys: map[string]json.RawMessage{}}
+	nested := make(map[string]json.RawMessage, len(overrides))
+	for key, value := range overrides {
+		if config.Ours(key) {
+			continue
+		}
+		raw, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
+		if err != nil {
+			return nil, d, fmt.Errorf("override %s: %w", key, err)
+		}
+		nested[key] = raw
+	}
+	if err := flatten(d.keys, "", nested); err != nil {
+		return nil, d, fmt.Errorf("overrides: %w", err)
+	}
+	var rest threadParams
+	passed := maps.Clone(d.keys)
+	if raw, ok := passed["profile"]; ok {
+		delete(passed, "profile")
+		if jsonv2.Unmarshal(raw, &d.profile) != nil {
+			return nil, d, errors.New("override profile: not a string")
+		}
+	}
+	if err := rest.take(passed, version{}); err != nil {
+		return nil, d, err
+	}
+	d.policy = rest.ApprovalPolicy
+	args := []string{"app-server"}
+	for _, key := range slices.Sorted(maps.Keys(passed)) {
+		args = append(args, "-c", key+"="+tomlOf(jsontext.Value(passed[key])))
+	}
+	return args, d, nil
+}
+
+// tomlOf writes a JSON value as an inline TOML value.
+func tomlOf(v jsontext.Value) string {
+	switch v.Kind() {
+	case '{':
+		var members map[string]jsontext.Value
+		if jsonv2.Unmarshal(v, &members) != nil {
+			return "{}"
+		}
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(members)) {
+			name, _ := jsontext.AppendQuote(nil, k) // a string of ours is valid
+			parts = append(parts, string(name)+" = "+tomlOf(members[k]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case '[':
+		var elements []jsontext.Value
+		if jsonv2.Unmarshal(v, &elements) != nil {
+			return "[]"
+		}
+		parts := make([]string, len(elements))
+		for i, el := range elements {
+			parts[i] = tomlOf(el)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return string(v) // strings, numbers and booleans are written alike
+}
+
+// params are the parameters of a conversation's thread.
+func (e *Engine) params(cfg protocol.Config, c *child) (threadParams, error) {
+	if cfg.Profile == "" {
+		if _, own := cfg.Overrides["profile"]; !own {
+			cfg.Profile = e.defaults.profile
+		}
+	}
+	home := c.home
+	if home == "" {
+		var err error
+		if home, err = e.home(); err != nil {
+			return threadParams{}, err
+		}
+	}
+	p, err := startParams(cfg, c.version, home, e.defaults.keys)
+	if err != nil {
+		return p, err
+	}
+	if p.ApprovalPolicy == "" {
+		p.ApprovalPolicy = policyWord(c.policy, c.version)
+	}
+	if e.options.AskUser {
+		p.ApprovalsReviewer = "user"
+	}
+	return p, nil
+}
+
+func (e *Engine) home() (string, error) {
+	if e.options.CodexHome != "" {
+		return filepath.Abs(e.options.CodexHome)
+	}
+	return config.Home(os.Getenv)
+}
+
+// open starts an app-server, or connects to one.
+func (e *Engine) open(ctx context.Context) (*child, error) {
+	if e.options.Dial != nil {
+		t, err := e.options.Dial(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
+		}
+		return connect(ctx, t, &tail{log: e.options.logger()}, &e.options, e.accountNews)
+	}
+	path, err := Find(e.options.Path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.spawn(ctx, path, e.args)
+	if err == nil {
+		c.policy = e.defaults.policy
+		return c, nil
+	}
+	if ctx.Err() == nil && e.defaults.policy == "" && strings.Contains(err.Error(), faults[0].said) {
+		// Today's Codex takes the word with each thread, and refuses to start
+		// with it in the file. So it is given with each thread.
+		args := append(slices.Clone(e.args), "-c", `approval_policy="on-request"`)
+		if c, again := e.spawn(ctx, path, args); again == nil {
+			c.log.Log(ctx, slog.LevelInfo, `codex: approval_policy = "untrusted" of config.toml is given with each conversation`)
+			c.policy = string(protocol.ApprovalUntrusted)
+			return c, nil
+		}
+	}
+	return nil, e.older(ctx, path, err)
+}
+
+func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
+	stderr := &tail{log: e.options.logger()}
+	p, err := spawn(path, args, e.environment(), stderr)
+	if err != nil {
+		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
+	}
+	return connect(ctx, p, stderr, &e.options, e.accountNews)
+}
+
+// environment is ours with Codex's folder.
+func (e *Engine) environment() []string {
+	env := os.Environ()
+	if home := e.options.CodexHome; home != "" {
+		env = append(env, "CODEX_HOME="+home)
+	}
+	return env
+}
+
+// older explains a failed start by the program's age where that is why: old
+// versions have no app-server, and say so in words of their own.
+func (e *Engine) older(ctx context.Context, path string, err error) error {
+	var old *TooOldError
+	if errors.As(err, &old) {
+		return err
+	}
+	if v, e := programVersion(ctx, path, e.environment()); e == nil && v.less(oldest) {
+		return tooOld(v)
+	}
+	return err
+}
+
+// programVersion asks the program itself: "codex-cli 0.169.0".
+func programVersion(ctx context.Context, path string, env []string) (version, error) {
+	ctx, stop := context.WithTimeout(ctx, versionLimit)
+	defer stop()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = env
+	cmd.WaitDelay = leaveGrace
+	out, err := cmd.Output()
+	if err != nil {
+		return version{}, fmt.Errorf("%s --version: %w", path, err)
+	}
+	words := strings.Fields(string(out))
+	if len(words) == 0 {
+		return version{}, fmt.Errorf("%s --version says nothing", path)
+	}
+	return parseVersion(words[len(words)-1])
+}

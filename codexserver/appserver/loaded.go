@@ -1,0 +1,174 @@
+package appserver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// loaded is a thread that a child has in memory.
+type loaded struct {
+	id    string
+	child *child
+	turns chan struct{} // holds one token while a turn runs
+
+	mu      sync.Mutex
+	policy  string // the approval policy where it is a word
+	sandbox string // the type of the sandbox policy
+	running *running
+	left    *running // interrupted, and not known to have ended over there
+	before  string   // the id of the turn before, whose late messages are dropped
+}
+
+// setRules notes what holds for the thread.
+func (t *loaded) setRules(r *threadReply) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.policy, t.sandbox = r.policy(), r.Sandbox.Type
+}
+
+// changed notes what a turn changes of it.
+func (t *loaded) changed(p *turnParams) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.ApprovalPolicy != "" {
+		t.policy = p.ApprovalPolicy
+	}
+	if p.SandboxPolicy != nil {
+		t.sandbox = p.SandboxPolicy.Type
+	}
+}
+
+// leavesSandbox reports whether an approved command may run outside the
+// sandbox. Under untrusted a command is asked about although it stays inside;
+// one that wants to leave gives a reason.
+func (t *loaded) leavesSandbox(p *commandApproval) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sandbox != "dangerFullAccess" && (t.policy != string(protocol.ApprovalUntrusted) || p.Reason != "")
+}
+
+// claim waits until no turn of the thread runs, whoever began it.
+func (t *loaded) claim(ctx context.Context) error {
+	select {
+	case t.turns <- struct{}{}:
+		return nil
+	case <-t.child.gone:
+		return t.child.obituary()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// free ends the claim.
+func (t *loaded) free() { <-t.turns }
+
+// begin makes a turn the thread's. A turn that was left must have ended before:
+// the app-server would take another for a continuation of it.
+func (t *loaded) begin(ctx context.Context, host engine.Host) (*running, error) {
+	t.mu.Lock()
+	left := t.left
+	t.mu.Unlock()
+	if left != nil {
+		select {
+		case <-left.completed:
+		case <-t.child.gone:
+			return nil, t.child.obituary()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = nil
+	t.running = newRunning(ctx, t, host)
+	return t.running, nil
+}
+
+// leave takes the thread's turn away.
+func (t *loaded) leave(r *running) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running == r {
+		t.running = nil
+	}
+	select {
+	case <-r.completed:
+	default:
+		t.left = r
+	}
+	r.mu.Lock()
+	if r.id != "" {
+		t.before = r.id
+	}
+	r.mu.Unlock()
+}
+
+// now is the turn that runs, nil between turns.
+func (t *loaded) now() *running {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running
+}
+
+// notification acts on one notification of the thread.
+func (t *loaded) notification(method string, n *note) {
+	t.mu.Lock()
+	r, left, before := t.running, t.left, t.before
+	t.mu.Unlock()
+	if method == "account/rateLimits/updated" {
+		if r != nil {
+			r.translate(method, n)
+		}
+		return
+	}
+	id := n.TurnID
+	if n.Turn != nil {
+		id = n.Turn.ID
+	}
+	if left != nil && method == "turn/completed" && left.named(id) {
+		left.complete(n.Turn)
+		return
+	}
+	if r == nil || id == before && id != "" || id != "" && !r.named(id) {
+		return
+	}
+	switch method {
+	case "turn/started":
+	case "turn/completed":
+		r.complete(n.Turn)
+	case "serverRequest/resolved":
+		r.resolve(n.RequestID)
+	default:
+		r.translate(method, n)
+	}
+}
+
+// agentNotification acts on one notification of a sub-agent's thread: its turns
+// are remembered, so that an interrupt reaches them, its commands and patches
+// told, since its questions are about them, and its messages left out of the
+// conversation.
+func (t *loaded) agentNotification(method string, n *note) {
+	r := t.now()
+	if r == nil {
+		return
+	}
+	switch method {
+	case "turn/started":
+		if n.Turn != nil {
+			r.agentTurn(n.ThreadID, n.Turn.ID)
+		}
+	case "turn/completed":
+		r.agentTurn(n.ThreadID, "")
+	case "serverRequest/resolved":
+		r.resolve(n.RequestID)
+	case "item/commandExecution/outputDelta":
+		r.translate(method, n)
+	case "item/started", "item/completed":
+		if it, err := parseItem(n.Item); err == nil && (it.Type == itemCommand || it.Type == itemFileChange) {
+			r.translate(method, n)
+		}
+	}
+}

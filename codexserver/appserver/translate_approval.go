@@ -1,0 +1,238 @@
+package appserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// decisionOf is what an outcome answers to the app-server. Whatever is not
+// known to approve declines.
+func decisionOf(out elicit.Outcome) decision {
+	switch out.Decision {
+	case elicit.Approved:
+		return accept
+	case elicit.ApprovedForSession:
+		return acceptForSession
+	case elicit.Abort:
+		return cancelTurn
+	}
+	return decline
+}
+
+// execApproval is the question about a command. agent is the sub-agent that
+// asks, "" for the conversation itself.
+func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecApprovalRequest {
+	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
+	line := p.Command
+	if o != nil {
+		if line == "" {
+			line = o.Command
+		}
+		if r.Cwd == "" {
+			r.Cwd = o.Cwd
+		}
+	}
+	if line != "" {
+		r.Command = splitCommand(line)
+	}
+	var about []string
+	if agent != "" {
+		about = append(about, "asked by the sub-agent "+agent)
+	}
+	if p.Kind == "writeStdin" {
+		about = append(about, "input for a command that is running")
+	}
+	if n := p.Network; n != nil {
+		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
+		if line == "" {
+			r.Command = []string{"network-access", n.Protocol, n.Host}
+		}
+	}
+	r.Reason = reason(about, p.Reason)
+	return r
+}
+
+// patchApproval is the question about a patch.
+func patchApproval(p *fileChangeApproval, o *openItem, agent string) protocol.PatchApprovalRequest {
+	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot}
+	var about []string
+	if agent != "" {
+		about = append(about, "asked by the sub-agent "+agent)
+	}
+	r.Reason = reason(about, p.Reason)
+	return r
+}
+
+// reason puts what the bridge has to say before the model's own reason.
+func reason(about []string, given string) string {
+	if given != "" {
+		about = append(about, given)
+	}
+	return strings.Join(about, "; ")
+}
+
+// permissionsQuestion asks for more than the sandbox allows.
+func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question {
+	asks := "Codex"
+	if agent != "" {
+		asks = "Codex's sub-agent " + agent
+	}
+	return (&elicit.ExecQuestion{
+		Subject: asks,
+		Command: []string{"further-permissions", string(p.Permissions)},
+		Cwd:     p.Cwd,
+		Reason:  p.Reason,
+		Notes:   []string{"This is no command: it grants these permissions to the commands that follow."},
+	}).Question()
+}
+
+var noPermissions = permissionsReply{Permissions: json.RawMessage(`{}`), Scope: "turn"}
+
+func permissionsAnswer(p *permissionsApproval, out elicit.Outcome) permissionsReply {
+	switch out.Decision {
+	case elicit.Approved:
+		return permissionsReply{Permissions: p.Permissions, Scope: "turn"}
+	case elicit.ApprovedForSession:
+		return permissionsReply{Permissions: p.Permissions, Scope: "session"}
+	}
+	return noPermissions
+}
+
+// toolCall reports whether the elicitation asks for the approval of an MCP
+// tool's call, and whether an approval may be kept for the session.
+func (e *elicitation) toolCall() (is, session bool) {
+	var meta struct {
+		Kind    string          `json:"codex_approval_kind"`
+		Persist json.RawMessage `json:"persist"` // a word or a list of words
+	}
+	if len(e.Meta) == 0 || jsonv2.Unmarshal(e.Meta, &meta) != nil {
+		return false, false
+	}
+	var words []string
+	if jsonv2.Unmarshal(meta.Persist, &words) != nil {
+		words = []string{strings.Trim(string(meta.Persist), `"`)}
+	}
+	return meta.Kind != "", slices.Contains(words, "session")
+}
+
+// toolQuestion asks for the approval of an MCP tool's call.
+func (e *elicitation) toolQuestion() (*elicit.Question, error) {
+	_, session := e.toolCall()
+	q := &elicit.Question{Message: e.Message, Once: !session, NotDone: "the tool was not called"}
+	var meta map[string]any
+	if err := jsonv2.Unmarshal(e.Meta, &meta); err != nil {
+		return nil, fmt.Errorf("_meta: %w", err)
+	}
+	q.Meta = meta
+	return q, nil
+}
+
+func toolAnswer(out elicit.Outcome) elicitationReply {
+	switch out.Decision {
+	case elicit.Approved:
+		return elicitationReply{Action: "accept", Content: json.RawMessage(`{}`)}
+	case elicit.ApprovedForSession:
+		return elicitationReply{Action: "accept", Content: json.RawMessage(`{}`), Meta: json.RawMessage(`{"persist":"session"}`)}
+	case elicit.Abort:
+		return elicitationReply{Action: "cancel"}
+	}
+	return declinedElicitation
+}
+
+var declinedElicitation = elicitationReply{Action: "decline"}
+
+// forward is the elicitation/create request that passes e on. Codex's own
+// modes have no meaning outside, and are not passed on.
+func (e *elicitation) forward() (json.RawMessage, error) {
+	p := map[string]any{"message": e.Message}
+	switch e.Mode {
+	case "", "form":
+		p["requestedSchema"] = e.RequestedSchema
+	case "url":
+		p["mode"], p["url"], p["elicitationId"] = "url", e.URL, e.ElicitationID
+	default:
+		return nil, fmt.Errorf("mode %q cannot be passed on", e.Mode)
+	}
+	if len(e.Meta) > 0 && string(e.Meta) != "null" {
+		p["_meta"] = e.Meta
+	}
+	return jsonv2.Marshal(p, jsonv2.Deterministic(true))
+}
+
+// answered reads the client's answer to a forwarded elicitation. An answer
+// that is none declines.
+func answered(result json.RawMessage) elicitationReply {
+	var r elicitationReply
+	if jsonv2.Unmarshal(result, &r) != nil {
+		return declinedElicitation
+	}
+	switch r.Action {
+	case "accept":
+		return r
+	case "cancel":
+		return elicitationReply{Action: "cancel"}
+	}
+	return declinedElicitation
+}
+
+// form is the elicitation/create request for the model's questions, one member
+// of the form each. Secrets are not asked for, which MCP forbids.
+func (u *userInput) form() (json.RawMessage, error) {
+	properties, required := map[string]any{}, []string{}
+	var message []string
+	for _, q := range u.Questions {
+		if q.IsSecret {
+			return nil, fmt.Errorf("question %q asks for a secret", q.ID)
+		}
+		p := map[string]any{"type": "string", "title": q.Header, "description": q.Question}
+		var labels, shown []string
+		for _, o := range q.Options {
+			labels = append(labels, o.Label)
+			shown = append(shown, o.Label+" ("+o.Description+")")
+		}
+		line := q.Question
+		if len(labels) > 0 {
+			line += " " + strings.Join(shown, ", ")
+			if !q.IsOther {
+				p["enum"] = labels
+			}
+		}
+		message = append(message, line)
+		properties[q.ID] = p
+		required = append(required, q.ID)
+	}
+	if len(properties) == 0 {
+		return nil, fmt.Errorf("no questions")
+	}
+	return jsonv2.Marshal(map[string]any{
+		"message": "Codex asks: " + strings.Join(message, "\n"),
+		"requestedSchema": map[string]any{
+			"type": "object", "properties": properties, "required": required,
+		},
+	}, jsonv2.Deterministic(true))
+}
+
+// answers reads the client's form. Without an answer there are none, which the
+// model is told.
+func (u *userInput) answers(result json.RawMessage) userInputReply {
+	reply := userInputReply{Answers: map[string]answers{}}
+	var r struct {
+		Action  string            `json:"action"`
+		Content map[string]string `json:"content"`
+	}
+	if jsonv2.Unmarshal(result, &r) != nil || r.Action != "accept" {
+		return reply
+	}
+	for _, q := range u.Questions {
+		if a, ok := r.Content[q.ID]; ok {
+			reply.Answers[q.ID] = answers{Answers: []string{a}}
+		}
+	}
+	return reply
+}

@@ -1,0 +1,220 @@
+package appserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// startParams is what the caller of a conversation asked for in the words of
+// today's Codex. Words that it no longer takes are translated where that keeps
+// their meaning, and else refused with what to write instead.
+//
+// over are the keys that the app-server was started with, which win over a
+// profile's.
+func startParams(cfg protocol.Config, v version, codexHome string, over map[string]json.RawMessage) (threadParams, error) {
+	p := threadParams{
+		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: cfg.Sandbox, BaseInstructions: cfg.BaseInstructions,
+		ApprovalPolicy: string(cfg.ApprovalPolicy),
+	}
+	if cfg.Cwd != "" {
+		if info, err := os.Stat(cfg.Cwd); err != nil || !info.IsDir() {
+			return p, configErrorf("cwd %q is no folder", cfg.Cwd)
+		}
+	}
+	config := map[string]json.RawMessage{}
+	if err := flatten(config, "", cfg.Overrides); err != nil {
+		return p, configErrorf("config: %w", err)
+	}
+	name := cfg.Profile
+	if raw, ok := config["profile"]; ok {
+		delete(config, "profile")
+		if name == "" && jsonv2.Unmarshal(raw, &name) != nil {
+			return p, configErrorf("config: profile is no string")
+		}
+	}
+	if name != "" {
+		profile, err := readProfile(codexHome, name)
+		if err != nil {
+			return p, configErrorf("profile %q: %w", name, err)
+		}
+		for key := range over {
+			maps.DeleteFunc(profile, func(k string, _ json.RawMessage) bool { return k == key || strings.HasPrefix(k, key+".") })
+		}
+		maps.Copy(profile, config) // what the caller says wins
+		config = profile
+	}
+	if err := p.take(config, v); err != nil {
+		return p, err
+	}
+	return p, nil
+}
+
+// removed are keys that today's Codex has no use for.
+var removed = []string{"include_plan_tool", "include_apply_patch_tool"}
+
+// take moves the configuration keys to where today's Codex takes them.
+func (p *threadParams) take(config map[string]json.RawMessage, v version) error {
+	for _, key := range removed {
+		delete(config, key)
+	}
+	// As a key, today's Codex refuses untrusted; as a parameter it takes it.
+	if raw, ok := config["approval_policy"]; ok {
+		var word string
+		if jsonv2.Unmarshal(raw, &word) == nil {
+			delete(config, "approval_policy")
+			if p.ApprovalPolicy == "" {
+				p.ApprovalPolicy = word
+			}
+		}
+	}
+	p.ApprovalPolicy = policyWord(p.ApprovalPolicy, v)
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if strings.HasSuffix(key, ".wire_api") && string(config[key]) == `"chat"` {
+			return configErrorf("config: %s: Codex %s has no wire API %q; write %q for a provider that has it, or use the native engine (--engine native)", key, v, "chat", "responses")
+		}
+	}
+	if len(config) > 0 {
+		p.Config = config
+	}
+	return nil
+}
+
+// policyWord is an approval policy in the words of that version. on-failure
+// went with 0.143; Codex itself has on-request in its place since.
+func policyWord(policy string, v version) string {
+	if policy == string(protocol.ApprovalOnFailure) && !v.less(noOnFailure) {
+		return string(protocol.ApprovalOnRequest)
+	}
+	return policy
+}
+
+// override is the same for what the caller of a turn changes.
+func (p *turnParams) override(c *protocol.TurnContext, v version) {
+	if c == nil {
+		return
+	}
+	p.Cwd, p.Model, p.Effort, p.Summary = c.Cwd, c.Model, c.Effort, c.Summary
+	p.ApprovalPolicy = policyWord(string(c.ApprovalPolicy), v)
+	p.SandboxPolicy = sandboxOf(c.SandboxPolicy)
+}
+
+func sandboxOf(s protocol.SandboxPolicy) *sandboxPolicy {
+	network := json.RawMessage("false")
+	if s.NetworkAccess {
+		network = json.RawMessage("true")
+	}
+	switch s.Mode {
+	case protocol.SandboxDangerFullAccess:
+		return &sandboxPolicy{Type: "dangerFullAccess"}
+	case protocol.SandboxWorkspaceWrite:
+		return &sandboxPolicy{
+			Type: "workspaceWrite", NetworkAccess: network, WritableRoots: s.WritableRoots,
+			ExcludeTmpdirEnvVar: s.ExcludeTmpdirEnvVar, ExcludeSlashTmp: s.ExcludeSlashTmp,
+		}
+	case protocol.SandboxReadOnly:
+		return &sandboxPolicy{Type: "readOnly", NetworkAccess: json.RawMessage("false")}
+	}
+	return nil
+}
+
+func inputItems(items []protocol.InputItem) ([]inputItem, error) {
+	out := make([]inputItem, 0, len(items))
+	for i, it := range items {
+		w := inputItem{Type: string(it.Type)}
+		switch it.Type {
+		case protocol.InputText:
+			w.Text = &it.Text
+		case protocol.InputImage:
+			w.URL = &it.ImageURL
+		case protocol.InputLocalImage:
+			w.Path = &it.Path
+		default:
+			return nil, fmt.Errorf("input item %d has the unknown type %q", i, it.Type)
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// readProfile reads the keys of a profile: the file NAME.config.toml, which
+// today's Codex wants, or the table profiles.NAME of config.toml, which it had.
+func readProfile(codexHome, name string) (map[string]json.RawMessage, error) {
+	if name != filepath.Base(name) || name == "." || name == ".." {
+		return nil, errors.New("not a name")
+	}
+	table, err := readTOML(filepath.Join(codexHome, name+".config.toml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		var whole map[string]any
+		if whole, err = readTOML(filepath.Join(codexHome, "config.toml")); err != nil {
+			return nil, fmt.Errorf("neither %s.config.toml nor config.toml can be read in %s: %w", name, codexHome, err)
+		}
+		profiles, _ := whole["profiles"].(map[string]any)
+		var found bool
+		if table, found = profiles[name].(map[string]any); !found {
+			return nil, fmt.Errorf("there is neither the file %s.config.toml nor a table [profiles.%s] of config.toml in %s", name, name, codexHome)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	nested := make(map[string]json.RawMessage, len(table))
+	for key, value := range table {
+		raw, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		nested[key] = raw
+	}
+	flat := map[string]json.RawMessage{}
+	return flat, flatten(flat, "", nested)
+}
+
+func readTOML(path string) (map[string]any, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var table map[string]any
+	if err := toml.Unmarshal(b, &table); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return table, nil
+}
+
+// flatten writes nested tables as dotted keys, so that one set of keys can lie
+// over another. A table that a dotted key cannot reach into stays whole.
+func flatten(dst map[string]json.RawMessage, prefix string, src map[string]json.RawMessage) error {
+	for key, raw := range src {
+		path := prefix + key
+		var table map[string]json.RawMessage
+		if len(raw) > 0 && raw[0] == '{' {
+			if err := jsonv2.Unmarshal(raw, &table); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if len(table) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(table)), func(k string) bool { return strings.ContainsAny(k, `."`) }) {
+			dst[path] = raw
+			continue
+		}
+		if err := flatten(dst, path+".", table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func configErrorf(format string, args ...any) error {
+	return &engine.ConfigError{Err: fmt.Errorf(format, args...)}
+}

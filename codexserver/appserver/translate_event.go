@@ -1,0 +1,360 @@
+package appserver
+
+import (
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// translator turns the notifications of one turn into events. It has no
+// behaviour beside that, and is not safe for concurrent use.
+type translator struct {
+	now func() time.Time
+
+	open   map[string]*openItem // items that have started and not completed
+	diff   string               // the last one told
+	last   *string              // the last message of the model
+	final  *string              // the last one that it called its answer
+	usage  *protocol.TokenUsageInfo
+	limits *protocol.RateLimits
+	failed *turnError // what an error notification said
+}
+
+// openItem is an item between its start and its end. The event that begins a
+// command or a patch is held back until it is certain that it runs: the
+// app-server announces the item before it asks, and what is then refused never
+// began.
+type openItem struct {
+	item
+	held  bool
+	asked bool
+}
+
+func newTranslator() *translator {
+	return &translator{now: time.Now, open: map[string]*openItem{}}
+}
+
+// notification translates one notification of the turn's thread. Those that
+// have no event give none.
+func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg, error) {
+	switch method {
+	case "item/started":
+		it, err := parseItem(n.Item)
+		if err != nil {
+			return nil, err
+		}
+		return tr.started(it), nil
+	case "item/completed":
+		it, err := parseItem(n.Item)
+		if err != nil {
+			return nil, err
+		}
+		return tr.completed(it), nil
+	case "item/agentMessage/delta":
+		return one(protocol.AgentMessageDelta{Delta: n.Delta}), nil
+	case "item/reasoning/summaryTextDelta":
+		return one(protocol.AgentReasoningDelta{Delta: n.Delta}), nil
+	case "item/reasoning/summaryPartAdded":
+		return one(protocol.AgentReasoningSectionBreak{}), nil
+	case "item/reasoning/textDelta":
+		return one(protocol.AgentReasoningRawContentDelta{Delta: n.Delta}), nil
+	case "item/commandExecution/outputDelta":
+		return append(tr.release(n.ItemID), protocol.ExecCommandOutputDelta{
+			CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta),
+		}), nil
+	case "turn/diff/updated":
+		if n.Diff == tr.diff {
+			return nil, nil
+		}
+		tr.diff = n.Diff
+		return one(protocol.TurnDiff{UnifiedDiff: n.Diff}), nil
+	case "turn/plan/updated":
+		return one(plan(n)), nil
+	case "thread/tokenUsage/updated":
+		if n.TokenUsage == nil {
+			return nil, nil
+		}
+		tr.usage = n.TokenUsage.info()
+		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
+	case "account/rateLimits/updated":
+		return tr.rateLimits(n.RateLimits), nil
+	case "error":
+		return tr.error(n)
+	}
+	return nil, nil
+}
+
+func one(m protocol.EventMsg) []protocol.EventMsg { return []protocol.EventMsg{m} }
+
+// started translates the start of an item.
+func (tr *translator) started(it item) []protocol.EventMsg {
+	switch it.Type {
+	case itemCommand, itemFileChange:
+		tr.open[it.ID] = &openItem{item: it, held: true}
+	case itemMCPToolCall:
+		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: it.invocation()})
+	case itemWebSearch:
+		return one(protocol.WebSearchBegin{CallID: it.ID})
+	}
+	return nil
+}
+
+// ask notes that the item's approval is asked for.
+func (tr *translator) ask(id string) {
+	if o := tr.open[id]; o != nil {
+		o.asked = true
+	}
+}
+
+// release gives the event that was held back for an item, once.
+func (tr *translator) release(id string) []protocol.EventMsg {
+	o := tr.open[id]
+	if o == nil || !o.held {
+		return nil
+	}
+	o.held = false
+	if o.Type == itemFileChange {
+		return one(protocol.PatchApplyBegin{CallID: o.ID, AutoApproved: !o.asked, Changes: fileChanges(o.Changes)})
+	}
+	return one(protocol.ExecCommandBegin{
+		CallID: o.ID, Command: splitCommand(o.Command), Cwd: o.Cwd, ParsedCmd: parsedCommands(o.CommandActions),
+	})
+}
+
+// completed translates the end of an item.
+func (tr *translator) completed(it item) []protocol.EventMsg {
+	switch it.Type {
+	case itemAgentMessage:
+		tr.last = &it.Text
+		if it.Phase == "final_answer" {
+			tr.final = &it.Text
+		}
+		return one(protocol.AgentMessage{Message: it.Text})
+	case itemReasoning:
+		var all []protocol.EventMsg
+		for _, s := range it.Summary {
+			all = append(all, protocol.AgentReasoning{Text: s})
+		}
+		for _, s := range it.Content {
+			all = append(all, protocol.AgentReasoningRawContent{Text: s})
+		}
+		return all
+	case itemCommand, itemFileChange:
+		return tr.ran(it)
+	case itemMCPToolCall:
+		return one(protocol.MCPToolCallEnd{
+			CallID: it.ID, Invocation: it.invocation(), Duration: milliseconds(it.DurationMS), Result: it.toolResult(),
+		})
+	case itemWebSearch:
+		return one(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
+	case itemImageView:
+		return one(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
+	}
+	return nil
+}
+
+// ran translates the end of a command or a patch. One that was declined never
+// began, so that it has no end either.
+func (tr *translator) ran(it item) []protocol.EventMsg {
+	o := tr.open[it.ID]
+	if o == nil { // its start was not seen
+		tr.open[it.ID] = &openItem{item: it, held: true}
+		o = tr.open[it.ID]
+	}
+	defer delete(tr.open, it.ID)
+	if it.Status == "declined" && o.held {
+		return nil
+	}
+	events := tr.release(it.ID)
+	if it.Type == itemFileChange {
+		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == "completed"}
+		if end.Success {
+			end.Stdout = patchSummary(it.Changes)
+		}
+		return append(events, end)
+	}
+	code := -1
+	if it.ExitCode != nil {
+		code = *it.ExitCode
+	}
+	return append(events, protocol.ExecCommandEnd{
+		CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
+		FormattedOutput: it.AggregatedOutput, ExitCode: code, Duration: milliseconds(it.DurationMS),
+	})
+}
+
+// rateLimits remembers the limits and tells those that say something.
+func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
+	if r == nil || r.Primary == nil && r.Secondary == nil {
+		return nil
+	}
+	tr.limits = &protocol.RateLimits{Primary: r.Primary.window(tr.now()), Secondary: r.Secondary.window(tr.now())}
+	return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
+}
+
+// error translates an error that is tried again; one that is not ends the
+// turn, and is told at its end.
+func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
+	var e turnError
+	if err := jsonv2.Unmarshal(n.Error, &e); err != nil {
+		return nil, err
+	}
+	if !n.WillRetry {
+		tr.failed = &e
+		return nil, nil
+	}
+	msg := e.Message
+	if e.Details != "" {
+		msg += ": " + e.Details
+	}
+	return one(protocol.StreamError{Message: msg}), nil
+}
+
+// end translates the end of the turn, and gives the error that the turn ends with.
+func (tr *translator) end(t *turn) ([]protocol.EventMsg, error) {
+	switch t.Status {
+	case "completed":
+		return one(protocol.TaskComplete{LastAgentMessage: tr.answer()}), nil
+	case "interrupted":
+		return tr.abort(nil)
+	}
+	e := t.Error
+	if e == nil {
+		e = tr.failed
+	}
+	if e == nil {
+		e = &turnError{Message: "the turn ended as " + t.Status}
+	}
+	msg := e.Message
+	if e.Details != "" {
+		msg += ": " + e.Details
+	}
+	if e.unauthorized() {
+		msg += "\n" + hintLogin
+	}
+	return tr.fail(msg)
+}
+
+// fail ends the turn as failed.
+func (tr *translator) fail(msg string) ([]protocol.EventMsg, error) {
+	return []protocol.EventMsg{protocol.Error{Message: msg}, protocol.TaskComplete{}}, &engine.TurnError{Message: msg}
+}
+
+// abort ends the turn as interrupted.
+func (tr *translator) abort(cause error) ([]protocol.EventMsg, error) {
+	const reason = protocol.AbortInterrupted
+	return one(protocol.TurnAborted{Reason: reason}), &engine.AbortError{Reason: reason, Cause: cause}
+}
+
+// answer is the last message that the model called its answer, else the last one.
+func (tr *translator) answer() *string {
+	if tr.final != nil {
+		return tr.final
+	}
+	return tr.last
+}
+
+func plan(n *note) protocol.PlanUpdate {
+	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
+	for _, s := range n.Plan {
+		if s.Status == "inProgress" {
+			s.Status = "in_progress"
+		}
+		p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
+	}
+	return p
+}
+
+func (u *tokenUsage) info() *protocol.TokenUsageInfo {
+	return &protocol.TokenUsageInfo{
+		TotalTokenUsage: u.Total.usage(), LastTokenUsage: u.Last.usage(), ModelContextWindow: u.Window,
+	}
+}
+
+func (c tokenCount) usage() protocol.TokenUsage {
+	return protocol.TokenUsage{
+		InputTokens: c.Input, CachedInputTokens: c.Cached, OutputTokens: c.Output,
+		ReasoningOutputTokens: c.Reasoning, TotalTokens: c.Total,
+	}
+}
+
+func (w *rateWindow) window(now time.Time) *protocol.RateLimitWindow {
+	if w == nil {
+		return nil
+	}
+	out := &protocol.RateLimitWindow{UsedPercent: w.UsedPercent, WindowMinutes: w.Minutes}
+	if w.ResetsAt != nil {
+		out.ResetsInSeconds = new(max(0, *w.ResetsAt-now.Unix()))
+	}
+	return out
+}
+
+func (it *item) invocation() protocol.MCPInvocation {
+	return protocol.MCPInvocation{Server: it.Server, Tool: it.Tool, Arguments: it.Arguments}
+}
+
+func (it *item) toolResult() protocol.MCPToolCallResult {
+	switch {
+	case it.Error != nil:
+		return protocol.MCPToolCallResult{Err: &it.Error.Message}
+	case len(it.Result) > 0 && string(it.Result) != "null":
+		return protocol.MCPToolCallResult{Ok: it.Result}
+	}
+	return protocol.MCPToolCallResult{Err: new("the tool call " + it.Status)}
+}
+
+func milliseconds(n int64) protocol.Duration {
+	return protocol.Duration(time.Duration(n) * time.Millisecond)
+}
+
+// parsedCommands keeps nil lists out of the events.
+func parsedCommands(actions []commandAction) []protocol.ParsedCommand {
+	list := make([]protocol.ParsedCommand, 0, len(actions))
+	for _, a := range actions {
+		p := protocol.ParsedCommand{Type: a.Type, Cmd: a.Command, Name: a.Name, Query: a.Query, Path: a.Path}
+		if p.Type == "listFiles" {
+			p.Type = "list_files"
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func fileChanges(updates []fileUpdate) map[string]protocol.FileChange {
+	changes := make(map[string]protocol.FileChange, len(updates))
+	for _, u := range updates {
+		var c protocol.FileChange
+		switch u.Kind.Type {
+		case "add":
+			c.Add = &protocol.FileContent{Content: u.Diff}
+		case "delete":
+			c.Delete = &protocol.FileContent{Content: u.Diff}
+		default:
+			c.Update = &protocol.FileUpdate{UnifiedDiff: u.Diff, MovePath: u.Kind.MovePath}
+		}
+		changes[u.Path] = c
+	}
+	return changes
+}
+
+// patchSummary lists what a patch has done, one file a line.
+func patchSummary(updates []fileUpdate) string {
+	var b strings.Builder
+	b.WriteString("Success. Updated the following files:\n")
+	for _, u := range updates {
+		letter, path := "M", u.Path
+		switch {
+		case u.Kind.Type == "add":
+			letter = "A"
+		case u.Kind.Type == "delete":
+			letter = "D"
+		case u.Kind.MovePath != nil:
+			path = *u.Kind.MovePath
+		}
+		b.WriteString(letter + " " + path + "\n")
+	}
+	return b.String()
+}

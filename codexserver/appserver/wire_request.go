@@ -1,0 +1,117 @@
+package appserver
+
+import "encoding/json"
+
+// The requests that the app-server sends.
+const (
+	askCommand     = "item/commandExecution/requestApproval"
+	askFileChange  = "item/fileChange/requestApproval"
+	askPermissions = "item/permissions/requestApproval"
+	askUserInput   = "item/tool/requestUserInput"
+	askElicitation = "mcpServer/elicitation/request"
+)
+
+// commandApproval are the params of [askCommand].
+type commandApproval struct {
+	Kind     string           `json:"kind"` // command (the default), humanCommand or writeStdin
+	ThreadID string           `json:"threadId"`
+	TurnID   string           `json:"turnId"`
+	ItemID   string           `json:"itemId"`
+	Reason   string           `json:"reason"`
+	Command  string           `json:"command"`
+	Cwd      string           `json:"cwd"`
+	Network  *networkApproval `json:"networkApprovalContext"`
+}
+
+type networkApproval struct {
+	Host     string `json:"host"`
+	Protocol string `json:"protocol"`
+}
+
+// fileChangeApproval are the params of [askFileChange]. The changes stand in
+// the item that was started before.
+type fileChangeApproval struct {
+	ThreadID  string `json:"threadId"`
+	TurnID    string `json:"turnId"`
+	ItemID    string `json:"itemId"`
+	Reason    string `json:"reason"`
+	GrantRoot string `json:"grantRoot"`
+}
+
+// decisionReply answers [askCommand] and [askFileChange]. Any other shape is
+// taken for a failed request, which denies.
+type decisionReply struct {
+	Decision decision `json:"decision"`
+}
+
+type decision string
+
+const (
+	accept           decision = "accept"
+	acceptForSession decision = "acceptForSession"
+	decline          decision = "decline"
+	cancelTurn       decision = "cancel"
+)
+
+// permissionsApproval are the params of [askPermissions].
+type permissionsApproval struct {
+	ThreadID    string          `json:"threadId"`
+	TurnID      string          `json:"turnId"`
+	ItemID      string          `json:"itemId"`
+	Cwd         string          `json:"cwd"`
+	Reason      string          `json:"reason"`
+	Permissions json.RawMessage `json:"permissions"`
+}
+
+// permissionsReply grants what it holds.
+type permissionsReply struct {
+	Permissions json.RawMessage `json:"permissions"`
+	Scope       string          `json:"scope"` // turn or session
+}
+
+// userInput are the params of [askUserInput].
+type userInput struct {
+	ThreadID  string     `json:"threadId"`
+	TurnID    string     `json:"turnId"`
+	Questions []question `json:"questions"`
+}
+
+type question struct {
+	ID       string `json:"id"`
+	Header   string `json:"header"`
+	Question string `json:"question"`
+	IsOther  bool   `json:"isOther"`  // an answer that is none of the options is welcome
+	IsSecret bool   `json:"isSecret"` // not to be shown
+	Options  []struct {
+		Label       string `json:"label"`
+		Description string `json:"description"`
+	} `json:"options"`
+}
+
+type userInputReply struct {
+	Answers map[string]answers `json:"answers"`
+}
+
+type answers struct {
+	Answers []string `json:"answers"`
+}
+
+// elicitation are the params of [askElicitation]: what an MCP server of
+// Codex's own asks, or Codex itself about a call of one of its tools.
+type elicitation struct {
+	ThreadID        string          `json:"threadId"`
+	TurnID          string          `json:"turnId"`
+	ServerName      string          `json:"serverName"`
+	Mode            string          `json:"mode"` // form, url, or one of Codex's own
+	Message         string          `json:"message"`
+	RequestedSchema json.RawMessage `json:"requestedSchema"`
+	ElicitationID   string          `json:"elicitationId"`
+	URL             string          `json:"url"`
+	Meta            json.RawMessage `json:"_meta"`
+}
+
+type elicitationReply struct {
+	Action  string          `json:"action"` // accept, decline or cancel
+	Content json.RawMessage `json:"content"`
+	Meta    json.RawMessage `json:"_meta,omitzero"`
+}

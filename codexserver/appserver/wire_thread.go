@@ -1,0 +1,137 @@
+package appserver
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// The types in the wire_ files are the part of the app-server's protocol that
+// the bridge uses, in the app-server's own words. Members that are not listed
+// are ignored: newer versions add some.
+
+type initializeParams struct {
+	ClientInfo   clientInfo   `json:"clientInfo"`
+	Capabilities capabilities `json:"capabilities"`
+}
+
+type clientInfo struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Version string `json:"version"`
+}
+
+type capabilities struct {
+	ExperimentalAPI bool     `json:"experimentalApi"`
+	OptOut          []string `json:"optOutNotificationMethods,omitempty"`
+}
+
+type initializeReply struct {
+	UserAgent string `json:"userAgent"`
+	CodexHome string `json:"codexHome"` // since 0.125
+}
+
+// threadParams are those of thread/start, thread/resume and thread/fork.
+type threadParams struct {
+	ThreadID              string                     `json:"threadId,omitzero"`
+	ExcludeTurns          bool                       `json:"excludeTurns,omitzero"`
+	LastTurnID            string                     `json:"lastTurnId,omitzero"`
+	Model                 string                     `json:"model,omitzero"`
+	Cwd                   string                     `json:"cwd,omitzero"`
+	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
+	ApprovalsReviewer     string                     `json:"approvalsReviewer,omitzero"`
+	Sandbox               protocol.SandboxMode       `json:"sandbox,omitzero"`
+	Config                map[string]json.RawMessage `json:"config,omitzero"`
+	BaseInstructions      *string                    `json:"baseInstructions,omitzero"`
+	DeveloperInstructions *string                    `json:"developerInstructions,omitzero"`
+}
+
+// threadReply answers thread/start, thread/resume and thread/fork with what
+// holds for the thread.
+type threadReply struct {
+	Thread            thread          `json:"thread"`
+	Model             string          `json:"model"`
+	ModelProvider     string          `json:"modelProvider"`
+	Cwd               string          `json:"cwd"`
+	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"` // a word, or an object of finer rules
+	ApprovalsReviewer string          `json:"approvalsReviewer"`
+	Sandbox           sandboxPolicy   `json:"sandbox"`
+	ReasoningEffort   string          `json:"reasoningEffort"`
+}
+
+type thread struct {
+	ID        string `json:"id"`
+	Path      string `json:"path"`
+	Preview   string `json:"preview"`
+	Cwd       string `json:"cwd"`
+	CreatedAt int64  `json:"createdAt"` // Unix seconds
+	UpdatedAt int64  `json:"updatedAt"`
+	Turns     []turn `json:"turns"`
+}
+
+type turnParams struct {
+	ThreadID       string                    `json:"threadId"`
+	Input          []inputItem               `json:"input"`
+	Cwd            string                    `json:"cwd,omitzero"`
+	ApprovalPolicy string                    `json:"approvalPolicy,omitzero"`
+	SandboxPolicy  *sandboxPolicy            `json:"sandboxPolicy,omitzero"`
+	Model          string                    `json:"model,omitzero"`
+	Effort         protocol.ReasoningEffort  `json:"effort,omitzero"`
+	Summary        protocol.ReasoningSummary `json:"summary,omitzero"`
+}
+
+type inputItem struct {
+	Type string  `json:"type"` // text, image or localImage
+	Text *string `json:"text,omitzero"`
+	URL  *string `json:"url,omitzero"`
+	Path *string `json:"path,omitzero"`
+}
+
+// sandboxPolicy is tagged by its type: readOnly, workspaceWrite,
+// dangerFullAccess or externalSandbox.
+type sandboxPolicy struct {
+	Type                string          `json:"type"`
+	NetworkAccess       json.RawMessage `json:"networkAccess,omitzero"` // a boolean, or a word in an externalSandbox
+	WritableRoots       []string        `json:"writableRoots,omitempty"`
+	ExcludeTmpdirEnvVar bool            `json:"excludeTmpdirEnvVar,omitzero"`
+	ExcludeSlashTmp     bool            `json:"excludeSlashTmp,omitzero"`
+}
+
+type turnReply struct {
+	Turn turn `json:"turn"`
+}
+
+type turn struct {
+	ID     string            `json:"id"`
+	Status string            `json:"status"` // inProgress, completed, interrupted or failed
+	Error  *turnError        `json:"error"`
+	Items  []json.RawMessage `json:"items"`
+}
+
+type turnError struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"` // a word, or an object with one member
+	Details string          `json:"additionalDetails"`
+}
+
+// unauthorized reports whether the provider refused the credentials.
+func (e *turnError) unauthorized() bool {
+	var word string
+	if jsonv2.Unmarshal(e.Info, &word) == nil {
+		return word == "unauthorized"
+	}
+	var why map[string]struct {
+		Status int `json:"httpStatusCode"`
+	}
+	if jsonv2.Unmarshal(e.Info, &why) != nil {
+		return false
+	}
+	for _, w := range why {
+		if w.Status == http.StatusUnauthorized {
+			return true
+		}
+	}
+	return false
+}
