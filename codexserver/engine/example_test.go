@@ -1,0 +1,46 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// terminal is a host that prints events and approves everything.
+type terminal struct{}
+
+func (terminal) Emit(m protocol.EventMsg) { fmt.Println(m.EventType()) }
+
+func (terminal) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+func (terminal) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+// A function is an engine.
+func ExampleTurnFunc() {
+	echo := engine.TurnFunc(func(_ context.Context, host engine.Host, input []protocol.InputItem) error {
+		host.Emit(protocol.AgentMessage{Message: input[0].Text})
+		return nil
+	})
+	ctx := context.Background()
+	conversation, err := echo.Start(ctx, protocol.Config{}, terminal{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conversation.Close()
+	if err := conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("hello")}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// session_configured
+	// task_started
+	// agent_message
+	// task_complete
+}

@@ -1,0 +1,93 @@
+package codexserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// protocolVersions are the versions of MCP that are spoken here, oldest first.
+// The types are those of 2025-06-18; what later versions add travels as
+// unknown members.
+var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// negotiate echoes a version that is spoken here and offers the newest
+// otherwise (MCP 2025-06-18, basic/lifecycle#version-negotiation).
+func negotiate(asked string) string {
+	if slices.Contains(protocolVersions, asked) {
+		return asked
+	}
+	return protocolVersions[len(protocolVersions)-1]
+}
+
+func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.client != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
+	}
+	version := negotiate(p.ProtocolVersion)
+	capabilities, err := json.Marshal(p.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	ss.client = p
+	ss.asker = elicit.NewAsker(ss.peer, elicit.Client{
+		Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name,
+	}, &ss.server.options.Approvals)
+	title := "Codex"
+	agent, err := json.Marshal(userAgent(ss.server.options.Version, p.ClientInfo))
+	if err != nil {
+		return nil, err
+	}
+	return &mcptypes.InitializeResult{
+		ProtocolVersion: version,
+		Capabilities: mcptypes.ServerCapabilities{
+			Tools:   &mcptypes.ServerCapabilitiesTools{},
+			Logging: map[string]json.RawMessage{},
+		},
+		ServerInfo: mcptypes.Implementation{
+			Name:    "codex-mcp",
+			Title:   &title,
+			Version: ss.server.options.Version,
+			Extra:   map[string]json.RawMessage{"user_agent": agent},
+		},
+	}, nil
+}
+
+// userAgent has the shape that clients of the old server know.
+func userAgent(version string, client mcptypes.Implementation) string {
+	term := os.Getenv("TERM")
+	if term == "" {
+		term = "unknown"
+	}
+	return fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s (%s; %s)",
+		version, runtime.GOOS, runtime.GOARCH, term, client.Name, client.Version)
+}
+
+func (ss *session) ping(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+	return &mcptypes.EmptyResult{}, nil
+}
+
+func (ss *session) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
+	ss.mu.Lock()
+	ss.level = p.Level
+	ss.mu.Unlock()
+	return &mcptypes.EmptyResult{}, nil
+}
+
+// severity orders the levels of syslog (RFC 5424): emergency is 0, debug is 7.
+func severity(l mcptypes.LoggingLevel) int {
+	return 7 - slices.Index([]mcptypes.LoggingLevel{
+		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice,
+		mcptypes.LoggingLevelWarning, mcptypes.LoggingLevelError, mcptypes.LoggingLevelCritical,
+		mcptypes.LoggingLevelAlert, mcptypes.LoggingLevelEmergency,
+	}, l)
+}

@@ -1,0 +1,101 @@
+package codexserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Options change what a [Server] does. Nil is valid; the zero value of each
+// field is its default.
+type Options struct {
+	// Approvals says how approvals are asked for and what happens when they
+	// cannot be. The zero value denies whatever was not approved.
+	Approvals elicit.Options
+	// Version is the server's version as clients see it, "dev" by default.
+	Version string
+	// Logger gets what an operator should know. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Server serves one engine to MCP clients. It is safe for concurrent use.
+type Server struct {
+	engine  engine.Engine
+	options Options
+	log     *slog.Logger
+}
+
+// New returns a server for e.
+func New(e engine.Engine, o *Options) *Server {
+	s := &Server{engine: e}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Version == "" {
+		s.options.Version = "dev"
+	}
+	s.log = s.options.Logger
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	return s
+}
+
+// Serve is one session with one client. It returns nil when the client's input
+// or ctx has ended, every turn of the session has, and every answer that the
+// client still took was written. Conversations belong to the session and are
+// closed with it.
+func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	ss := newSession(s)
+	ss.peer = jsonrpc.NewPeer(t, ss.mux(), &jsonrpc.Options{
+		Cancellation:   jsonrpc.MCPCancel,
+		Middleware:     []jsonrpc.Middleware{badParams},
+		LenientVersion: true, // as the server of 2025 did
+		DrainTimeout:   drain,
+		Logger:         s.log,
+	})
+	err := ss.peer.Run(ctx)
+	if cerr := ss.conversations.close(); cerr != nil {
+		s.log.Warn("closing conversations", "error", cerr)
+	}
+	if err != nil && ctx.Err() == nil && !clientGone(err) {
+		return fmt.Errorf("codexserver: %w", err)
+	}
+	return nil
+}
+
+// clientGone reports whether the connection broke because the client no longer
+// reads, which is one of its ways to end a session.
+func clientGone(err error) bool {
+	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
+}
+
+// drain is how long a turn may go on after the end of the client's input: long
+// enough for requests that take no time, too short for a model.
+const drain = 50 * time.Millisecond
+
+// badParams answers params that are not what the schema asks for with -32602
+// and the path.
+func badParams(next jsonrpc.Handler) jsonrpc.Handler {
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		result, err := next.ServeRPC(ctx, r)
+		var bad *mcptypes.DecodeError
+		if !errors.As(err, &bad) {
+			return result, err
+		}
+		answer := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params%s: %s", bad.Path, bad.Msg)
+		answer.Data, _ = json.Marshal(map[string]string{"path": bad.Path}) // a string always encodes
+		return nil, answer
+	})
+}
