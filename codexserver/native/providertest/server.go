@@ -28,6 +28,7 @@ type Server struct {
 	mu       sync.Mutex
 	turns    []Turn
 	requests []Request
+	arrived  chan struct{} // closed by the next request
 }
 
 // New starts a provider that answers with turns. It panics when it cannot
@@ -43,6 +44,8 @@ func New(turns ...Turn) *Server {
 		served: make(chan struct{}),
 		end:    cancel,
 		turns:  slices.Clone(turns),
+
+		arrived: make(chan struct{}),
 	}
 	s.http = &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
@@ -67,6 +70,23 @@ func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
+}
+
+// Await waits until n requests have arrived, or for the end of ctx.
+func (s *Server) Await(ctx context.Context, n int) error {
+	for {
+		s.mu.Lock()
+		have, next := len(s.requests), s.arrived
+		s.mu.Unlock()
+		if have >= n {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return fmt.Errorf("providertest: %d of %d requests: %w", have, n, context.Cause(ctx))
+		}
+	}
 }
 
 // Close ends the server and everything that it still does.
@@ -115,6 +135,8 @@ func (s *Server) take(req Request) (Turn, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)
+	close(s.arrived)
+	s.arrived = make(chan struct{})
 	for i, t := range s.turns {
 		if !strings.Contains(string(req.Body), t.Match) {
 			continue
