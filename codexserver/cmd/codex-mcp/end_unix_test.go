@@ -1,0 +1,134 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndNothingOutlivesTheServer ends the server in the middle of a turn
+// whose command has children of its own. Each of them holds the writing end of
+// a pipe, so the pipe's end is the end of the last of them.
+func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
+	for name, end := range map[string]func(*process){
+		"EOF":     func(p *process) { p.stdin.Close() },
+		"SIGTERM": func(p *process) { p.cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGINT":  func(p *process) { p.cmd.Process.Signal(os.Interrupt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, children := midCommand(t)
+			end(p)
+			if code := p.wait(); code != 0 {
+				t.Errorf("exit status %d", code)
+			}
+			children.gone(t)
+			answer := p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": true}}, map[int]bool{})
+			t.Logf("the call in flight was answered %s", line(answer))
+		})
+	}
+}
+
+// TestEndToEndClientThatStopsReading closes the server's output in mid-turn.
+func TestEndToEndClientThatStopsReading(t *testing.T) {
+	p, children := midCommand(t)
+	p.stdout.Close()
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	p.wait()
+	children.gone(t)
+}
+
+// midCommand starts a server and returns when a command of its is running.
+func midCommand(t *testing.T) (*process, *holders) {
+	t.Helper()
+	f := newFolders(t)
+	children := hold(t, filepath.Join(f.cwd, "alive"))
+	model := providertest.New(providertest.Call(providertest.Shell("c", "sh", "-c",
+		"exec 9>alive; echo up >&9; (sleep 600 & sleep 600) & sleep 600")))
+	t.Cleanup(model.Close)
+	config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, f)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
+	children.up(t)
+	return p, children
+}
+
+const configOf = `model = "mock-model"
+sandbox_mode = "danger-full-access"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = %q
+`
+
+// holders are the processes that hold a named pipe open for writing.
+type holders struct {
+	path  string
+	lines chan string // what they wrote, closed at the end of the last
+}
+
+func hold(t *testing.T, path string) *holders {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := &holders{path: path, lines: make(chan string, 1)}
+	go func() {
+		defer close(h.lines)
+		r, err := os.Open(path) // waits for the first writer
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		for b := bufio.NewReader(r); ; {
+			line, err := b.ReadString('\n')
+			if line != "" {
+				h.lines <- line
+			}
+			if err == io.EOF {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { // lets the goroutine go when no writer came
+		if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			w.Close()
+		}
+		for range h.lines {
+		}
+	})
+	return h
+}
+
+func (h *holders) up(t *testing.T) {
+	t.Helper()
+	select {
+	case <-h.lines:
+	case <-time.After(limit):
+		t.Fatal("the command did not start")
+	}
+}
+
+func (h *holders) gone(t *testing.T) {
+	t.Helper()
+	select {
+	case line, open := <-h.lines:
+		if open {
+			t.Errorf("the command wrote %q", line)
+		}
+	case <-time.After(limit):
+		t.Fatal("processes of the command are still there")
+	}
+}

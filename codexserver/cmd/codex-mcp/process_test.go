@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// limit bounds every wait of these tests; it is only reached when one fails.
+const limit = 20 * time.Second
+
+// binary is the program under test, built once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "codex-mcp")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "codex-mcp.exe") // a name that every system runs
+	out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %v\n%s", err, out)
+	}
+	return bin, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if bin, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(bin))
+	}
+	os.Exit(code)
+}
+
+// process is one run of the program with everything it says kept.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.Closer
+
+	mu     sync.Mutex
+	news   *sync.Cond
+	said   []map[string]any // messages, in order
+	bad    []string         // lines that are no JSON objects
+	taken  int              // messages that an expect has looked past
+	stderr bytes.Buffer
+	ended  bool // stdout is at its end
+
+	exited chan struct{} // closed when the process is gone
+	code   int
+}
+
+// folders are where a run of the program lives.
+type folders struct{ home, cwd, user string }
+
+func newFolders(t *testing.T) folders {
+	t.Helper()
+	tmp, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := folders{filepath.Join(tmp, "home"), filepath.Join(tmp, "work"), filepath.Join(tmp, "user")}
+	for _, dir := range []string{f.home, f.cwd, f.user} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// start runs the program; it is killed at the end of the test if it still runs.
+func start(t *testing.T, f folders, args ...string) *process {
+	t.Helper()
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, exited: make(chan struct{})}
+	p.news = sync.NewCond(&p.mu)
+	p.cmd = exec.Command(bin, args...)
+	p.cmd.Dir = f.cwd
+	p.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LANG=C.UTF-8",
+	}
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = stdout
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var readers sync.WaitGroup
+	readers.Go(func() { p.read(stdout) })
+	readers.Go(func() { p.readErrors(stderr) })
+	go func() {
+		defer close(p.exited)
+		readers.Wait()
+		p.cmd.Wait()
+		p.code = p.cmd.ProcessState.ExitCode()
+	}()
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		<-p.exited
+		if t.Failed() {
+			t.Logf("stderr:\n%s", p.errors())
+		}
+	})
+	return p
+}
+
+func (p *process) read(r io.Reader) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		p.mu.Lock()
+		if line != "" {
+			var m map[string]any
+			if json.Unmarshal([]byte(line), &m) != nil {
+				p.bad = append(p.bad, line)
+			} else {
+				p.said = append(p.said, m)
+			}
+		}
+		p.ended = err != nil
+		p.news.Broadcast()
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *process) readErrors(r io.Reader) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		p.mu.Lock()
+		p.stderr.WriteString(line)
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *process) errors() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// send writes one line.
+func (p *process) send(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.stdin, line+"\n"); err != nil {
+		p.t.Fatalf("send %s: %v", line, err)
+	}
+}
+
+// expect waits for a message that contains the pattern, in any order with
+// others, and returns the first one that was not expected before.
+func (p *process) expect(pattern map[string]any, seen map[int]bool) map[string]any {
+	p.t.Helper()
+	timer := time.AfterFunc(limit, func() { p.mu.Lock(); p.ended = true; p.news.Broadcast(); p.mu.Unlock() })
+	defer timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for i, m := range p.said {
+			if !seen[i] && contains(m, pattern) {
+				seen[i] = true
+				return m
+			}
+		}
+		if p.ended {
+			want, _ := json.Marshal(pattern)
+			got := &strings.Builder{}
+			for _, m := range p.said {
+				line, _ := json.Marshal(m)
+				fmt.Fprintf(got, "  %s\n", line)
+			}
+			p.t.Fatalf("no message contains %s; there were:\n%s", want, got)
+		}
+		p.news.Wait()
+	}
+}
+
+// messages are all so far.
+func (p *process) messages() []map[string]any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.bad) > 0 {
+		p.t.Errorf("stdout holds lines that are no messages: %q", p.bad)
+	}
+	return append([]map[string]any(nil), p.said...)
+}
+
+// wait waits for the end of the process and returns its exit status.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+		return p.code
+	case <-time.After(limit):
+		p.t.Fatal("the process did not end")
+		return 0
+	}
+}
+
+// contains reports whether every member of pattern is in got. The string "*"
+// stands for any value, null for an absent member or null.
+func contains(got, pattern any) bool {
+	switch want := pattern.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, v := range want {
+			have, found := g[name]
+			if v == nil && have == nil {
+				continue
+			}
+			if !found || !contains(have, v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !contains(g[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		return want == "*" && got != nil || want == got
+	}
+	return got == pattern
+}
