@@ -1,0 +1,94 @@
+// Command quickstart is the main job in one command: an MCP client hands Codex
+// a task, follows the work, and decides whether a command may run.
+//
+//	go run ./examples/quickstart
+//	go run ./examples/quickstart -answer decline
+//	go run ./examples/quickstart -base-url http://localhost:11434/v1 -model qwen3
+//
+// It needs nothing but Go and git. Client, server and engine run in this one
+// program and talk over an in-memory transport; without -base-url the model is
+// a scripted one on loopback, which asks for `git init` and then says what came
+// of it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func main() {
+	answer := flag.String("answer", "", "answer questions with `accept, decline or cancel` instead of asking you")
+	baseURL := flag.String("base-url", "", "use the OpenAI-compatible endpoint at this `URL` instead of the scripted model")
+	model := flag.String("model", "scripted", "the `name` of the model")
+	prompt := flag.String("prompt", "Make this folder a git repository.", "the task")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *answer, *baseURL, *model, *prompt); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, answer, baseURL, model, prompt string) error {
+	dir, err := os.MkdirTemp("", "quickstart")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	home, work := filepath.Join(dir, "codex-home"), filepath.Join(dir, "work")
+	for _, d := range []string{home, work} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
+	}
+	if baseURL == "" {
+		provider := scriptedModel()
+		defer provider.Close()
+		baseURL = provider.BaseURL()
+	}
+
+	// The server: an engine, and what serves it.
+	engine, err := native.New(&native.Options{CodexHome: home, Overrides: map[string]any{
+		"model":                               model,
+		"model_provider":                      "quickstart",
+		"model_providers.quickstart.name":     "Quickstart",
+		"model_providers.quickstart.base_url": baseURL,
+		"model_providers.quickstart.wire_api": "chat",
+		"approval_policy":                     "untrusted",
+		"sandbox_mode":                        "workspace-write",
+	}})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	clientEnd, serverEnd := jsonrpc.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- codexserver.New(engine, nil).Serve(ctx, serverEnd) }()
+
+	// The client: connect, hand over the task, follow it.
+	c := &client{answer: answer, in: os.Stdin, out: os.Stdout}
+	err = c.do(ctx, clientEnd, prompt, work)
+	if serr := <-served; err == nil {
+		err = serr
+	}
+	if err != nil {
+		return err
+	}
+
+	// The proof.
+	if _, err := os.Stat(filepath.Join(work, ".git")); err == nil {
+		fmt.Println("proof: the folder is now a git repository")
+	} else {
+		fmt.Println("proof: the folder is not a git repository")
+	}
+	return nil
+}

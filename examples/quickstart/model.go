@@ -1,0 +1,22 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// scriptedModel stands in for a model: it asks for one command and then tells,
+// in its own words, what it was told about it.
+func scriptedModel() *providertest.Server {
+	return providertest.New(
+		providertest.Call(providertest.Shell("call-1", "git", "init")),
+		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+			output := strings.TrimSpace(r.LastToolOutput())
+			if i := strings.Index(output, "Initialized"); i >= 0 {
+				return providertest.Say("Your repository is ready. git said: " + output[i:])
+			}
+			return providertest.Say("There is no repository. I was told: " + output)
+		}},
+	)
+}
