@@ -167,6 +167,9 @@ func (b *builder) object(goName, origin string, t *schemas.Type) error {
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(out.fields, func(g *field) bool { return g.name == f.name }) {
+			return fmt.Errorf("%s: two members would both be called %s", origin, f.name)
+		}
 		out.fields = append(out.fields, f)
 	}
 	if f := restoreMeta(origin, out.fields); f != nil {
@@ -204,7 +207,7 @@ func restoreMeta(origin string, fields []*field) *field {
 	}
 	for _, end := range slices.Sorted(maps.Keys(lostMeta)) {
 		if row := lostMeta[end]; strings.HasSuffix(definition, end) {
-			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}}
+			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}, restored: true}
 			if row.typeName != "" {
 				f.typ = ref{kind: refNamed, name: row.typeName}
 			}
@@ -250,6 +253,9 @@ func (b *builder) use(name, origin string, t *schemas.Type) (ref, error) {
 }
 
 func (b *builder) useType(name, origin string, t *schemas.Type) (ref, error) {
+	if t.Const != nil && t.Type[0] != "string" {
+		return ref{}, fmt.Errorf("%s: no rule for a constant of type %q", origin, t.Type[0])
+	}
 	switch t.Type[0] {
 	case "string":
 		if t.Const != nil {

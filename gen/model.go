@@ -18,10 +18,7 @@ type goType struct {
 	kind   typeKind
 
 	fields []*field // kindObject, kindShape; sorted by JSON name, constants included
-	meta   bool     // kindObject: this is a message object whose _meta is written out
-
-	values    []string // kindEnum
-	valueDocs []string
+	values []string // kindEnum
 
 	target string // kindAlias
 
@@ -58,6 +55,7 @@ type field struct {
 	typ      ref
 	required bool
 	constant bool // typ.constant is the only value; not a Go field
+	restored bool // not in the schema, see lostMeta
 }
 
 // ref is the use of a type.

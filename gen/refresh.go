@@ -19,8 +19,11 @@ import (
 // maxSchema is the most that is read of a schema: some 20 times its size today.
 const maxSchema = 4 << 20
 
+// repository is upstream's.
+const repository = "https://github.com/modelcontextprotocol/modelcontextprotocol"
+
 var (
-	versionFolder = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+	versionFolder = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2}|draft)$`)
 	commitHash    = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 )
 
@@ -165,23 +168,25 @@ func (r refresher) list(title string, lines []string) {
 
 // record writes where the schema came from, beside it.
 func (r refresher) record(source string, upstream, stripped []byte) error {
-	commit := r.commit
-	if commit == "" {
+	isFile, commit := !strings.Contains(source, "://"), r.commit
+	if commit == "" && !isFile {
 		commit = commitHash.FindString(source)
 	}
-	if commit == "" {
+	switch {
+	case commit == "" && isFile:
+		commit, source = "not known", "a file"
+	case commit == "":
 		commit = "not known"
+	case isFile:
+		source = repository + "/blob/" + commit + "/schema/" + filepath.Base(filepath.Dir(r.schema)) + "/schema.json"
 	}
-	if !strings.Contains(source, "://") {
-		source = "a file"
-	}
-	text := fmt.Sprintf(`repository  https://github.com/modelcontextprotocol/modelcontextprotocol
+	text := fmt.Sprintf(`repository  %s
 commit      %s
 source      %s
 read        %s
 upstream    sha256 %x
 schema.json sha256 %x
-`, commit, source, r.now.UTC().Format(time.DateOnly), sha256.Sum256(upstream), sha256.Sum256(stripped))
+`, repository, commit, source, r.now.UTC().Format(time.DateOnly), sha256.Sum256(upstream), sha256.Sum256(stripped))
 	return os.WriteFile(filepath.Join(filepath.Dir(r.schema), "SOURCE"), []byte(text), 0o644)
 }
 

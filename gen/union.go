@@ -50,7 +50,7 @@ func (b *builder) commonTags(u *goType) (members []string) {
 			all = all && tags != nil
 			same = same && slices.Equal(tags, tagsOf(first, member))
 		}
-		if all && !same {
+		if all && (!same || len(u.arms) == 1) {
 			members = append(members, member)
 		}
 	}

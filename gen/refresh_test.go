@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// definitionTree returns a definition of the project's schema.
+func definitionTree(t *testing.T, name string) any {
+	var tree struct{ Definitions map[string]any }
+	if err := json.Unmarshal(readFile(t, projectSchema), &tree); err != nil {
+		t.Fatal(err)
+	}
+	return tree.Definitions[name]
+}
+
+// project copies the project's schema and what a generated package needs into
+// a module of its own.
+func project(t *testing.T) (r refresher, dir string, report *bytes.Buffer) {
+	dir = t.TempDir()
+	put := func(from, to string) {
+		to = filepath.Join(dir, to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, readFile(t, from), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum", "schema/2025-06-18/schema.json"} {
+		put(filepath.Join("..", name), name)
+	}
+	names, err := filepath.Glob("../mcptypes/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		put(name, filepath.Join("mcptypes", filepath.Base(name)))
+	}
+	report = new(bytes.Buffer)
+	return refresher{
+		schema: filepath.Join(dir, "schema/2025-06-18/schema.json"),
+		out:    filepath.Join(dir, "mcptypes"),
+		now:    time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC),
+		report: report,
+	}, dir, report
+}
+
+// withProse returns the project's schema as upstream might write it.
+func withProse(t *testing.T) string {
+	var tree any
+	if err := json.Unmarshal(readFile(t, projectSchema), &tree); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(strip(tree), "", "    ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(string(text), `"Annotations": {`, `"Annotations": { "description": "Not our words.",`, 1)
+}
+
+func TestRefreshWithoutChange(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := w.Write([]byte(withProse(t))); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	r, dir, report := project(t)
+	if err := r.refresh(context.Background(), server.URL+"/"+commit+"/schema/2025-06-18/schema.json"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("schema: 0\nGo API: 0\nwithout a description: 0\n", report.String()); diff != "" {
+		t.Errorf("report (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(string(readFile(t, projectSchema)), string(readFile(t, r.schema))); diff != "" {
+		t.Errorf("schema.json (-want +got)\n%s", diff)
+	}
+	source := string(readFile(t, filepath.Join(dir, "schema/2025-06-18/SOURCE")))
+	for _, want := range []string{commit, "2026-11-20", server.URL} {
+		if !strings.Contains(source, want) {
+			t.Errorf("SOURCE lacks %s:\n%s", want, source)
+		}
+	}
+	if err := run([]string{"-check", "-schema", r.schema, "-out", r.out}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefreshReportsChanges(t *testing.T) {
+	tests := []struct{ old, new, want string }{
+		{`"minimum": {
+                    "type": "number"
+                }`, `"minimum": { "type": "integer" }`,
+			"schema: 1\n  ~ #/definitions/NumberSchema/properties/minimum/type \"number\" -> \"integer\"\n" +
+				"Go API: 1\n  ~ NumberSchema.Minimum: *float64 minimum -> *int64 minimum\n" +
+				"without a description: 0\n"},
+		{`"enum": [
+                        "accept",`, `"enum": [ "accept", "later",`,
+			"schema: 1\n  + #/definitions/ElicitResult/properties/action/enum/* \"later\"\n" +
+				"Go API: 1\n  ~ ElicitResultAction: type string, one of accept cancel decline -> type string, one of accept later cancel decline\n" +
+				"without a description: 0\n"},
+		{`"Role": {`, `"Zeal": { "type": "string" }, "Role": {`,
+			"schema: 1\n  + #/definitions/Zeal {\"type\":\"string\"}\n" +
+				"Go API: 1\n  + Zeal: type string\n" +
+				"without a description: 1\n  Zeal\n"},
+	}
+	for _, tt := range tests {
+		r, dir, report := project(t)
+		before := readFile(t, r.schema)
+		upstream := strings.Replace(withProse(t), tt.old, tt.new, 1)
+		file := filepath.Join(dir, "upstream.json")
+		if err := os.WriteFile(file, []byte(upstream), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r.dryRun = true
+		if err := r.refresh(context.Background(), file); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, report.String()); diff != "" {
+			t.Errorf("report (-want +got)\n%s", diff)
+		}
+		if !bytes.Equal(before, readFile(t, r.schema)) {
+			t.Error("a dry run has written the schema")
+		}
+	}
+}
+
+// TestRefreshRefuses checks that a construct without a rule leaves everything
+// as it was.
+func TestRefreshRefuses(t *testing.T) {
+	tests := []struct{ old, new, want string }{
+		{`"Role": {`, `"Role": { "not": {},`, `#/definitions/Role: keyword "not" is not known to gen`},
+		{`"format": "byte"`, `"format": "as one pleases"`, "#/definitions/AudioContent/properties/data/format: text is left after the prose was dropped"},
+		{`{`, ``, "read schema: "},
+	}
+	for _, tt := range tests {
+		r, dir, _ := project(t)
+		before := readFile(t, r.schema)
+		file := filepath.Join(dir, "upstream.json")
+		if err := os.WriteFile(file, []byte(strings.Replace(withProse(t), tt.old, tt.new, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.refresh(context.Background(), file); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+		if !bytes.Equal(before, readFile(t, r.schema)) {
+			t.Error("the schema was written all the same")
+		}
+	}
+}
+
+// TestOtherVersions refreshes from schemas of other versions: each either gets
+// a package of its own, which passes the round trips, or is refused by name.
+func TestOtherVersions(t *testing.T) {
+	tests := []struct{ version, refused string }{
+		{version: "2000-01-01"},
+		{version: "2024-11-05"},
+		{version: "2025-03-26", refused: `JSONRPCBatchRequest: no rule for a definition of type ["array"]`},
+		{version: "2025-11-25", refused: `#/$defs/CancelTaskResult: keyword "allOf" is not known to gen`},
+		{version: "2026-07-28", refused: `#/$defs/CompleteResult/properties/completion/properties/values: keyword "maxItems" is not known to gen`},
+	}
+	for _, tt := range tests {
+		r, dir, _ := project(t)
+		source := filepath.Join("testdata", tt.version, "schema.json")
+		if _, err := os.Stat(source); err != nil {
+			source = filepath.Join(dir, tt.version, "schema.json")
+			unzip(t, filepath.Join("testdata", tt.version+".schema.json.gz"), source)
+		}
+		err := r.refresh(context.Background(), source)
+		if tt.refused != "" {
+			if err == nil || err.Error() != tt.refused {
+				t.Errorf("%s: got %v, want %s", tt.version, err, tt.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		test := exec.Command("go", "test", "./mcptypes/v"+strings.ReplaceAll(tt.version, "-", ""))
+		test.Dir = dir
+		test.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+		if out, err := test.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", tt.version, err, out)
+		}
+	}
+}
+
+func unzip(t *testing.T, from, to string) {
+	r, err := gzip.NewReader(bytes.NewReader(readFile(t, from)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
