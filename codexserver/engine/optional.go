@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// The interfaces below are optional. A server finds them by type assertion on
+// the [Engine]; the methods that need one which is not there do not exist for
+// the client.
+
+// ErrNotFound says that what was named (a conversation, a rollout, a login) is
+// not there.
+var ErrNotFound = errors.New("not found")
+
+// RefusedError says that a request is wrong as it was made: its message is for
+// the client.
+type RefusedError struct {
+	Err error
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Resumer is an engine whose conversations outlive it in rollouts.
+type Resumer interface {
+	// Resume goes on with the conversation of a rollout. It emits
+	// [protocol.SessionConfigured] with the initial messages before it returns.
+	// A rollout that is not there is an [ErrNotFound], a faulty configuration
+	// a [*ConfigError].
+	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
+	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
+	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
+}
+
+// Library is an engine that keeps a list of its conversations.
+type Library interface {
+	// List gives a page of conversations, newest first.
+	List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error)
+	// Archive takes a conversation that is not open out of the list. A path
+	// that is not the conversation's rollout is a [*RefusedError].
+	Archive(ctx context.Context, p protocol.ArchiveConversationParams) error
+}
+
+// Accounts is an engine that knows who is signed in.
+type Accounts interface {
+	// AuthStatus says who is signed in.
+	AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error)
+	// LoginAPIKey signs in with an API key and ends any ChatGPT login under way.
+	LoginAPIKey(ctx context.Context, key string) error
+	// LoginChatGPT begins a sign-in in the user's browser. Done is called once,
+	// from a goroutine of the engine, when it has ended in whatever way.
+	LoginChatGPT(ctx context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error)
+	// CancelLogin ends a sign-in; [ErrNotFound] when there is none by that id.
+	CancelLogin(ctx context.Context, loginID string) error
+	// Logout signs out; it is no error when nobody was signed in.
+	Logout(ctx context.Context) error
+	// UserInfo says what the sign-in tells of the user.
+	UserInfo(ctx context.Context) (*protocol.UserInfoResult, error)
+}
+
+// Configurator is an engine whose configuration file clients may see and change.
+type Configurator interface {
+	// SavedConfig reads the file anew.
+	SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, error)
+	// SetDefaultModel writes to it, comments and order kept.
+	SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error
+}
+
+// Commander is an engine that runs single commands outside of conversations.
+type Commander interface {
+	// ExecOneOff runs a command under the given or configured sandbox policy. A
+	// command that cannot be run as asked is a [*RefusedError].
+	ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error)
+}
+
+// Searcher is an engine that finds files by name.
+type Searcher interface {
+	// SearchFiles ends early, with what it has, when ctx does.
+	SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error)
+}
+
+// Differ is an engine that compares a working tree with its remote.
+type Differ interface {
+	// GitDiffToRemote gives the difference to the closest commit that a remote
+	// has. A folder without one is a [*RefusedError].
+	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
+}
+
+// Agent is an engine with a user agent of its own.
+type Agent interface {
+	// UserAgent is what the engine calls itself towards model providers.
+	UserAgent() string
+}

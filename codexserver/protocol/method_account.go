@@ -1,0 +1,67 @@
+package protocol
+
+// AuthMode is how the user is signed in.
+type AuthMode string
+
+// The ways to be signed in.
+const (
+	AuthAPIKey  AuthMode = "apikey"
+	AuthChatGPT AuthMode = "chatgpt"
+)
+
+// LoginAPIKeyParams are the params of loginApiKey.
+type LoginAPIKeyParams struct {
+	// APIKey is a secret: it is stored in auth.json and never logged.
+	APIKey string `json:"apiKey"`
+}
+
+// LoginChatGPTResult is the result of loginChatGpt.
+type LoginChatGPTResult struct {
+	LoginID string `json:"loginId"`
+	// AuthURL is for the user's browser.
+	AuthURL string `json:"authUrl"`
+}
+
+// CancelLoginChatGPTParams are the params of cancelLoginChatGpt.
+type CancelLoginChatGPTParams struct {
+	LoginID string `json:"loginId"`
+}
+
+// LoginChatGPTComplete are the params of the notification loginChatGptComplete.
+type LoginChatGPTComplete struct {
+	LoginID string `json:"loginId"`
+	Success bool   `json:"success"`
+	Error   string `json:"error,omitzero"`
+}
+
+// AuthStatusChange are the params of the notification authStatusChange.
+type AuthStatusChange struct {
+	// AuthMethod is left out when nobody is signed in.
+	AuthMethod AuthMode `json:"authMethod,omitzero"`
+}
+
+// GetAuthStatusParams are the params of getAuthStatus; absent is all false.
+type GetAuthStatusParams struct {
+	IncludeToken *bool `json:"includeToken,omitzero"`
+	RefreshToken *bool `json:"refreshToken,omitzero"`
+}
+
+// GetAuthStatusResult is the result of getAuthStatus.
+type GetAuthStatusResult struct {
+	AuthMethod AuthMode `json:"authMethod,omitzero"`
+	// AuthToken is a secret, there only when it was asked for.
+	AuthToken          string `json:"authToken,omitzero"`
+	RequiresOpenAIAuth *bool  `json:"requiresOpenaiAuth,omitzero"`
+}
+
+// UserInfoResult is the result of userInfo.
+type UserInfoResult struct {
+	// AllegedUserEmail is what auth.json says, unproven; nil, written as null,
+	// without one.
+	AllegedUserEmail *string `json:"allegedUserEmail"`
+}
+
+// GetUserAgentResult is the result of getUserAgent.
+type GetUserAgentResult struct {
+	UserAgent string `json:"userAgent"`
+}
