@@ -1,0 +1,212 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// The tests of this file drive the real Codex that CODEX_BIN names, with a
+// scripted provider on loopback:
+//
+//	npm i --prefix DIR @openai/codex
+//	CODEX_BIN=DIR/node_modules/.bin/codex go test -tags realcodex -run Real ./codexserver/appserver
+
+// real is one Codex with a home, a workspace and a provider of its own.
+type real struct {
+	*providertest.Server
+	engine    *appserver.Engine
+	home, cwd string
+	options   *appserver.Options
+}
+
+func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *real {
+	t.Helper()
+	if _, err := appserver.Find(""); err != nil {
+		t.Fatal(err)
+	}
+	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
+	t.Cleanup(r.Close)
+	write(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(`
+model = "mock-model"
+model_provider = "mock"
+%s
+[model_providers.mock]
+name = "mock"
+base_url = %q
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+`, configuration, r.BaseURL()))
+	r.options = &appserver.Options{CodexHome: r.home}
+	r.restart(t)
+	return r
+}
+
+// restart gives the real Codex a new engine.
+func (r *real) restart(t *testing.T) {
+	t.Helper()
+	if r.engine != nil {
+		r.engine.Close()
+	}
+	e, err := appserver.New(r.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.engine = e
+	t.Cleanup(func() { e.Close() })
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Conversation {
+	t.Helper()
+	if cfg.Cwd == "" {
+		cfg.Cwd = r.cwd
+	}
+	conv, err := r.engine.Start(t.Context(), cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conv
+}
+
+func text(s string) protocol.TurnInput {
+	return protocol.TurnInput{Items: protocol.TextInput(s)}
+}
+
+// escalated is a turn in which the model wants to write outside of the sandbox.
+func escalated(id string) providertest.Turn {
+	return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
+		"cmd": "touch made.txt && echo made", "sandbox_permissions": "require_escalated", "justification": "to write",
+	}))
+}
+
+var report = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+	return providertest.Say("seen: " + r.LastToolOutput())
+}}
+
+func made(r *real) bool {
+	_, err := os.Stat(filepath.Join(r.cwd, "made.txt"))
+	return err == nil
+}
+
+func TestRealText(t *testing.T) {
+	r := newReal(t, `approval_policy = "on-request"`, providertest.Say("hello"), providertest.Say("again"))
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	for _, want := range []string{"hello", "again"} {
+		if err := conv.Turn(t.Context(), text("hi")); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.answer(); got != want {
+			t.Errorf("answer %q, want %q; events %v", got, want, h.types())
+		}
+	}
+}
+
+func TestRealCommand(t *testing.T) {
+	for _, test := range []struct {
+		decision elicit.Decision
+		made     bool
+		aborts   bool
+	}{
+		{elicit.Approved, true, false},
+		{elicit.ApprovedForSession, true, false},
+		{elicit.Denied, false, false},
+		{elicit.Abort, false, true},
+		{"", false, false},
+	} {
+		t.Run(string(test.decision), func(t *testing.T) {
+			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), report)
+			h := decide(test.decision)
+			err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go"))
+			var abort *engine.AbortError
+			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
+				t.Errorf("error %v", err)
+			}
+			if made(r) != test.made {
+				t.Errorf("made = %v; events %v", made(r), h.types())
+			}
+			if !test.aborts && !strings.HasPrefix(h.answer(), "seen: ") {
+				t.Errorf("answer %q", h.answer())
+			}
+			if n := h.count("exec_approval_request"); n != 1 {
+				t.Errorf("asked %d times", n)
+			}
+			if began := h.count("exec_command_begin"); began != h.count("exec_command_end") || (began == 1) != test.made {
+				t.Errorf("events %v", h.types())
+			}
+			t.Log(h.types())
+		})
+	}
+}
+
+func TestRealInterrupt(t *testing.T) {
+	stall := make(chan struct{})
+	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall}, providertest.Say("again"))
+	t.Cleanup(func() { close(stall) })
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(ctx, text("go")) }()
+	if err := r.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("enough")
+	begun := time.Now()
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(begun); d > time.Second {
+		t.Errorf("took %v", d)
+	}
+	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" {
+		t.Errorf("next turn: %v, %q", err, h.answer())
+	}
+}
+
+func TestRealResume(t *testing.T) {
+	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"))
+	conv := r.start(t, &recorder{}, protocol.Config{})
+	if err := conv.Turn(t.Context(), text("first")); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t)
+	h := &recorder{}
+	again, err := r.engine.Resume(t.Context(), conv.ID(), protocol.Config{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Turn(t.Context(), text("second")); err != nil || h.answer() != "two" || again.ID() != conv.ID() {
+		t.Errorf("%v, %q, %s", err, h.answer(), again.ID())
+	}
+	last := r.Requests()[len(r.Requests())-1]
+	if !strings.Contains(string(last.Body), "first") {
+		t.Error("the history is lost")
+	}
+	page, err := r.engine.List(t.Context(), 10, "")
+	if err != nil || len(page.Items) != 1 || page.Items[0].ID != conv.ID() || page.Items[0].Preview != "first" {
+		t.Errorf("list: %v, %+v", err, page)
+	}
+}
