@@ -2,66 +2,64 @@ package native
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// toolCall is a call of any kind.
-type toolCall struct {
-	id, name string
-	// arguments is JSON text, or the free text of a custom call.
-	arguments string
-	custom    bool
-	// shell is the action of a model with a shell of its own.
-	shell *protocol.LocalShellAction
+// toolbox makes the tools of a conversation.
+func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
+	family := model.FamilyOf(cfg.Model)
+	return tool.New(tool.Options{
+		Environ:    environ(cfg.ShellEnvironment, e.environ),
+		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
+		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
+		PlanTool:   cfg.IncludePlanTool,
+		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
+	})
+}
+
+// offer are the tools that the model is told of.
+func (c *conversation) offer() []model.Tool {
+	tools := c.box.Offer()
+	if c.cfg.Tools.WebSearch && !c.chat() {
+		tools = append(tools, model.Tool{Type: "web_search"})
+	}
+	return tools
 }
 
 // callOf reads an item that is a call.
-func callOf(item protocol.ResponseItem) (toolCall, bool) {
+func callOf(item protocol.ResponseItem) (tool.Call, bool) {
 	switch item := item.(type) {
 	case protocol.FunctionCallItem:
-		return toolCall{id: item.CallID, name: item.Name, arguments: item.Arguments}, true
+		return tool.Call{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}, true
 	case protocol.CustomToolCallItem:
-		return toolCall{id: item.CallID, name: item.Name, arguments: item.Input, custom: true}, true
+		return tool.Call{ID: item.CallID, Name: item.Name, Arguments: item.Input, Custom: true}, true
 	case protocol.LocalShellCallItem:
-		return toolCall{id: item.CallID, name: "local_shell", shell: &item.Action}, true
+		return tool.Call{ID: item.CallID, Name: item.ItemType(), Shell: &item.Action}, true
 	}
-	return toolCall{}, false
+	return tool.Call{}, false
 }
 
-// answer is the item that answers the call.
-func (c toolCall) answer(output string) protocol.ResponseItem {
-	if c.custom {
-		return protocol.CustomToolCallOutputItem{CallID: c.id, Output: output}
+// answer is the item that answers a call.
+func answer(call tool.Call, output string) protocol.ResponseItem {
+	if call.Custom {
+		return protocol.CustomToolCallOutputItem{CallID: call.ID, Output: output}
 	}
-	return protocol.FunctionCallOutputItem{CallID: c.id, Output: output}
-}
-
-// toolResult is what a tool has for the model.
-type toolResult struct {
-	output string
-	// items follow the outputs of all the calls of a response.
-	items []protocol.ResponseItem
-}
-
-// tools are what the model is offered.
-func (t *turn) tools() []model.Tool {
-	return []model.Tool{shellTool}
+	return protocol.FunctionCallOutputItem{CallID: call.ID, Output: output}
 }
 
 // call runs a tool. The error is the end of the turn; what the model did wrong
 // is told to it in the result.
-func (t *turn) call(ctx context.Context, call toolCall) (toolResult, error) {
-	if ctx.Err() != nil {
-		return toolResult{}, context.Cause(ctx)
+func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	result, err := t.tools.Call(ctx, call)
+	var abort *tool.AbortError
+	if errors.As(err, &abort) {
+		return result, &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: abort}
 	}
-	switch {
-	case call.shell != nil:
-		return t.shellAction(ctx, call)
-	case !call.custom && (call.name == "shell" || call.name == "container.exec"):
-		return t.shellCall(ctx, call)
-	}
-	return toolResult{output: fmt.Sprintf("unsupported call: %s", call.name)}, nil
+	return result, err
 }

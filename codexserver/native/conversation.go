@@ -15,7 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
 )
 
@@ -31,11 +33,11 @@ type conversation struct {
 	id     string
 	client *model.Client
 	file   *rollout.Writer
+	box    *tool.Toolbox
 
 	instructions string
 	now          protocol.TurnContext // what turns run under
 	history      []protocol.ResponseItem
-	approved     map[string]bool // commands approved for the session, by argv
 	usage        *protocol.TokenUsageInfo
 	limits       *protocol.RateLimits
 	fileFailed   bool // a write to the rollout failed and the user was told
@@ -107,7 +109,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		host:         host,
 		id:           id,
 		instructions: text,
-		approved:     map[string]bool{},
+		box:          e.toolbox(cfg),
 		now: protocol.TurnContext{
 			Cwd:            cfg.Cwd,
 			ApprovalPolicy: cfg.ApprovalPolicy,
@@ -187,6 +189,19 @@ func (c *conversation) emit(m protocol.EventMsg) {
 		c.keep(c.file.Event(m))
 	}
 	c.host.Emit(m)
+}
+
+// toolHost is the conversation as its tools see it.
+type toolHost struct{ *conversation }
+
+func (h toolHost) Emit(m protocol.EventMsg) { h.emit(m) }
+
+func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	return h.host.ApproveExec(ctx, r)
+}
+
+func (h toolHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	return h.host.ApprovePatch(ctx, r)
 }
 
 // keep looks at the result of a write to the rollout. The conversation goes on

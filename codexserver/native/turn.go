@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -15,6 +16,7 @@ import (
 // told to it, until it calls nothing more.
 type turn struct {
 	*conversation
+	tools    *tool.Turn
 	requests int
 	tokens   int64
 	// round is the last response as long as it is not part of the history: a
@@ -74,6 +76,13 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 	if len(in.Items) == 0 {
 		return nil, nil
 	}
+	t.tools = t.box.Turn(tool.Context{
+		Cwd:            t.now.Cwd,
+		ApprovalPolicy: t.now.ApprovalPolicy,
+		SandboxPolicy:  t.now.SandboxPolicy,
+		Host:           toolHost{t.conversation},
+		Acting:         t.commit,
+	})
 	for {
 		resp, err := t.ask(ctx)
 		if err != nil {
@@ -124,7 +133,7 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 		Model:          t.now.Model,
 		Instructions:   t.instructions,
 		Items:          t.history,
-		Tools:          t.tools(),
+		Tools:          t.offer(),
 		Reasoning:      t.reasoning(),
 		Verbosity:      t.cfg.Verbosity,
 		ConversationID: t.id,
@@ -156,8 +165,8 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 			return true, err
 		}
 		t.commit()
-		t.record(call.answer(result.output))
-		after = append(after, result.items...)
+		t.record(answer(call, result.Output))
+		after = append(after, result.Items...)
 	}
 	t.commit()
 	t.record(after...)
@@ -167,6 +176,9 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 		}
 	}
 	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+	if diff := t.tools.UnifiedDiff(); diff != "" {
+		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
+	}
 	return called, nil
 }
 
@@ -186,7 +198,7 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 	}
 	for _, item := range left {
 		if call, ok := callOf(item); ok {
-			t.record(call.answer("aborted: the turn was ended before this was finished"))
+			t.record(answer(call, "aborted: the turn was ended before this was finished"))
 		}
 	}
 }
