@@ -181,7 +181,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(cfg, c)
+	p, err := e.params(cfg, c, true)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Confi
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(cfg, c)
+	p, err := e.params(cfg, c, false)
 	if err != nil {
 		return nil, err
 	}

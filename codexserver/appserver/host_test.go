@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // recorder is a host that keeps the events and answers by function.
@@ -132,4 +133,26 @@ func decide(d elicit.Decision) *recorder {
 		patch:   func(context.Context, protocol.PatchApprovalRequest) elicit.Outcome { return out },
 		approve: func(context.Context, *elicit.Question) elicit.Outcome { return out },
 	}
+}
+
+func text(s string) protocol.TurnInput {
+	return protocol.TurnInput{Items: protocol.TextInput(s)}
+}
+
+// lines gives the events as they go over the wire, one a line.
+func (h *recorder) lines(t *testing.T) []byte {
+	t.Helper()
+	var b []byte
+	for _, m := range h.all() {
+		line, err := protocol.AppendEvent(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := jsontext.Value(line) // its maps have no order
+		if err := value.Canonicalize(); err != nil {
+			t.Fatal(err)
+		}
+		b = append(append(b, value...), '\n')
+	}
+	return b
 }

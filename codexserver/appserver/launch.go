@@ -108,9 +108,10 @@ func tomlOf(v jsontext.Value) string {
 	return string(v) // strings, numbers and booleans are written alike
 }
 
-// params are the parameters of a conversation's thread.
-func (e *Engine) params(cfg protocol.Config, c *child) (threadParams, error) {
-	if cfg.Profile == "" {
+// params are the parameters of a conversation's thread. A thread that is not
+// new has rules of its own, which Codex keeps: our defaults are not for it.
+func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams, error) {
+	if cfg.Profile == "" && isNew {
 		if _, own := cfg.Overrides["profile"]; !own {
 			cfg.Profile = e.defaults.profile
 		}
@@ -126,7 +127,7 @@ func (e *Engine) params(cfg protocol.Config, c *child) (threadParams, error) {
 	if err != nil {
 		return p, err
 	}
-	if p.ApprovalPolicy == "" {
+	if p.ApprovalPolicy == "" && isNew {
 		p.ApprovalPolicy = policyWord(c.policy, c.version)
 	}
 	if e.options.AskUser {

@@ -89,10 +89,6 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 	return conv
 }
 
-func text(s string) protocol.TurnInput {
-	return protocol.TurnInput{Items: protocol.TextInput(s)}
-}
-
 // escalated is a turn in which the model wants to write outside of the sandbox.
 func escalated(id string) providertest.Turn {
 	return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
