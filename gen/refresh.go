@@ -206,7 +206,7 @@ func (r refresher) writePackage(files map[string][]byte) error {
 
 // runtimeFiles are the hand-written files that generated code needs, and the
 // test that every generated package passes.
-var runtimeFiles = []string{"decode.go", "encode.go", "id.go", "method.go", "quote.go", "read.go", "scalar.go", "value.go", "roundtrip_test.go"}
+var runtimeFiles = []string{"decode.go", "encode.go", "id.go", "method.go", "quote.go", "read.go", "scalar.go", "union.go", "value.go", "roundtrip_test.go"}
 
 func copyRuntime(from, to string) error {
 	pkg := regexp.MustCompile(`(?m)^package mcptypes`)

@@ -1,5 +1,88 @@
 // Package mcptypes holds the types of the Model Context Protocol, version
-// 2025-06-18, generated from its schema.
+// 2025-06-18, generated from its schema: strict where safety needs it, open
+// where the protocol is open.
+//
+// # Messages
+//
+// Each definition of the schema is a Go type of the same name, letter for
+// letter; the params of a message are called after it, as
+// [CallToolRequestParams]. A constant of the schema is no field: the codec
+// writes it and checks it. Optional members are pointers, or slices, maps and
+// raw JSON that are nil when absent; with new(true) one writes a pointer in
+// place. An empty list, map or object is not an absent one.
+//
+//	result := mcptypes.CallToolResult{
+//		Content: mcptypes.Text("done"),
+//		IsError: new(false),
+//	}
+//
+// A union is an interface that only its arms satisfy, by pointer:
+//
+//	for _, block := range result.Content {
+//		switch block := block.(type) {
+//		case *mcptypes.TextContent:
+//			fmt.Println(block.Text)
+//		case *mcptypes.Unknown: // a kind that a later version has added
+//			log.Println("skipped", block.Tag)
+//		}
+//	}
+//
+// [RequestId] and [ProgressToken] are comparable and keep 1, "1" and 2^53+1
+// apart. Free-form values, such as a tool's arguments and schemas, are raw JSON,
+// so that no number is rounded and no order lost. Members that the schema does
+// not know are in Extra and are written back.
+//
+// # Decoding and encoding
+//
+// [Decode] and [Encode] are the direct ways. The types also implement the
+// interfaces of encoding/json and of github.com/go-json-experiment/json, and
+// behave the same through either, whatever the options: names match by case,
+// and duplicate members, invalid UTF-8, missing members, wrong types, constants
+// and enum values are errors. A [DecodeError] has the JSON pointer to the place.
+// It matters for approvals: {"action":"decline","Action":"accept"} reads as
+// decline here, and as accept where names match in any case.
+//
+// Decode takes two liberties with what the schema says, and [DecodeStrict]
+// takes none: null in an optional member reads as absent, and an arm that a
+// union does not know becomes [*Unknown]. Other differences, all of them
+// deliberate, stand with their reasons in
+// schema/2025-06-18/deviations.json, which the tests read.
+//
+// Interfaces have no methods to decode by, so a union by itself is decoded by
+// Decode alone: Decode(b, &block) with a variable of type [ContentBlock].
+//
+// Encode refuses what the schema would: an absent id, a nil union in a required
+// place, raw JSON that is none, a known name in Extra. Its output is one line
+// and the same for the same value.
+//
+// # Methods
+//
+// Each request and notification is a value that pairs its name with its types.
+// Anything with the method of [Caller], such as the peer of package jsonrpc,
+// can call it, and anything with that of [Registrar], such as its mux, can serve
+// it; [Methods] says who sends what.
+//
+//	result, err := mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: "codex"})
+//
+//	mcptypes.ToolsCall.Handle(mux, func(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+//		return &mcptypes.CallToolResult{Content: mcptypes.Text("done")}, nil
+//	})
+//
+// # Concurrency
+//
+// The types are plain data: safe to read from many goroutines, not to change.
+// Decoded values share no memory with the text.
+//
+// # What it does not do
+//
+// It sends nothing, and does not keep the order of a session's messages. It
+// does not check that a URI is one, that base64 can be decoded, or that a tool's
+// arguments fit its schema. Other versions of the protocol are not read into
+// these types, though what they add travels in Extra.
+//
+// # Speed
+//
+// TABLE
 package mcptypes
 
 //go:generate go run ../gen -schema ../schema/2025-06-18/schema.json -out .

@@ -1,6 +1,10 @@
 package mcptypes
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // RequestId names a JSON-RPC request: a string or an integer
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic#requests).
@@ -20,7 +24,10 @@ func StringID(s string) RequestId { return RequestId{scalar{str: s, kind: kindSt
 // booleans, arrays and objects are refused.
 func ParseRequestId(raw []byte) (RequestId, error) {
 	v, err := parseScalar(raw)
-	return RequestId{v}, err
+	if err != nil {
+		return RequestId{}, fmt.Errorf("mcptypes: request id: %w", err)
+	}
+	return RequestId{v}, nil
 }
 
 // IsZero reports whether the id is absent.
@@ -68,7 +75,10 @@ func StringToken(s string) ProgressToken { return ProgressToken{scalar{str: s, k
 // ParseProgressToken reads one JSON value as a token, as [ParseRequestId] does.
 func ParseProgressToken(raw []byte) (ProgressToken, error) {
 	v, err := parseScalar(raw)
-	return ProgressToken{v}, err
+	if err != nil {
+		return ProgressToken{}, fmt.Errorf("mcptypes: progress token: %w", err)
+	}
+	return ProgressToken{v}, nil
 }
 
 // IsZero reports whether the token is absent.

@@ -3,7 +3,6 @@ package mcptypes
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -156,41 +155,3 @@ func (v *ElicitValue) encode(e *encoder) {
 		e.fail(errNoValue)
 	}
 }
-
-// Unknown is the arm of a union that this version of the protocol does not
-// have, such as a kind of content added later. It stands in every union whose
-// arms a member tells apart, and is written back as it was read.
-type Unknown struct {
-	Tag string          // what the telling member says
-	Raw json.RawMessage // the whole object
-}
-
-// unknownArm reads an arm whose tag no known arm has.
-func unknownArm(d *decoder, member string, tag []byte) (*Unknown, error) {
-	name := string(tag)
-	if !d.strict {
-		raw, err := d.object()
-		return &Unknown{Tag: name, Raw: raw}, err
-	}
-	if err := d.SkipValue(); err != nil {
-		return nil, err
-	}
-	return nil, &DecodeError{
-		Path: string(d.StackPointer().AppendToken(member)),
-		Msg:  fmt.Sprintf("%q is not known", name),
-	}
-}
-
-func (v *Unknown) encode(e *encoder) {
-	if v == nil {
-		e.fail(errNoValue)
-		return
-	}
-	e.object(v.Raw)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v Unknown) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Unknown) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }

@@ -13,8 +13,11 @@ type ElicitResultAction string
 
 // The values of ElicitResultAction.
 const (
-	ElicitResultActionAccept  ElicitResultAction = "accept"
-	ElicitResultActionCancel  ElicitResultAction = "cancel"
+	// ElicitResultActionAccept is accept.
+	ElicitResultActionAccept ElicitResultAction = "accept"
+	// ElicitResultActionCancel is cancel.
+	ElicitResultActionCancel ElicitResultAction = "cancel"
+	// ElicitResultActionDecline is decline.
 	ElicitResultActionDecline ElicitResultAction = "decline"
 )
 
@@ -41,8 +44,11 @@ type IncludeContext string
 
 // The values of IncludeContext.
 const (
+	// IncludeContextAllServers is allServers.
 	IncludeContextAllServers IncludeContext = "allServers"
-	IncludeContextNone       IncludeContext = "none"
+	// IncludeContextNone is none.
+	IncludeContextNone IncludeContext = "none"
+	// IncludeContextThisServer is thisServer.
 	IncludeContextThisServer IncludeContext = "thisServer"
 )
 
@@ -69,14 +75,22 @@ type LoggingLevel string
 
 // The values of LoggingLevel.
 const (
-	LoggingLevelAlert     LoggingLevel = "alert"
-	LoggingLevelCritical  LoggingLevel = "critical"
-	LoggingLevelDebug     LoggingLevel = "debug"
+	// LoggingLevelAlert is alert.
+	LoggingLevelAlert LoggingLevel = "alert"
+	// LoggingLevelCritical is critical.
+	LoggingLevelCritical LoggingLevel = "critical"
+	// LoggingLevelDebug is debug.
+	LoggingLevelDebug LoggingLevel = "debug"
+	// LoggingLevelEmergency is emergency.
 	LoggingLevelEmergency LoggingLevel = "emergency"
-	LoggingLevelError     LoggingLevel = "error"
-	LoggingLevelInfo      LoggingLevel = "info"
-	LoggingLevelNotice    LoggingLevel = "notice"
-	LoggingLevelWarning   LoggingLevel = "warning"
+	// LoggingLevelError is error.
+	LoggingLevelError LoggingLevel = "error"
+	// LoggingLevelInfo is info.
+	LoggingLevelInfo LoggingLevel = "info"
+	// LoggingLevelNotice is notice.
+	LoggingLevelNotice LoggingLevel = "notice"
+	// LoggingLevelWarning is warning.
+	LoggingLevelWarning LoggingLevel = "warning"
 )
 
 // Valid reports whether v is one of the values of the schema.
@@ -98,8 +112,10 @@ type NumberSchemaType string
 
 // The values of NumberSchemaType.
 const (
+	// NumberSchemaTypeInteger is integer.
 	NumberSchemaTypeInteger NumberSchemaType = "integer"
-	NumberSchemaTypeNumber  NumberSchemaType = "number"
+	// NumberSchemaTypeNumber is number.
+	NumberSchemaTypeNumber NumberSchemaType = "number"
 )
 
 // Valid reports whether v is one of the values of the schema.
@@ -123,8 +139,10 @@ type Role string
 
 // The values of Role.
 const (
+	// RoleAssistant is assistant.
 	RoleAssistant Role = "assistant"
-	RoleUser      Role = "user"
+	// RoleUser is user.
+	RoleUser Role = "user"
 )
 
 // Valid reports whether v is one of the values of the schema.
@@ -144,10 +162,14 @@ type StringSchemaFormat string
 
 // The values of StringSchemaFormat.
 const (
-	StringSchemaFormatDate     StringSchemaFormat = "date"
+	// StringSchemaFormatDate is date.
+	StringSchemaFormatDate StringSchemaFormat = "date"
+	// StringSchemaFormatDateTime is date-time.
 	StringSchemaFormatDateTime StringSchemaFormat = "date-time"
-	StringSchemaFormatEmail    StringSchemaFormat = "email"
-	StringSchemaFormatUri      StringSchemaFormat = "uri"
+	// StringSchemaFormatEmail is email.
+	StringSchemaFormatEmail StringSchemaFormat = "email"
+	// StringSchemaFormatUri is uri.
+	StringSchemaFormatUri StringSchemaFormat = "uri"
 )
 
 // Valid reports whether v is one of the values of the schema.

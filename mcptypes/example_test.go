@@ -1,0 +1,158 @@
+package mcptypes_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// A tool call, decoded as a server does it.
+func Example() {
+	const params = `{"name":"add","arguments":{"a":9007199254740993,"b":1},"_meta":{"progressToken":7}}`
+	var call mcptypes.CallToolRequestParams
+	if err := mcptypes.Decode([]byte(params), &call); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var arguments struct{ A, B int64 }
+	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := mcptypes.Encode(mcptypes.CallToolResult{
+		Content: mcptypes.Text(fmt.Sprint(arguments.A + arguments.B)),
+		IsError: new(false),
+	})
+	fmt.Println(call.Name, call.Meta.ProgressToken)
+	fmt.Println(string(result), err)
+	// Output:
+	// add 7
+	// {"content":[{"type":"text","text":"9007199254740994"}],"isError":false} <nil>
+}
+
+// The arms of a union, one of them unknown to this version.
+func Example_union() {
+	const text = `{"content":[
+		{"type":"text","text":"the door is open"},
+		{"type":"image","data":"/9j/4A==","mimeType":"image/jpeg"},
+		{"type":"hologram","url":"https://example.com/door"}
+	]}`
+	var result mcptypes.CallToolResult
+	if err := mcptypes.Decode([]byte(text), &result); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, block := range result.Content {
+		switch block := block.(type) {
+		case *mcptypes.TextContent:
+			fmt.Println("text:", block.Text)
+		case *mcptypes.ImageContent:
+			data, err := block.Data.Bytes()
+			fmt.Println("image:", len(data), "bytes", err)
+		case *mcptypes.Unknown:
+			fmt.Println("unknown:", block.Tag)
+		}
+	}
+	// Output:
+	// text: the door is open
+	// image: 4 bytes <nil>
+	// unknown: hologram
+}
+
+// A question to a person, and two answers to it.
+func Example_elicitation() {
+	question, err := mcptypes.Encode(mcptypes.ElicitRequestParams{
+		Message: "How many times may it run?",
+		RequestedSchema: mcptypes.ElicitSchema{
+			Properties: map[string]mcptypes.PrimitiveSchemaDefinition{
+				"times": &mcptypes.NumberSchema{Type: mcptypes.NumberSchemaTypeInteger, Minimum: new(1.0)},
+			},
+			Required: []string{"times"},
+		},
+	})
+	fmt.Println(string(question), err)
+	for _, text := range []string{
+		`{"action":"accept","content":{"times":3}}`,
+		`{"action":"decline","Action":"accept"}`,
+		`{"action":"decline","action":"accept"}`,
+	} {
+		var answer mcptypes.ElicitResult
+		if err := mcptypes.Decode([]byte(text), &answer); err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Printf("%s %d\n", answer.Action, len(answer.Content))
+	}
+	// Output:
+	// {"message":"How many times may it run?","requestedSchema":{"type":"object","properties":{"times":{"minimum":1,"type":"integer"}},"required":["times"]}} <nil>
+	// accept 1
+	// decline 0
+	// mcptypes: /action: duplicate member
+}
+
+// Members that the schema does not know come back as they were.
+func Example_unknownMembers() {
+	const text = `{"name":"codex","version":"1.0","user_agent":"codex/1.0 (linux)"}`
+	var server mcptypes.Implementation
+	if err := json.Unmarshal([]byte(text), &server); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(server.Extra["user_agent"]))
+	server.Extra["build"] = json.RawMessage(`42`)
+	again, err := json.Marshal(server)
+	fmt.Println(string(again), err)
+	// Output:
+	// "codex/1.0 (linux)"
+	// {"name":"codex","version":"1.0","build":42,"user_agent":"codex/1.0 (linux)"} <nil>
+}
+
+// printer stands in for a connection.
+type printer struct{}
+
+func (printer) Call(_ context.Context, method string, params, result any) error {
+	text, err := mcptypes.Encode(params)
+	if err != nil {
+		return err
+	}
+	fmt.Println(method, string(text))
+	return mcptypes.Decode([]byte(`{"content":[{"type":"text","text":"done"}]}`), result)
+}
+
+func ExampleMethod_Call() {
+	result, err := mcptypes.ToolsCall.Call(context.Background(), printer{}, &mcptypes.CallToolRequestParams{
+		Name:      "codex",
+		Arguments: json.RawMessage(`{"prompt":"fix the test"}`),
+		Meta:      &mcptypes.RequestMeta{ProgressToken: new(mcptypes.StringToken("t1"))},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(result.Content), "block")
+	// Output:
+	// tools/call {"_meta":{"progressToken":"t1"},"arguments":{"prompt":"fix the test"},"name":"codex"}
+	// 1 block
+}
+
+func ExampleDecodeError() {
+	var list mcptypes.ListToolsResult
+	fmt.Println(mcptypes.Decode([]byte(`{"tools":[{"name":"add","inputSchema":{"type":["object"]}}]}`), &list))
+	// Output:
+	// mcptypes: /tools/0/inputSchema/type: want "object", found an array
+}
+
+func ExampleRequestId() {
+	for _, text := range []string{`1`, `1.0`, `"1"`, `9007199254740993`, `1.5`} {
+		id, err := mcptypes.ParseRequestId([]byte(text))
+		fmt.Println(id, id == mcptypes.IntID(1), err)
+	}
+	// Output:
+	// 1 true <nil>
+	// 1 true <nil>
+	// "1" false <nil>
+	// 9007199254740993 false <nil>
+	//  false mcptypes: request id: want a string or an integer, found a fraction
+}
