@@ -47,8 +47,8 @@ type Spec struct {
 
 // Starter starts a prepared command. A sandbox is one.
 type Starter interface {
-	// Start starts cmd. It runs on a locked OS thread that starts nothing else
-	// and ends after the command has, so it may restrict that thread for good.
+	// Start starts cmd. It may change the program and its arguments, but not
+	// the streams.
 	Start(cmd *exec.Cmd) error
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
 )
 
@@ -13,29 +12,22 @@ type process struct {
 	exited chan struct{} // closed when the first process has ended
 }
 
-// start starts cmd on an OS thread of its own, which waits for it and, when
-// there is a starter, ends with it: the starter may have restricted it.
+// start starts cmd and begins to wait for it.
 func start(cmd *exec.Cmd, starter Starter) (*process, error) {
-	p := &process{cmd: cmd, exited: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		var err error
-		runtime.LockOSThread()
-		if starter == nil {
-			defer runtime.UnlockOSThread()
-			err = cmd.Start()
-		} else {
-			err = starter.Start(cmd) // never unlocked, so the thread ends here
-		}
-		started <- err
-		if err == nil {
-			awaitExit(cmd)
-			close(p.exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	err := error(nil)
+	if starter == nil {
+		err = cmd.Start()
+	} else {
+		err = starter.Start(cmd)
+	}
+	if err != nil {
 		return nil, err
 	}
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		awaitExit(cmd)
+		close(p.exited)
+	}()
 	return p, nil
 }
 
@@ -49,7 +41,7 @@ func (p *process) end() int {
 	case <-p.exited:
 		return exitCode(p.reap())
 	case <-timer.C:
-		go func() { // it is the thread's, until it ends by itself
+		go func() { // it ends when the process does
 			<-p.exited
 			p.reap()
 		}()

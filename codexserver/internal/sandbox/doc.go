@@ -1,4 +1,26 @@
 // Package sandbox confines commands to what a sandbox policy allows.
 //
-//	Sandbox.Confine(policy, cwd, env) ──▶ Confinement ──▶ Start(cmd), Do(f)
+//	New(Options) ──▶ Sandbox.Confine(policy, cwd, env) ──▶ Confinement
+//	Confinement.Start(cmd): a command        Confinement.Do(f): a function
+//
+// # Tiers
+//
+// The first tier needs nothing but a Linux kernel with Landlock and seccomp. The
+// restrictions are put on one OS thread, which starts the command and then ends:
+// the command and all its descendants keep them for good, the server never has
+// them. It denies writing, removing, renaming and truncating outside of the
+// writable folders, connecting and every socket but local pairs and listeners,
+// new privileges, signals to and tracing of other processes, io_uring, and the
+// system calls that administrate the machine.
+//
+// The second tier, [TierNamespaces], also starts the command in user and mount
+// namespaces of its own, in which all but the writable folders is read-only and
+// .git and the configuration's folder are read-only everywhere: so modes, owners
+// and times of files outside cannot be changed either, which Landlock has no
+// word for. It re-executes the program, whose main must begin with [Main].
+//
+// A program named in [Options.Helper] replaces both.
+//
+// Where a system lacks what a tier needs, Confine fails and says what: it never
+// gives less than was asked for.
 package sandbox

@@ -1,0 +1,20 @@
+//go:build !linux || !(amd64 || arm64)
+
+package sandbox
+
+import (
+	"os/exec"
+	"runtime"
+)
+
+func (Tier) lacks() error {
+	return unavailable("none is known for %s/%s", runtime.GOOS, runtime.GOARCH)
+}
+
+func (c *Confinement) start(*exec.Cmd) error { return c.tier.lacks() }
+
+// Do fails: there is nothing to run f confined with.
+func (c *Confinement) Do(func() error) error { return c.tier.lacks() }
+
+// Main does nothing on this system.
+func Main() {}

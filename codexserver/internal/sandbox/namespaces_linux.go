@@ -1,0 +1,176 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
+)
+
+// helperName is the first word of our own program when it is to set up
+// namespaces and then become a command.
+const helperName = "codex-mcp-namespaces"
+
+// helperSpec is what it is told in its second word.
+type helperSpec struct {
+	Policy  protocol.SandboxPolicy `json:"policy"`
+	Roots   []string               `json:"roots"`
+	Protect []string               `json:"protect"`
+	Path    string                 `json:"path"`
+}
+
+// startInNamespaces starts our own program again, in new namespaces, which
+// becomes the command.
+func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
+	spec, err := json.Marshal(helperSpec{Policy: c.policy, Roots: c.roots, Protect: c.protect, Path: cmd.Path})
+	if err != nil {
+		return err
+	}
+	cmd.Args = append([]string{helperName, string(spec)}, cmd.Args...)
+	cmd.Path = "/proc/self/exe"
+	attr := cmd.SysProcAttr
+	if attr == nil {
+		attr = &syscall.SysProcAttr{}
+	}
+	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+	if !c.policy.NetworkAccess {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	cmd.SysProcAttr = attr
+	return cmd.Start()
+}
+
+// tryNamespaces says what this system lacks for the second tier.
+func tryNamespaces() error {
+	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, tier: TierNamespaces}
+	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: "/", Env: []string{}}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	err := c.startInNamespaces(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return unavailable("namespaces: %v %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// Main must be the first statement of a program that uses [TierNamespaces]: it
+// returns at once, unless the program was started again to become a confined
+// command.
+func Main() {
+	if len(os.Args) < 3 || os.Args[0] != helperName {
+		return
+	}
+	runtime.LockOSThread() // capabilities and restrictions are a thread's
+	err := becomeConfined(os.Args[1], os.Args[2:])
+	fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+	if errors.Is(err, os.ErrNotExist) {
+		os.Exit(127)
+	}
+	os.Exit(126)
+}
+
+func becomeConfined(text string, argv []string) error {
+	var spec helperSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return err
+	}
+	if err := limitMounts(spec.Roots, spec.Protect); err != nil {
+		return err
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	c := &Confinement{policy: spec.Policy, roots: spec.Roots}
+	if err := c.restrict(); err != nil {
+		return err
+	}
+	return unix.Exec(spec.Path, argv, os.Environ())
+}
+
+// limitMounts makes every mount read-only but the roots, and in them what is
+// protected.
+func limitMounts(roots, protect []string) error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	// A root in another one must come after it.
+	roots = slices.Sorted(slices.Values(roots))
+	for _, root := range roots {
+		if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", root, err)
+		}
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return fmt.Errorf("make / read-only: %w", err)
+	}
+	for _, root := range roots {
+		if err := unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return fmt.Errorf("make %s writable: %w", root, err)
+		}
+	}
+	for _, path := range protect {
+		if err := makeReadOnly(path); err != nil {
+			return err
+		}
+	}
+	// The working folder is still the one behind the new mounts.
+	return os.Chdir(cwd)
+}
+
+func makeReadOnly(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount(real, real, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", real, err)
+	}
+	err = unix.MountSetattr(unix.AT_FDCWD, real, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	if err != nil {
+		return fmt.Errorf("make %s read-only: %w", real, err)
+	}
+	return nil
+}
+
+// dropCapabilities gives up what was needed for the mounts. Of a user namespace
+// they hold nothing outside, but could undo the mounts.
+func dropCapabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("ambient capabilities: %w", err)
+	}
+	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("bounding capabilities: %w", err)
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	seccompSetModeFilter = 1
+	seccompErrno         = 0x00050000
+	seccompAllow         = 0x7fff0000
+
+	// Offsets in struct seccomp_data, little endian.
+	offsetNumber = 0
+	offsetArch   = 4
+	offsetArgs   = 16
+)
+
+// admin are the system calls that change the machine, look into other
+// processes, or reach around Landlock.
+var admin = []uint32{
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
+	unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_SYSLOG, unix.SYS_USERFAULTFD,
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP,
+	unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+}
+
+// filter builds the program that the kernel runs for each system call.
+func filter(network, truncate bool) []unix.SockFilter {
+	p := program{}
+	// A call of another architecture has other numbers.
+	p.load(offsetArch)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nativeArch, 1, 0)
+	p.deny(unix.EPERM)
+	p.load(offsetNumber)
+	for _, nr := range admin {
+		p.when(nr, denial(unix.EPERM))
+	}
+	for _, nr := range foreign {
+		p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, nr, 0, 1)
+		p.deny(unix.ENOSYS)
+	}
+	if !network {
+		p.when(unix.SYS_CONNECT, denial(unix.EPERM))
+		p.when(unix.SYS_SOCKET, localStream())
+		p.when(unix.SYS_SOCKETPAIR, localStream())
+		p.when(unix.SYS_SENDTO, withoutAddress())
+	}
+	if truncate {
+		p.when(unix.SYS_TRUNCATE, denial(unix.EACCES))
+		p.when(unix.SYS_OPENAT2, denial(unix.ENOSYS)) // its flags are out of sight
+		p.when(unix.SYS_OPENAT, noReadTruncate(2))
+		for _, nr := range legacyOpen {
+			p.when(nr, noReadTruncate(1))
+		}
+	}
+	p.add(unix.BPF_RET|unix.BPF_K, seccompAllow, 0, 0)
+	return p
+}
+
+type program []unix.SockFilter
+
+func (p *program) add(code uint16, k uint32, jt, jf uint8) {
+	*p = append(*p, unix.SockFilter{Code: code, Jt: jt, Jf: jf, K: k})
+}
+
+func (p *program) load(offset uint32) { p.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0) }
+
+func (p *program) deny(errno unix.Errno) {
+	p.add(unix.BPF_RET|unix.BPF_K, seccompErrno|uint32(errno), 0, 0)
+}
+
+func (p *program) allow() { p.add(unix.BPF_RET|unix.BPF_K, seccompAllow, 0, 0) }
+
+// when runs body, which must return, for the system call nr.
+func (p *program) when(nr uint32, body program) {
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nr, 0, uint8(len(body)))
+	*p = append(*p, body...)
+}
+
+func denial(errno unix.Errno) (p program) {
+	p.deny(errno)
+	return p
+}
+
+// localStream allows sockets of this machine that have a peer: a datagram could
+// be sent to any name.
+func localStream() (p program) {
+	p.load(offsetArgs)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_UNIX, 1, 0)
+	p.deny(unix.EPERM)
+	p.load(offsetArgs + 8)
+	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf, 0, 0) // without the flags
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SOCK_STREAM, 2, 0)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SOCK_SEQPACKET, 1, 0)
+	p.deny(unix.EPERM)
+	p.allow()
+	return p
+}
+
+// withoutAddress allows to send to a connected peer alone.
+func withoutAddress() (p program) {
+	p.load(offsetArgs + 4*8)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
+	p.deny(unix.EPERM)
+	p.load(offsetArgs + 4*8 + 4)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
+	p.deny(unix.EPERM)
+	p.allow()
+	return p
+}
+
+// noReadTruncate denies to open for reading and yet truncate, which Landlock
+// did not see before its third version. arg is the position of the flags.
+func noReadTruncate(arg uint32) (p program) {
+	p.load(offsetArgs + arg*8)
+	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_TRUNC|unix.O_ACCMODE, 0, 0)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.O_TRUNC|unix.O_RDONLY, 0, 1)
+	p.deny(unix.EACCES)
+	p.allow()
+	return p
+}
+
+// seccompAvailable says whether the kernel takes filters.
+func seccompAvailable() bool {
+	const getActionAvail = 2
+	action := uint32(seccompErrno)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, getActionAvail, 0, uintptr(unsafe.Pointer(&action)))
+	return errno == 0
+}
+
+// installFilter puts the filter on the calling thread, for good.
+func installFilter(f []unix.SockFilter) error {
+	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
+		return fmt.Errorf("seccomp: %w", errno)
+	}
+	return nil
+}
