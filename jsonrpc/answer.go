@@ -38,7 +38,11 @@ func (p *Peer) answer(r *Request, v any, err error, onReadLoop bool) bool {
 	case r.batch != nil:
 		r.batch.done(p, b, c)
 	case b != nil:
-		p.post(b, c, alone && !onReadLoop)
+		w := byWriter
+		if alone && !onReadLoop {
+			w = bySender
+		}
+		p.post(b, c, w)
 	}
 	r.ctx.end(errAnswered)
 	in.finished()
@@ -77,12 +81,12 @@ func (p *Peer) refuse(id ID, e *Error, in *batch) {
 		in.add(b)
 		return
 	}
-	p.post(b, regardless, false)
+	p.post(b, regardless, byWriter)
 }
 
 // post sends an answer. That the connection has ended is no news to anybody.
-func (p *Peer) post(b *bytes.Buffer, c class, mayWrite bool) {
-	if err := p.send(p.conn, b, c, mayWrite); err != nil && !errors.Is(err, ErrClosed) {
+func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
+	if err := p.send(p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
 }
@@ -167,5 +171,5 @@ func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
 		return
 	}
 	b.out.WriteByte(']')
-	p.post(b.out, c, false)
+	p.post(b.out, c, byWriter)
 }

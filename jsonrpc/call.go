@@ -147,8 +147,12 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	cs.pending[c.id] = c
+	w := byWriter
+	if len(cs.pending) == 1 { // of several, the writer sends more with one write
+		w = ifPrompt
+	}
 	cs.mu.Unlock()
-	err := p.send(ctx, b, refusable, false)
+	err := p.send(ctx, b, refusable, w)
 	if err != nil && p.retire(c) {
 		c.ended(err)
 		return err
@@ -204,7 +208,7 @@ func (c *Call) abandon(err error, reason string) {
 	}
 	b := getBuffer()
 	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
-		_ = p.send(p.conn, b, regardless, false) // fails only when the connection has ended
+		_ = p.send(p.live, b, regardless, byWriter) // fails only when the connection has ended
 	}
 }
 

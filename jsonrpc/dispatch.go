@@ -117,7 +117,7 @@ func (p *Peer) accept(r *Request) {
 		in.waiting = append(in.waiting, r)
 	default:
 		in.running++
-		p.handlers.Go(func() { p.serve(r) })
+		p.spawn(r)
 	}
 	in.mu.Unlock()
 }
@@ -232,7 +232,13 @@ func (p *Peer) start(r *Request) {
 	}
 	in.bytes -= r.size
 	in.running++
-	p.handlers.Go(func() { p.serve(r) })
+	p.spawn(r)
+}
+
+// spawn starts a goroutine for a request.
+func (p *Peer) spawn(r *Request) {
+	p.handlers.Add(1)
+	go p.serve(r)
 }
 
 // serve handles a request, and then those that waited for its place.
@@ -240,9 +246,10 @@ func (p *Peer) serve(r *Request) {
 	defer func() {
 		if r != nil { // the handler ended this goroutine: another takes over
 			if r = p.next(); r != nil {
-				p.handlers.Go(func() { p.serve(r) })
+				p.spawn(r)
 			}
 		}
+		p.handlers.Done()
 	}()
 	for r != nil {
 		p.handle(r)

@@ -11,17 +11,19 @@ import (
 // Whoever has a message appends it under a short lock and leaves; one writer
 // goroutine hands everything that has gathered to the transport in one Write.
 // When the line is idle, a goroutine that has nothing else to do writes its
-// message itself (see mayWrite), which saves waking the writer.
+// message itself (see writer), which saves waking the writer.
 //
 // Nothing here waits for a handler or for the reader, so there is no circle.
 type egress struct {
 	t    Transport
+	p    prompter        // t, if it is one
 	ctx  context.Context // ends when the connection does; for Write
 	o    EgressOptions
 	high func() // reports pressure
 
 	mu      sync.Mutex
-	queue   []*chunk // oldest first
+	queue   []*chunk // oldest first, from head on
+	head    int
 	free    []*chunk
 	bytes   int // queued and being written
 	peak    int
@@ -55,12 +57,21 @@ const (
 )
 
 func newEgress(t Transport, o EgressOptions) *egress {
-	return &egress{t: t, o: o, wake: make(chan struct{}, 1)}
+	p, _ := t.(prompter)
+	return &egress{t: t, p: p, o: o, wake: make(chan struct{}, 1)}
 }
 
-// send queues the message in b, or writes it if mayWrite and the line is idle.
-// It takes b over.
-func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, mayWrite bool) error {
+// writer says who may write a message when the line is idle.
+type writer uint8
+
+const (
+	byWriter writer = iota // the writer goroutine
+	bySender               // the sender, which nothing waits for
+	ifPrompt               // the sender, if that does not block it
+)
+
+// send queues the message in b, or has the sender write it. It takes b over.
+func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
 	n := b.Len()
 	e.mu.Lock()
 	for e.err == nil && c != regardless && e.bytes+n > e.o.HardLimit && e.bytes > 0 {
@@ -94,7 +105,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, mayWrite bo
 	if report {
 		e.pressed = true
 	}
-	if mayWrite && !e.writing && len(e.queue) == 0 {
+	if w != byWriter && !e.writing && e.idle() && (w == bySender || e.p != nil && e.p.prompt(n)) {
 		e.writing = true
 		e.mu.Unlock()
 		e.writeNow(b)
@@ -117,8 +128,8 @@ func (e *egress) append(b *bytes.Buffer) {
 		return
 	}
 	var c *chunk
-	if n := len(e.queue); n > 0 {
-		c = e.queue[n-1]
+	if !e.idle() {
+		c = e.queue[len(e.queue)-1]
 	}
 	if c == nil || cap(c.buf)-len(c.buf) < len(m) {
 		c = e.newChunk()
@@ -128,6 +139,21 @@ func (e *egress) append(b *bytes.Buffer) {
 	c.buf = append(c.buf, m...)
 	c.msgs = append(c.msgs, c.buf[at:len(c.buf):len(c.buf)])
 	putBuffer(b)
+}
+
+// idle reports whether nothing is queued.
+func (e *egress) idle() bool { return e.head == len(e.queue) }
+
+// pop takes the oldest chunk off the queue.
+func (e *egress) pop() *chunk {
+	c := e.queue[e.head]
+	e.queue[e.head] = nil
+	if e.head++; 2*e.head >= len(e.queue) {
+		n := copy(e.queue, e.queue[e.head:])
+		clear(e.queue[n:])
+		e.queue, e.head = e.queue[:n], 0
+	}
+	return c
 }
 
 func (e *egress) newChunk() *chunk {
@@ -181,7 +207,7 @@ func (e *egress) writeNow(b *bytes.Buffer) {
 	putBuffer(b)
 	e.mu.Lock()
 	e.wrote(n, 1, err)
-	if len(e.queue) > 0 {
+	if !e.idle() {
 		e.signal()
 	}
 	e.mu.Unlock()
@@ -208,7 +234,7 @@ func (e *egress) run() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		for e.err == nil && (e.writing || len(e.queue) == 0) {
+		for e.err == nil && (e.writing || e.idle()) {
 			e.parked = true
 			e.mu.Unlock()
 			<-e.wake
@@ -217,11 +243,7 @@ func (e *egress) run() error {
 		if e.err != nil {
 			return e.err
 		}
-		c := e.queue[0]
-		e.queue[0] = nil
-		if e.queue = e.queue[1:]; len(e.queue) == 0 {
-			e.queue = nil
-		}
+		c := e.pop()
 		e.writing = true
 		e.mu.Unlock()
 		n := 0
@@ -266,7 +288,7 @@ func (e *egress) fail(err error) {
 		return
 	}
 	e.err = err
-	e.queue = nil
+	e.queue, e.head = nil, 0
 	e.progress()
 	if e.parked {
 		e.parked = false

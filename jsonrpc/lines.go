@@ -12,7 +12,7 @@ import (
 // transport is; nil closes nothing, and then something else must unblock a
 // Read at the end.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
-	return &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w}, c: c}
+	return &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
 }
 
 type lines struct {
@@ -115,9 +115,13 @@ func (t *lineReader) fill() {
 
 // lineWriter writes lines, many with one write.
 type lineWriter struct {
-	w   io.Writer
-	out []byte
+	w     io.Writer
+	ready *readiness
+	out   []byte
 }
+
+// prompt implements prompter.
+func (t *lineWriter) prompt(n int) bool { return t.ready.writable(n + 1) }
 
 // Write writes each message and a line feed.
 func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {

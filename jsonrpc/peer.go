@@ -28,7 +28,9 @@ type Peer struct {
 	scanned message
 	methods map[string]string
 
-	conn     context.Context // ends with the connection; for the transport
+	live     context.Context // ends when the end begins
+	liveEnd  context.CancelFunc
+	conn     context.Context // of the transport's Read and Write; ends after its Close
 	connEnd  context.CancelFunc
 	base     context.Context // of handlers; set by Run
 	handlers sync.WaitGroup
@@ -60,6 +62,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.h = p.wrap(h)
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
 	p.acceptBatch.Store(p.o.AcceptBatch)
+	p.live, p.liveEnd = context.WithCancel(context.Background())
 	p.conn, p.connEnd = context.WithCancel(context.Background())
 	p.in.inflight = make(map[ID]*Request)
 	p.calls.pending = make(map[ID]*Call)
@@ -104,15 +107,15 @@ func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 		putBuffer(b)
 		return err
 	}
-	return p.send(ctx, b, refusable, false)
+	return p.send(ctx, b, refusable, byWriter)
 }
 
 // send hands a message to the egress queue.
-func (p *Peer) send(ctx context.Context, b *bytes.Buffer, c class, mayWrite bool) error {
+func (p *Peer) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
 	if h := p.o.Hooks; h != nil && h.Sent != nil {
 		h.Sent(b.Bytes())
 	}
-	return p.out.send(ctx, b, c, mayWrite)
+	return p.out.send(ctx, b, c, w)
 }
 
 // Flush waits until everything sent before it is handed to the wire.

@@ -55,11 +55,9 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 }
 
 func (t *pipe) Write(_ context.Context, messages [][]byte) error {
-	all := bytes.Join(messages, nil)
 	batch := make([][]byte, len(messages))
 	for i, m := range messages {
-		batch[i] = all[:len(m):len(m)]
-		all = all[len(m):]
+		batch[i] = bytes.Clone(m)
 	}
 	select {
 	case <-t.closed:
@@ -76,6 +74,9 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	}
 	return io.ErrClosedPipe
 }
+
+// prompt implements prompter.
+func (t *pipe) prompt(int) bool { return len(t.out) < cap(t.out) }
 
 func (t *pipe) Close() error {
 	t.once.Do(func() { close(t.closed) })

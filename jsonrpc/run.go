@@ -79,16 +79,16 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 	select {
 	case err := <-read:
 		read <- err
-		if err == nil && !p.settle(p.conn, p.o.DrainTimeout) {
+		if err == nil && !p.settle(p.live, p.o.DrainTimeout) {
 			cancel(ErrClosed)
-			p.settle(p.conn, leaveBehind)
+			p.settle(p.live, leaveBehind)
 		}
 		return nil
-	case <-p.conn.Done():
+	case <-p.live.Done():
 		return nil
 	case <-p.shutdown:
 		p.refuseNew()
-		until, stop := context.WithCancel(p.conn)
+		until, stop := context.WithCancel(p.live)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
 		if p.settle(until, 0) || ctx.Err() == nil {
@@ -97,7 +97,7 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 	case <-ctx.Done():
 		p.refuseNew()
 	}
-	p.settle(p.conn, leaveBehind)
+	p.settle(p.live, leaveBehind)
 	return context.Cause(ctx)
 }
 
@@ -139,22 +139,31 @@ func (p *Peer) waitAll(wait func()) {
 func (p *Peer) readLoop() error {
 	for {
 		line, err := p.t.Read(p.conn)
-		var one *Error
-		switch {
-		case err == nil:
+		if err == nil {
 			p.receive(line)
-		case errors.Is(err, io.EOF):
-			p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
-			return nil
-		case errors.As(err, &one):
-			p.problem(one, nil)
-			p.refuse(ID{}, one, nil)
-		default:
-			err = fmt.Errorf("jsonrpc: read: %w", err)
-			p.broke(err)
+			continue
+		}
+		if goOn, err := p.readFailed(err); !goOn {
 			return err
 		}
 	}
+}
+
+// readFailed decides what an error of Read means.
+func (p *Peer) readFailed(err error) (goOn bool, _ error) {
+	var one *Error
+	switch {
+	case errors.Is(err, io.EOF):
+		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
+		return false, nil
+	case errors.As(err, &one):
+		p.problem(one, nil)
+		p.refuse(ID{}, one, nil)
+		return true, nil
+	}
+	err = fmt.Errorf("jsonrpc: read: %w", err)
+	p.broke(err)
+	return false, err
 }
 
 // broke notes why the connection broke, if nobody has ended it on purpose.
@@ -165,7 +174,7 @@ func (p *Peer) broke(err error) {
 	}
 	p.life.Unlock()
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
-	p.connEnd()
+	p.liveEnd()
 }
 
 // Close ends the connection at once: pending calls fail with [ErrClosed],
@@ -189,8 +198,9 @@ func (p *Peer) disconnect() error {
 		p.life.Unlock()
 		p.calls.fail(ErrClosed)
 		p.out.close(ErrClosed)
-		p.connEnd()
+		p.liveEnd()
 		p.closeErr = p.t.Close()
+		p.connEnd()
 	})
 	return p.closeErr
 }

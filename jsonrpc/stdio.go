@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"io"
 	"os"
 	"sync"
 )
@@ -9,54 +10,50 @@ import (
 // process. From then on os.Stdout, and on Unix file descriptor 1 as a whole,
 // is the standard error: a stray print, also one of a child process, goes
 // there and not between the messages. Close undoes it.
+//
+// Nothing else may read the standard input; where that is a socket or, on
+// Linux, a pipe, reads and writes go through the runtime's poller.
 func Stdio() Transport {
 	out, restore := claimStdout()
-	in := newStdin()
-	return &stdio{
-		lineReader: lineReader{r: in},
-		lineWriter: lineWriter{w: out},
-		close: func() error {
-			err := in.Close()
-			restore()
-			return err
-		},
+	in, ok := polled(os.Stdin, os.O_RDONLY)
+	if !ok {
+		in = &pump{r: os.Stdin, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
 	}
+	w, ok := polled(out, os.O_WRONLY)
+	if !ok {
+		w = out
+	}
+	return Lines(in, w, closeFunc(sync.OnceValue(func() error {
+		err := in.Close()
+		if ok {
+			_ = w.Close() // nothing is buffered, so nothing can be lost
+		}
+		restore()
+		return err
+	})))
 }
 
-type stdio struct {
-	lineReader
-	lineWriter
-	once  sync.Once
-	close func() error
-	err   error
-}
+type closeFunc func() error
 
-func (t *stdio) Close() error {
-	t.once.Do(func() { t.err = t.close() })
-	return t.err
-}
+func (f closeFunc) Close() error { return f() }
 
-// stdin is standard input with a Close that unblocks Read. A read of a
-// terminal or an inherited pipe cannot be interrupted, so one goroutine reads
-// and is left behind at the end: it holds nothing but its buffer, and ends
-// with the next input or the process.
-type stdin struct {
-	f      *os.File
-	once   sync.Once
+// pump is a reader that can be closed over one that cannot: a read of a
+// terminal or a file waits in the kernel. One goroutine reads, and at the end
+// is left behind: it holds nothing but its buffer, and ends with the next
+// input or the process.
+type pump struct {
+	r      io.Reader
+	start  sync.Once
 	chunks chan []byte
 	errs   chan error
 	rest   []byte
 	closed chan struct{}
 }
 
-func newStdin() *stdin {
-	return &stdin{f: os.Stdin, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
-}
-
-func (s *stdin) pump() {
+func (s *pump) run() {
 	for {
 		b := make([]byte, slabSize)
-		n, err := s.f.Read(b)
+		n, err := s.r.Read(b)
 		if n > 0 {
 			select {
 			case s.chunks <- b[:n]:
@@ -71,8 +68,8 @@ func (s *stdin) pump() {
 	}
 }
 
-func (s *stdin) Read(b []byte) (int, error) {
-	s.once.Do(func() { go s.pump() })
+func (s *pump) Read(b []byte) (int, error) {
+	s.start.Do(func() { go s.run() })
 	if len(s.rest) == 0 {
 		select {
 		case s.rest = <-s.chunks:
@@ -87,7 +84,10 @@ func (s *stdin) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func (s *stdin) Close() error {
+// Write makes pump an io.ReadWriteCloser, as polled files are.
+func (s *pump) Write([]byte) (int, error) { return 0, os.ErrInvalid }
+
+func (s *pump) Close() error {
 	close(s.closed)
 	return nil
 }

@@ -35,3 +35,7 @@ type limiter interface{ SetReadLimit(bytes int) }
 func tooLong(limit int) *Error {
 	return Errorf(CodeInvalidRequest, "message is longer than %d bytes", limit)
 }
+
+// prompter is a transport that can tell whether a Write of n bytes would
+// return without waiting for the other side. It is asked by who may write.
+type prompter interface{ prompt(n int) bool }

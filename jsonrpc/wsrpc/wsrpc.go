@@ -17,8 +17,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/coder/websocket"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // New returns a transport over an open connection, which belongs to the

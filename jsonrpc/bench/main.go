@@ -1,0 +1,61 @@
+// Command bench measures jsonrpc and five other Go packages on the same work,
+// in one run, sample by sample in turn, with a bare pipe as the floor.
+//
+//	go run . > results.md            # all of it, some minutes
+//	go run . -work seq -link pipe    # one cell
+//
+// Links: mem is net.Pipe in one process, pipe is two kernel pipes in one
+// process, child is the standard input and output of a child process. Work:
+// seq is one call after another with about 265 bytes of request, par is 64
+// callers at once, flood is notifications until the server has handled all in
+// order, big is a string of 1 MiB there and back, twoway is a call whose
+// handler calls back.
+//
+// The two MCP SDKs do more than the general packages: their JSON-RPC layer is
+// not to be had without the MCP one.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	serve := flag.String("serve", "", "be the server of this peer on standard input and output")
+	links := flag.String("link", "mem,pipe,child", "links to measure")
+	works := flag.String("work", "seq,par,flood,big,twoway", "work to measure")
+	only := flag.String("peer", "", "peers to measure; all if empty")
+	samples := flag.Int("samples", 7, "samples per peer")
+	span := flag.Duration("span", 200*time.Millisecond, "length of a sample")
+	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
+	flag.Parse()
+	if *serve != "" {
+		find(*serve).serve(stdio())
+		return
+	}
+	defer profile(*cpu)()
+	report := &table{}
+	for link := range strings.SplitSeq(*links, ",") {
+		conns := dialAll(link, *only)
+		for work := range strings.SplitSeq(*works, ",") {
+			report.add(link, work, measureAll(conns, work, *samples, *span))
+			fmt.Fprintln(os.Stderr, link, work, "done")
+		}
+		for _, c := range conns {
+			c.close()
+		}
+	}
+	report.print(os.Stdout)
+}
+
+func find(name string) *peer {
+	for _, p := range peers {
+		if p.name == name {
+			return p
+		}
+	}
+	panic("no peer " + name)
+}

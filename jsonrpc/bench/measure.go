@@ -1,0 +1,189 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	small = strings.Repeat("The quick brown fox. ", 8)
+	large = strings.Repeat("0123456789abcdef", 1<<16)
+)
+
+const floodSize = 50_000
+
+// sample is what one op costs.
+type sample struct{ ns, allocs, bytes float64 }
+
+// measureAll measures all peers in turn, sample by sample.
+func measureAll(conns []*conn, work string, samples int, span time.Duration) map[string][]sample {
+	out := make(map[string][]sample)
+	for _, c := range conns { // warm up
+		run(c, work, span/10)
+	}
+	for range samples {
+		for _, c := range conns {
+			out[c.name] = append(out[c.name], run(c, work, span))
+		}
+	}
+	return out
+}
+
+func run(c *conn, work string, span time.Duration) sample {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	var n int
+	switch work {
+	case "seq":
+		n = repeat(span, func() { echo(c, small) })
+	case "big":
+		n = repeat(span, func() { echo(c, large) })
+	case "twoway":
+		n = repeat(span, func() { check(c.ask(small)) })
+	case "par":
+		n = parallel(span, func() { echo(c, small) })
+	case "flood":
+		n = floodSize
+		for range n {
+			check(c.notify(small[:40]))
+		}
+		check(c.counted(n))
+	default:
+		panic("no work " + work)
+	}
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return sample{
+		ns:     float64(took.Nanoseconds()) / float64(n),
+		allocs: float64(after.Mallocs-before.Mallocs) / float64(n),
+		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
+	}
+}
+
+func echo(c *conn, s string) {
+	if got := must(c.echo(s)); len(got) != len(s) {
+		panic(fmt.Sprintf("%s: %d bytes came back, want %d", c.name, len(got), len(s)))
+	}
+}
+
+func repeat(span time.Duration, f func()) (n int) {
+	for start := time.Now(); n < 3 || time.Since(start) < span; n++ {
+		f()
+	}
+	return n
+}
+
+func parallel(span time.Duration, f func()) int {
+	var total atomic.Int64
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() { total.Add(int64(repeat(span, f))) })
+	}
+	wg.Wait()
+	return int(total.Load())
+}
+
+// table gathers and prints what was measured.
+type table struct {
+	rows []row
+}
+
+type row struct {
+	link, work string
+	samples    map[string][]sample
+}
+
+func (t *table) add(link, work string, s map[string][]sample) {
+	t.rows = append(t.rows, row{link, work, s})
+}
+
+func median(s []sample, of func(sample) float64) float64 {
+	v := make([]float64, len(s))
+	for i := range s {
+		v[i] = of(s[i])
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func ns(s sample) float64 { return s.ns }
+
+// best is the fastest of the other packages.
+func (r *row) best() (name string, t float64) {
+	for _, p := range peers {
+		s := r.samples[p.name]
+		if p.name == "raw" || p.name == "jsonrpc" || s == nil {
+			continue
+		}
+		if m := median(s, ns); name == "" || m < t {
+			name, t = p.name, m
+		}
+	}
+	return name, t
+}
+
+func (t *table) print(w io.Writer) {
+	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %s/%s\n\n", runtime.Version(), runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprint(w, "| link | work | ")
+	for _, p := range peers {
+		fmt.Fprintf(w, "%s | ", p.name)
+	}
+	fmt.Fprintln(w, "best other ÷ jsonrpc | jsonrpc ÷ raw | allocs/op (jsonrpc, best other) |")
+	fmt.Fprintln(w, strings.Repeat("|---", len(peers)+5)+"|")
+	for i := range t.rows {
+		t.rows[i].print(w)
+	}
+}
+
+func (r *row) print(w io.Writer) {
+	fmt.Fprintf(w, "| %s | %s | ", r.link, r.work)
+	for _, p := range peers {
+		if s := r.samples[p.name]; s != nil {
+			fmt.Fprintf(w, "%s | ", micros(median(s, ns)))
+		} else {
+			fmt.Fprint(w, "| ")
+		}
+	}
+	ours, raw := r.samples["jsonrpc"], r.samples["raw"]
+	name, best := r.best()
+	allocs := func(s sample) float64 { return s.allocs }
+	if ours == nil || raw == nil || name == "" {
+		if ours != nil {
+			fmt.Fprintf(w, "| | %.1f |", median(ours, allocs))
+		}
+		fmt.Fprintln(w)
+		return
+	}
+	us := median(ours, ns)
+	fmt.Fprintf(w, "%.1f (%s) | %.1f | %.0f, %.0f |\n", best/us, name, us/median(raw, ns),
+		median(ours, allocs), slices.MinFunc(r.others(allocs), cmp.Compare))
+}
+
+func (r *row) others(of func(sample) float64) (out []float64) {
+	for name, s := range r.samples {
+		if name != "raw" && name != "jsonrpc" {
+			out = append(out, median(s, of))
+		}
+	}
+	return out
+}
+
+func micros(ns float64) string {
+	switch us := ns / 1000; {
+	case us < 10:
+		return fmt.Sprintf("%.2f", us)
+	case us < 100:
+		return fmt.Sprintf("%.1f", us)
+	default:
+		return fmt.Sprintf("%.0f", us)
+	}
+}

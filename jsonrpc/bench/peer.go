@@ -1,0 +1,86 @@
+package main
+
+import "sync"
+
+// peer is one package under test.
+type peer struct {
+	name  string
+	serve func(*stream)
+	dial  func(*stream) caller
+}
+
+var peers = []*peer{rawPeer, oursPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
+
+// caller does the work from the calling end.
+type caller interface {
+	echo(text string) (string, error)
+	ask(text string) error    // the handler calls elicitation/create back
+	notify(text string) error // notifications/progress
+	counted(n int) error      // returns when the server has handled n notifications since the last
+}
+
+// The messages, as plain types; the MCP SDKs use their own.
+type (
+	callParams struct {
+		Name      string    `json:"name"`
+		Arguments arguments `json:"arguments"`
+	}
+	arguments struct {
+		Text  string `json:"text"`
+		Count int    `json:"count"`
+	}
+	content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	callResult struct {
+		Content []content `json:"content"`
+	}
+	progress struct {
+		Token    string  `json:"progressToken"`
+		Progress float64 `json:"progress"`
+		Message  string  `json:"message"`
+	}
+	question struct {
+		Message string `json:"message"`
+	}
+	decision struct {
+		Action string `json:"action"`
+	}
+)
+
+func call(name, text string, n int) callParams {
+	return callParams{Name: name, Arguments: arguments{Text: text, Count: n}}
+}
+
+func result(text string) callResult { return callResult{[]content{{"text", text}}} }
+
+// counter counts notifications on the serving end.
+type counter struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	n    int
+}
+
+func newCounter() *counter {
+	c := new(counter)
+	c.cond = sync.NewCond(&c.mu)
+	return c
+}
+
+func (c *counter) add() {
+	c.mu.Lock()
+	c.n++
+	c.mu.Unlock()
+	c.cond.Signal()
+}
+
+// wait waits for n and starts over.
+func (c *counter) wait(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.n < n {
+		c.cond.Wait()
+	}
+	c.n -= n
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+var oursPeer = &peer{name: "jsonrpc", serve: serveOurs, dial: dialOurs}
+
+func serveOurs(s *stream) {
+	n := newCounter()
+	m := new(jsonrpc.Mux)
+	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		var p callParams
+		if err := r.Bind(&p); err != nil {
+			return nil, err
+		}
+		switch p.Name {
+		case "ask":
+			var d decision
+			if err := r.Peer().Call(ctx, "elicitation/create", question{p.Arguments.Text}, &d); err != nil {
+				return nil, err
+			}
+			return result(d.Action), nil
+		case "count":
+			n.wait(p.Arguments.Count)
+		}
+		return result(p.Arguments.Text), nil
+	}))
+	jsonrpc.HandleNotify(m, "notifications/progress", func(context.Context, progress) { n.add() })
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
+	t := jsonrpc.Lines(s.Reader, s.Writer, s)
+	if s.Reader == io.Reader(os.Stdin) {
+		t = jsonrpc.Stdio()
+	}
+	_ = jsonrpc.NewPeer(t, m, o).Run(context.Background())
+}
+
+type oursClient struct{ p *jsonrpc.Peer }
+
+func dialOurs(s *stream) caller {
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "elicitation/create", func(context.Context, question) (decision, error) {
+		return decision{"accept"}, nil
+	})
+	p := jsonrpc.NewPeer(jsonrpc.Lines(s.Reader, s.Writer, s), m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	go func() { _ = p.Run(context.Background()) }()
+	return &oursClient{p}
+}
+
+func (c *oursClient) echo(text string) (string, error) {
+	var r callResult
+	if err := c.p.Call(context.Background(), "tools/call", call("echo", text, 0), &r); err != nil {
+		return "", err
+	}
+	return r.Content[0].Text, nil
+}
+
+func (c *oursClient) ask(text string) error {
+	var r callResult
+	return c.p.Call(context.Background(), "tools/call", call("ask", text, 0), &r)
+}
+
+func (c *oursClient) notify(text string) error {
+	return c.p.Notify(context.Background(), "notifications/progress", progress{"p", 1, text})
+}
+
+func (c *oursClient) counted(n int) error {
+	return c.p.Call(context.Background(), "tools/call", call("count", "", n), nil)
+}
