@@ -3,13 +3,10 @@ package codexserver
 import (
 	"context"
 	"errors"
-	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // conversations are those of one session, by id. The zero value is ready.
@@ -40,6 +37,15 @@ func (cs *conversations) find(id string) *conversation {
 	return cs.byID[id]
 }
 
+// take removes a conversation; nil when it is not there.
+func (cs *conversations) take(id string) *conversation {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.byID[id]
+	delete(cs.byID, id)
+	return c
+}
+
 // close closes every conversation once its turn has ended.
 func (cs *conversations) close() error {
 	cs.mu.Lock()
@@ -49,8 +55,7 @@ func (cs *conversations) close() error {
 	cs.mu.Unlock()
 	var err error
 	for _, c := range all {
-		c.turn <- struct{}{}
-		err = errors.Join(err, c.Close())
+		err = errors.Join(err, c.shut(context.Background()))
 	}
 	return err
 }
@@ -59,60 +64,76 @@ func (cs *conversations) close() error {
 type conversation struct {
 	engine.Conversation
 	host *host
-	turn chan struct{} // holds one token while a turn runs
-}
-
-// run waits for its place in line, then runs one turn for the call. A turn
-// that never began is an interrupted one.
-func (c *conversation) run(ctx context.Context, call *call, in protocol.TurnInput) error {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
-	}
-	defer func() { <-c.turn }()
-	c.host.begin(call)
-	return c.Turn(ctx, in)
-}
-
-// call is one tools/call that runs a turn.
-type call struct {
-	request jsonrpc.ID
-	event   string // the submission id of its events; "" takes the conversation's next
+	line line
 
 	mu      sync.Mutex
-	answer  string   // the turn's last message
-	excuses []string // why nobody could be asked
+	running *running // nil between turns
 }
 
-// id is the request's id as a string, whatever its JSON type.
-func (c *call) id() string {
-	if s, ok := c.request.Str(); ok {
-		return s
+// running is a turn under way.
+type running struct {
+	cancel context.CancelCauseFunc
+	ended  chan struct{}
+}
+
+// errInterrupted is the cause of an interrupt that the client asked for.
+var errInterrupted = errors.New("interrupted by the client")
+
+// run waits for its place in line, then runs one turn for whoever asked. A turn
+// that never began is an interrupted one.
+func (c *conversation) run(ctx context.Context, p *place, a asker, in protocol.TurnInput) error {
+	defer p.leave()
+	if err := p.wait(ctx); err != nil {
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
-	return c.request.String()
-}
-
-func (c *call) finish(answer string) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &running{cancel: cancel, ended: make(chan struct{})}
+	defer close(r.ended)
 	c.mu.Lock()
-	c.answer = answer
+	c.running = r
 	c.mu.Unlock()
+
+	c.host.begin(a)
+	err := c.Turn(ctx, in)
+	c.host.end(ctx.Err() != nil)
+
+	c.mu.Lock()
+	c.running = nil
+	c.mu.Unlock()
+	return err
 }
 
-func (c *call) excuse(reason string) {
+// busy reports whether a turn is under way.
+func (c *conversation) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.Contains(c.excuses, reason) {
-		c.excuses = append(c.excuses, reason)
+	return c.running != nil
+}
+
+// interrupt ends the turn under way and waits for its end; false when there is none.
+func (c *conversation) interrupt(ctx context.Context) (bool, error) {
+	c.mu.Lock()
+	r := c.running
+	c.mu.Unlock()
+	if r == nil {
+		return false, nil
+	}
+	r.cancel(errInterrupted)
+	select {
+	case <-r.ended:
+		return true, nil
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
 	}
 }
 
-// submissions counts what a conversation was told: messages, approvals and
-// interrupts, as the ids of later turns show.
-type submissions struct{ n int }
-
-func (s *submissions) next() string {
-	id := strconv.Itoa(s.n)
-	s.n++
-	return id
+// shut closes the conversation once nobody uses it.
+func (c *conversation) shut(ctx context.Context) error {
+	p := c.line.join() // never left: nobody comes after
+	if err := p.wait(ctx); err != nil {
+		p.leave()
+		return err
+	}
+	return c.Close()
 }

@@ -2,9 +2,7 @@ package codexserver
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
+	"strconv"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -12,138 +10,89 @@ import (
 )
 
 // host is the server's side of one conversation: it sends the engine's events
-// to whoever listens and its questions to the client. It implements
-// [engine.Host].
+// to whoever listens and its questions to whoever asked for the turn. It
+// implements [engine.Host].
 type host struct {
 	session *session
 
 	mu          sync.Mutex // also keeps events in the order of Emit
-	call        *call      // the call that gets the events; the last one between turns
-	event       string     // the submission id of the events
+	asker       asker      // who asked for the turn; the last one between turns
+	event       string     // the submission id of the turn's events
 	failed      bool       // the turn's error event was sent
-	submissions submissions
+	submissions int        // messages, approvals and interrupts so far
+	configured  protocol.SessionConfigured
+	listeners   listeners
 }
 
-// begin makes call the one that gets the events of the turn that starts now.
-func (h *host) begin(c *call) {
+// asker is who asked for a turn: a tool's caller or the sender of a message.
+type asker interface {
+	// submission is the id of the turn's events; "" takes the conversation's next.
+	submission() string
+	// event gets every event of the turn.
+	event(h *host, e protocol.Event)
+	// ask puts a question about r to the client.
+	ask(ctx context.Context, h *host, q *elicit.Question, r protocol.EventMsg) elicit.Outcome
+	// excuse is told why the client could not be asked.
+	excuse(reason string)
+}
+
+// begin makes a the one that gets the events of the turn that starts now.
+func (h *host) begin(a asker) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.call, h.event, h.failed = c, c.event, false
-	if h.event == "" {
-		h.event = h.submissions.next()
+	h.asker, h.failed = a, false
+	if h.event = a.submission(); h.event == "" {
+		h.event = h.submit()
 	}
+}
+
+// end counts the interrupt that ended the turn, if one did.
+func (h *host) end(interrupted bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if interrupted {
+		h.submit()
+	}
+}
+
+// submit counts one thing that the conversation was told, and names it.
+func (h *host) submit() string {
+	id := strconv.Itoa(h.submissions)
+	h.submissions++
+	return id
 }
 
 // Emit implements engine.Host.
 func (h *host) Emit(m protocol.EventMsg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := h.event
+	e := protocol.Event{ID: h.event, Msg: m}
 	switch m := m.(type) {
 	case protocol.SessionConfigured:
-		id = ""
+		h.configured = m
+		e.ID = ""
+		h.asker.event(h, e)
+		return // listeners come later
 	case protocol.Error:
 		h.failed = true
-	case protocol.TurnAborted:
-		h.submissions.next()
-	case protocol.TaskComplete:
-		if h.failed {
-			return // the error event has ended the turn for a tool's caller
-		}
-		if m.LastAgentMessage != nil {
-			h.call.finish(*m.LastAgentMessage)
-		}
 	}
-	h.session.sendEvent(h.call.request, protocol.Event{ID: id, Msg: m})
+	h.asker.event(h, e)
+	h.listeners.event(h, e)
 }
 
-// ApproveExec implements engine.Host.
-func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	q := (&elicit.ExecQuestion{
-		Command: r.Command, Cwd: r.Cwd, Reason: r.Reason, Unsandboxed: r.LeavesSandbox,
-	}).Question()
-	q.Extra = map[string]any{
-		"codex_elicitation": "exec-approval",
-		"codex_call_id":     r.CallID,
-		"codex_command":     r.Command,
-		"codex_cwd":         r.Cwd,
-	}
-	return h.ask(ctx, q)
-}
+// thread is the conversation's id.
+func (h *host) thread() string { return h.info().SessionID }
 
-// ApprovePatch implements engine.Host.
-func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	q := (&elicit.PatchQuestion{
-		Changes: listChanges(r.Changes), Reason: r.Reason, GrantRoot: r.GrantRoot,
-	}).Question()
-	q.Extra = map[string]any{
-		"codex_elicitation": "patch-approval",
-		"codex_call_id":     r.CallID,
-		"codex_changes":     r.Changes,
-	}
-	if r.Reason != "" {
-		q.Extra["codex_reason"] = r.Reason
-	}
-	if r.GrantRoot != "" {
-		q.Extra["codex_grant_root"] = r.GrantRoot
-	}
-	return h.ask(ctx, q)
-}
-
-// listChanges sums a patch up, sorted by path.
-func listChanges(changes map[string]protocol.FileChange) []elicit.Change {
-	list := make([]elicit.Change, 0, len(changes))
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		c := elicit.Change{Path: path}
-		switch f := changes[path]; {
-		case f.Add != nil:
-			c.Kind, c.Added = "add", countLines(f.Add.Content)
-		case f.Delete != nil:
-			c.Kind, c.Removed = "delete", countLines(f.Delete.Content)
-		case f.Update != nil:
-			c.Kind = "update"
-			if f.Update.MovePath != nil {
-				c.MoveTo = *f.Update.MovePath
-			}
-			for line := range strings.Lines(f.Update.UnifiedDiff) {
-				switch line[0] {
-				case '+':
-					c.Added++
-				case '-':
-					c.Removed++
-				}
-			}
-		}
-		list = append(list, c)
-	}
-	return list
-}
-
-func countLines(s string) int {
-	n := strings.Count(s, "\n")
-	if s != "" && !strings.HasSuffix(s, "\n") {
-		n++
-	}
-	return n
-}
-
-// ask puts the question to the client and remembers, for the call's result,
-// what came instead of an answer.
-func (h *host) ask(ctx context.Context, q *elicit.Question) elicit.Outcome {
+// info is what the engine said of the conversation when it began.
+func (h *host) info() protocol.SessionConfigured {
 	h.mu.Lock()
-	c, event := h.call, h.event
-	h.mu.Unlock()
-	q.Extra["codex_mcp_tool_call_id"] = c.id()
-	q.Extra["codex_event_id"] = event
-	out := h.session.ask(ctx, q)
+	defer h.mu.Unlock()
+	return h.configured
+}
+
+// turn is who asked for the turn under way, and the id of its events.
+func (h *host) turn() (asker, string) {
 	h.mu.Lock()
-	h.submissions.next()
-	h.mu.Unlock()
-	if excuse := out.ForCaller(); excuse != "" {
-		c.excuse(excuse)
-		h.Emit(protocol.BackgroundEvent{Message: excuse})
-	}
-	return out
+	defer h.mu.Unlock()
+	return h.asker, h.event
 }

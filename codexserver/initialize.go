@@ -38,7 +38,7 @@ func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 	if err != nil {
 		return nil, err
 	}
-	ss.client = p
+	ss.client, ss.version = p, version
 	ss.asker = elicit.NewAsker(ss.peer, elicit.Client{
 		Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name,
 	}, &ss.server.options.Approvals)
@@ -63,13 +63,26 @@ func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 }
 
 // userAgent has the shape that clients of the old server know.
+func (ss *session) userAgent() string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	var client mcptypes.Implementation
+	if ss.client != nil {
+		client = ss.client.ClientInfo
+	}
+	return userAgent(ss.server.options.Version, client)
+}
+
 func userAgent(version string, client mcptypes.Implementation) string {
 	term := os.Getenv("TERM")
 	if term == "" {
 		term = "unknown"
 	}
-	return fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s (%s; %s)",
-		version, runtime.GOOS, runtime.GOARCH, term, client.Name, client.Version)
+	agent := fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s", version, runtime.GOOS, runtime.GOARCH, term)
+	if client.Name != "" {
+		agent += fmt.Sprintf(" (%s; %s)", client.Name, client.Version)
+	}
+	return agent
 }
 
 func (ss *session) ping(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {

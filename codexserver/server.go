@@ -23,6 +23,13 @@ type Options struct {
 	// Approvals says how approvals are asked for and what happens when they
 	// cannot be. The zero value denies whatever was not approved.
 	Approvals elicit.Options
+	// Rules answer some questions before anybody is asked. None by default.
+	Rules Rules
+	// Record gets every question with its decision, a JSON object a line. It
+	// is written to by one goroutine at a time. Default: none.
+	Record io.Writer
+	// SessionTools offers the tools codex-list and codex-interrupt.
+	SessionTools bool
 	// Version is the server's version as clients see it, "dev" by default.
 	Version string
 	// Logger gets what an operator should know. Default: nothing is logged.
@@ -34,6 +41,7 @@ type Server struct {
 	engine  engine.Engine
 	options Options
 	log     *slog.Logger
+	record  record
 }
 
 // New returns a server for e.
@@ -45,6 +53,7 @@ func New(e engine.Engine, o *Options) *Server {
 	if s.options.Version == "" {
 		s.options.Version = "dev"
 	}
+	s.record.w = s.options.Record
 	s.log = s.options.Logger
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -57,15 +66,20 @@ func New(e engine.Engine, o *Options) *Server {
 // client still took was written. Conversations belong to the session and are
 // closed with it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	ss := newSession(s)
+	session, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ss := newSession(session, s)
 	ss.peer = jsonrpc.NewPeer(t, ss.mux(), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
 		Middleware:     []jsonrpc.Middleware{badParams},
+		Inline:         inline(),
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   drain,
 		Logger:         s.log,
 	})
 	err := ss.peer.Run(ctx)
+	end(jsonrpc.ErrClosed)
+	ss.turns.Wait()
 	if cerr := ss.conversations.close(); cerr != nil {
 		s.log.Warn("closing conversations", "error", cerr)
 	}

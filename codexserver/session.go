@@ -15,44 +15,37 @@ import (
 type session struct {
 	server        *Server
 	log           *slog.Logger
+	ctx           context.Context // ends with the session
 	peer          *jsonrpc.Peer
 	conversations conversations
+	reviving      sync.Mutex     // one conversation at a time is taken up from its rollout
+	turns         sync.WaitGroup // turns that no request waits for
 
-	mu     sync.Mutex
-	client *mcptypes.InitializeRequestParams // nil until initialize
-	level  mcptypes.LoggingLevel
-	asker  *elicit.Asker // of what the client said in initialize; nobody can be asked before
+	mu      sync.Mutex
+	client  *mcptypes.InitializeRequestParams // nil until initialize
+	version string                            // of MCP, "" until initialize
+	level   mcptypes.LoggingLevel
+	asker   *elicit.Asker // of what the client said in initialize; nobody can be asked before
 }
 
-func newSession(s *Server) *session {
-	ss := &session{server: s, log: s.log, level: mcptypes.LoggingLevelWarning}
+func newSession(ctx context.Context, s *Server) *session {
+	ss := &session{server: s, log: s.log, ctx: ctx, level: mcptypes.LoggingLevelWarning}
 	ss.asker = elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &s.options.Approvals)
 	return ss
 }
 
-// mux routes the methods that this server has; the peer answers any other
-// request with -32601.
-func (ss *session) mux() *jsonrpc.Mux {
-	m := &jsonrpc.Mux{}
-	mcptypes.Initialize.Handle(m, ss.initialize)
-	mcptypes.Ping.Handle(m, ss.ping)
-	mcptypes.ToolsList.Handle(m, ss.listTools)
-	mcptypes.LoggingSetLevel.Handle(m, ss.setLevel)
-	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(ss.callTool))
-	return m
+// speaks reports whether the session's version of MCP is this one or a newer.
+// Before initialize it is taken to be.
+func (ss *session) speaks(version string) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.version == "" || ss.version >= version
 }
 
-// ask puts a question to the client and logs how it ended.
-func (ss *session) ask(ctx context.Context, q *elicit.Question) elicit.Outcome {
+func (ss *session) theAsker() *elicit.Asker {
 	ss.mu.Lock()
-	asker := ss.asker
-	ss.mu.Unlock()
-	out := asker.Ask(ctx, q)
-	ss.log.Log(ctx, out.Level, "approval", "decision", out.Decision, "reason", out.Reason, "detail", out.Detail)
-	if out.Level >= slog.LevelWarn {
-		ss.warn(out.Detail)
-	}
-	return out
+	defer ss.mu.Unlock()
+	return ss.asker
 }
 
 // notify queues a notification; only a closed connection keeps it from going out.

@@ -3,8 +3,8 @@ package codexserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -52,21 +52,16 @@ func (a *codexArguments) check() error {
 	if a.Prompt == nil {
 		return errNoPrompt
 	}
-	if err := oneOf("approval-policy", a.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
-		return err
+	if a.ApprovalPolicy != "" && !slices.Contains(protocol.ApprovalPolicies(), a.ApprovalPolicy) {
+		return fmt.Errorf("argument /approval-policy: %q is none of %q", string(a.ApprovalPolicy), protocol.ApprovalPolicies())
 	}
-	return oneOf("sandbox", a.Sandbox, protocol.SandboxModes())
+	if a.Sandbox != "" && !slices.Contains(protocol.SandboxModes(), a.Sandbox) {
+		return fmt.Errorf("argument /sandbox: %q is none of %q", string(a.Sandbox), protocol.SandboxModes())
+	}
+	return nil
 }
 
-var errNoPrompt = fmt.Errorf("argument /prompt is missing")
-
-// oneOf checks an optional enum.
-func oneOf[S ~string](name string, got S, words []S) error {
-	if got == "" || slices.Contains(words, got) {
-		return nil
-	}
-	return fmt.Errorf("argument /%s: %q is none of %q", name, string(got), words)
-}
+var errNoPrompt = errors.New("argument /prompt is missing")
 
 func (ss *session) callCodex(ctx context.Context, c *call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a codexArguments
@@ -75,36 +70,21 @@ func (ss *session) callCodex(ctx context.Context, c *call, raw json.RawMessage) 
 		err = a.check()
 	}
 	if err != nil {
-		return toolError("", "codex: "+err.Error())
+		return ss.toolError("", "codex: "+err.Error())
 	}
-	cwd, err := filepath.Abs(a.Cwd)
+	cwd, err := ss.workingFolder(ctx, a.Cwd)
 	if err != nil {
-		return toolError("", "codex: argument /cwd: "+err.Error())
+		return ss.toolError("", "codex: argument /cwd: "+err.Error())
 	}
-	c.event = c.id()
+	c.first = true
 	conv, err := ss.start(ctx, c, protocol.Config{
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
 		ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 	})
 	if err != nil {
-		return toolError("", "codex: "+err.Error())
+		return ss.toolError("", "codex: "+err.Error())
 	}
-	err = conv.run(ctx, c, protocol.TurnInput{Items: protocol.TextInput(*a.Prompt)})
+	err = conv.run(ctx, conv.line.join(), c, protocol.TurnInput{Items: protocol.TextInput(*a.Prompt)})
 	return c.result(conv.ID(), err)
-}
-
-// start begins a conversation whose first events go to c.
-func (ss *session) start(ctx context.Context, c *call, cfg protocol.Config) (*conversation, error) {
-	h := &host{session: ss, call: c}
-	ec, err := ss.server.engine.Start(ctx, cfg, h)
-	if err != nil {
-		return nil, err
-	}
-	conv := &conversation{Conversation: ec, host: h, turn: make(chan struct{}, 1)}
-	if err := ss.conversations.add(conv); err != nil {
-		ec.Close()
-		return nil, err
-	}
-	return conv, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -58,19 +59,41 @@ func (a *replyArguments) thread() (string, error) {
 func (ss *session) callReply(ctx context.Context, c *call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a replyArguments
 	if err := decodeArguments(raw, &a); err != nil {
-		return toolError("", "codex-reply: "+err.Error())
+		return ss.toolError("", "codex-reply: "+err.Error())
 	}
 	id, err := a.thread()
 	if err != nil {
-		return toolError("", "codex-reply: "+err.Error())
+		return ss.toolError("", "codex-reply: "+err.Error())
 	}
 	if a.Prompt == nil {
-		return toolError(id, "codex-reply: "+errNoPrompt.Error())
+		return ss.toolError(id, "codex-reply: "+errNoPrompt.Error())
 	}
-	conv := ss.conversations.find(id)
-	if conv == nil {
-		return toolError(id, fmt.Sprintf("codex-reply: no conversation %q in this session", id))
+	conv, err := ss.revive(ctx, c, id)
+	if err != nil {
+		return ss.toolError(id, "codex-reply: "+err.Error())
 	}
-	err = conv.run(ctx, c, protocol.TurnInput{Items: protocol.TextInput(*a.Prompt)})
+	err = conv.run(ctx, conv.line.join(), c, protocol.TurnInput{Items: protocol.TextInput(*a.Prompt)})
 	return c.result(id, err)
+}
+
+// revive finds a conversation of this session, or takes one of an earlier
+// process up from its rollout.
+func (ss *session) revive(ctx context.Context, c *call, id string) (*conversation, error) {
+	ss.reviving.Lock()
+	defer ss.reviving.Unlock()
+	if conv := ss.conversations.find(id); conv != nil {
+		return conv, nil
+	}
+	r, ok := ss.server.engine.(engine.Resumer)
+	if !ok {
+		return nil, fmt.Errorf("no conversation %q in this session", id)
+	}
+	path, err := r.FindRollout(ctx, id)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, fmt.Errorf("no conversation %q, here or in a rollout", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ss.resume(ctx, r, path, c, protocol.Config{})
 }

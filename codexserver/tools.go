@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -29,9 +27,23 @@ const outputSchema = `{
 const toolAnnotations = `{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}`
 
 func (ss *session) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
-	list := `{"tools": [` + strings.Join([]string{codexTool, replyTool}, ",") + `]}`
+	tools := []string{codexTool, replyTool}
+	if ss.server.options.SessionTools {
+		tools = append(tools, sessionTools(ss.server.engine)...)
+	}
 	r := &mcptypes.ListToolsResult{}
-	return r, mcptypes.Decode([]byte(list), r)
+	if err := mcptypes.Decode([]byte(`{"tools": [`+strings.Join(tools, ",")+`]}`), r); err != nil {
+		return nil, err
+	}
+	for i := range r.Tools {
+		if !ss.speaks("2025-06-18") {
+			r.Tools[i].Title, r.Tools[i].OutputSchema = nil, nil
+		}
+		if !ss.speaks("2025-03-26") {
+			r.Tools[i].Annotations = nil
+		}
+	}
+	return r, nil
 }
 
 func (ss *session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error) {
@@ -39,72 +51,45 @@ func (ss *session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	if err := r.Bind(&p); err != nil {
 		return nil, err
 	}
-	c := &call{request: r.ID}
+	c := &call{session: ss, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
+	defer c.progress.end()
 	switch p.Name {
 	case "codex":
 		return ss.callCodex(ctx, c, p.Arguments), nil
 	case "codex-reply":
 		return ss.callReply(ctx, c, p.Arguments), nil
 	}
-	return toolError("", fmt.Sprintf("unknown tool %q", p.Name)), nil
+	if ss.server.options.SessionTools {
+		switch p.Name {
+		case "codex-list":
+			return ss.callList(ctx, p.Arguments), nil
+		case "codex-interrupt":
+			return ss.callInterrupt(ctx, p.Arguments), nil
+		}
+	}
+	return ss.toolError("", fmt.Sprintf("unknown tool %q", p.Name)), nil
 }
 
-// result is what a turn gives its caller: the answer, and in a second block
-// why questions could not be put to the client. A failed or aborted turn is an
-// error result with the reason; the thread stays usable.
-func (c *call) result(thread string, err error) *mcptypes.CallToolResult {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	text := c.answer
-	var abort *engine.AbortError
-	switch {
-	case errors.As(err, &abort):
-		text = "Turn aborted: " + abortCause(abort)
-	case err != nil:
-		text = err.Error()
-	}
-	r := toolResult(thread, append([]string{text}, c.excuses...)...)
-	if err != nil {
-		r.IsError = new(true)
+// toolResult holds the texts as blocks and the first of them as structured content.
+func (ss *session) toolResult(thread string, texts ...string) *mcptypes.CallToolResult {
+	r := &mcptypes.CallToolResult{Content: mcptypes.Text(texts...)}
+	if ss.speaks("2025-06-18") {
+		r.StructuredContent = fmt.Appendf(nil, `{"threadId":%s,"content":%s}`, quote(thread), quote(texts[0]))
 	}
 	return r
 }
 
-func abortCause(e *engine.AbortError) string {
-	switch {
-	case e.Cause == nil:
-		return string(e.Reason)
-	case errors.Is(e.Cause, jsonrpc.ErrClosed):
-		return "the client closed the connection"
-	}
-	return e.Cause.Error()
-}
-
-// toolResult holds the texts as blocks and the first of them as structured content.
-func toolResult(thread string, texts ...string) *mcptypes.CallToolResult {
-	return &mcptypes.CallToolResult{
-		Content:           mcptypes.Text(texts...),
-		StructuredContent: structured(thread, texts[0]),
-	}
-}
-
 // toolError is the result of a call that failed before it had a turn.
-func toolError(thread, text string) *mcptypes.CallToolResult {
-	r := toolResult(thread, text)
+func (ss *session) toolError(thread, text string) *mcptypes.CallToolResult {
+	r := ss.toolResult(thread, text)
 	r.IsError = new(true)
 	return r
 }
 
-func structured(thread, content string) json.RawMessage {
-	return fmt.Appendf(nil, `{"threadId":%s,"content":%s}`, quote(thread), quote(content))
-}
-
+// quote writes a string; bytes that are not UTF-8 become U+FFFD.
 func quote(s string) json.RawMessage {
-	b, err := jsontext.AppendQuote(nil, s) // an error means that invalid UTF-8 was replaced
-	if err != nil && len(b) == 0 {
-		return json.RawMessage(`""`)
-	}
-	return b
+	b, _ := jsontext.AppendQuote(nil, s) // the error is about those bytes
+	return json.RawMessage(b)
 }
 
 // decodeArguments reads a tool's arguments; its error names the member.
@@ -132,18 +117,3 @@ var (
 		'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '0': "a number", '{': "an object", '[': "an array",
 	}
 )
-
-// sendEvent sends one event to the caller of a tool.
-func (ss *session) sendEvent(request jsonrpc.ID, e protocol.Event) {
-	b := []byte(`{"_meta":{"requestId":`)
-	b = request.AppendJSON(b)
-	b = append(b, `},"id":`...)
-	b = append(b, quote(e.ID)...)
-	b = append(b, `,"msg":`...)
-	b, err := protocol.AppendEvent(b, e.Msg)
-	if err != nil {
-		ss.log.Error("event not sent", "error", err)
-		return
-	}
-	ss.notify("codex/event", json.RawMessage(append(b, '}')))
-}

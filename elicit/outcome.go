@@ -53,7 +53,18 @@ const (
 // ForModel returns what to tell the model about a refusal, as a clause without
 // a full stop: "declined: use the makefile", or "the client could not show the
 // approval request (-32601)". It is empty when the decision approves.
-func (out Outcome) ForModel() string { return out.model }
+//
+// An Outcome that was made by hand says that it was declined, with the feedback.
+func (out Outcome) ForModel() string {
+	approved := out.Decision == Approved || out.Decision == ApprovedForSession
+	switch {
+	case out.model != "" || approved:
+		return out.model
+	case out.Feedback != "":
+		return "declined: " + out.Feedback
+	}
+	return "declined"
+}
 
 // ForCaller returns what to tell whoever called the tool, in sentences, when
 // the client could not be asked, failed or did not answer in time. It belongs

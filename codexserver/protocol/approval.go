@@ -11,6 +11,12 @@ type ExecApprovalRequest struct {
 	Cwd string `json:"cwd"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
+	// FromEngine is true when Reason is the engine's and not the model's. It is
+	// not part of the event.
+	FromEngine bool `json:"-"`
+	// Safe is true when the command is known to be harmless. It is not part of
+	// the event.
+	Safe bool `json:"-"`
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
@@ -26,6 +32,9 @@ type PatchApprovalRequest struct {
 	Reason string `json:"reason,omitzero"`
 	// GrantRoot is a folder below which later patches would not be asked for.
 	GrantRoot string `json:"grant_root,omitzero"`
+	// Cwd is the conversation's folder; changes outside of it are pointed out.
+	// It is not part of the event.
+	Cwd string `json:"-"`
 }
 
 // EventType implements [EventMsg].

@@ -66,6 +66,11 @@ const (
 	EffortHigh    ReasoningEffort = "high"
 )
 
+// ReasoningEfforts lists the efforts, least first.
+func ReasoningEfforts() []ReasoningEffort {
+	return []ReasoningEffort{EffortMinimal, EffortLow, EffortMedium, EffortHigh}
+}
+
 // ReasoningSummary is how a reasoning model sums its thoughts up.
 type ReasoningSummary string
 
@@ -76,6 +81,11 @@ const (
 	SummaryDetailed ReasoningSummary = "detailed"
 	SummaryNone     ReasoningSummary = "none"
 )
+
+// ReasoningSummaries lists the summaries.
+func ReasoningSummaries() []ReasoningSummary {
+	return []ReasoningSummary{SummaryAuto, SummaryConcise, SummaryDetailed, SummaryNone}
+}
 
 // Config is what the caller of one conversation asked for. It is not resolved:
 // the engine lays it over its own configuration (config.toml, its overrides),

@@ -1,0 +1,35 @@
+package codexserver
+
+import (
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// sendToolEvent sends an event to the caller of a tool.
+func (ss *session) sendToolEvent(request jsonrpc.ID, e protocol.Event) {
+	meta := append([]byte(`"_meta":{"requestId":`), request.String()...)
+	ss.sendEvent("codex/event", append(meta, '}'), e)
+}
+
+// sendListenerEvent sends an event to a listener of a conversation.
+func (ss *session) sendListenerEvent(thread string, e protocol.Event) {
+	id := append([]byte(`"conversationId":`), quote(thread)...)
+	ss.sendEvent("codex/event/"+e.Msg.EventType(), id, e)
+}
+
+// sendEvent sends an event with a member more, if there is one.
+func (ss *session) sendEvent(method string, member []byte, e protocol.Event) {
+	b := []byte{'{'}
+	if len(member) > 0 {
+		b = append(append(b, member...), ',')
+	}
+	b = append(append(b, `"id":`...), quote(e.ID)...)
+	b, err := protocol.AppendEvent(append(b, `,"msg":`...), e.Msg)
+	if err != nil {
+		ss.log.Error("event not sent", "error", err)
+		return
+	}
+	ss.notify(method, json.RawMessage(append(b, '}')))
+}
