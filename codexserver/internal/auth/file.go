@@ -1,0 +1,88 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// file is auth.json. What it does not know is kept.
+type file struct {
+	APIKey      *string                   `json:"OPENAI_API_KEY"`
+	Tokens      *tokens                   `json:"tokens,omitzero"`
+	LastRefresh *time.Time                `json:"last_refresh,omitzero"`
+	Others      map[string]jsontext.Value `json:",embed"`
+}
+
+type tokens struct {
+	IDToken      string                    `json:"id_token"`
+	AccessToken  string                    `json:"access_token"`
+	RefreshToken string                    `json:"refresh_token"`
+	AccountID    *string                   `json:"account_id"`
+	Others       map[string]jsontext.Value `json:",embed"`
+}
+
+func path(home string) string { return filepath.Join(home, "auth.json") }
+
+// load reads auth.json; a file that is not there is an empty one.
+func load(home string) (*file, error) {
+	data, err := os.ReadFile(path(home))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &file{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
+	f := &file{}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, unreadable(home, err)
+	}
+	return f, nil
+}
+
+// unreadable says where the file is faulty; the cause might quote a secret.
+func unreadable(home string, err error) error {
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.As(err, &semantic):
+		return fmt.Errorf("auth: %s cannot be read at %q", path(home), semantic.JSONPointer)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("auth: %s is no JSON, from byte %d on", path(home), syntax.ByteOffset)
+	}
+	return fmt.Errorf("auth: %s cannot be read", path(home))
+}
+
+func (f *file) save(home string) error {
+	data, err := json.Marshal(f, jsontext.WithIndent("  "), json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("auth: %s cannot be written", path(home))
+	}
+	if err := atomicfile.Write(path(home), data, 0o600); err != nil {
+		return fmt.Errorf("auth: %w", err)
+	}
+	return nil
+}
+
+func remove(home string) error {
+	if err := os.Remove(path(home)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("auth: %w", err)
+	}
+	return nil
+}
+
+// APIKey is the API key of auth.json in home, "" without one.
+func APIKey(home string) (string, error) {
+	f, err := load(home)
+	if err != nil || f.APIKey == nil {
+		return "", err
+	}
+	return *f.APIKey, nil
+}
