@@ -1,0 +1,307 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var seeds = []string{
+	`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[1,-0.5e+7,"\ud83d\ude00\u0000é",true,false,null]}}`,
+	`{"jsonrpc":"2.0","method":"note","params":[1]}`,
+	`{"jsonrpc":"2.0","id":"a","result":{}}`,
+	`{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"x","data":[]}}`,
+	`{"jsonrpc":"2.0","id":1.0,"id":2,"method":"x","method":"y"}`,
+	`{"\u006asonrpc":"2.0","i\u0064":1e2,"method":"","x":{"id":2}}`,
+	`[{"jsonrpc":"2.0","id":1,"method":"ping"},1,[]]`,
+	`{"jsonrpc":"2.0","id":null,"method":"x"}`, `{"jsonrpc":"2.0","id":1,"method":"x","params":"y"}`,
+	`{}`, `[]`, `1`, `"x"`, ` null `, "\xff", "{\"a\":\"\xc3\x28\"}", `{"a":1,}`, `-`, `01`, `"\x"`, `"\ud800"`, "\"a\x01\"",
+	`{"jsonrpc":"1.0","id":1,"method":"x"}`, `{"id":1,"method":"x"}`, `{"jsonrpc":2,"id":1,"result":1}`,
+}
+
+// FuzzScan holds the scanner against the reference.
+func FuzzScan(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return // no transport hands over an empty line
+		}
+		_, fault := checkValue(line, 10000)
+		if got, want := fault == scanOK, validText(line); got != want {
+			t.Fatalf("%q: valid %v, want %v", line, got, want)
+		}
+		if fault == scanOK {
+			n := depthOf(line)
+			_, atLimit := checkValue(line, n)
+			_, below := checkValue(line, n-1)
+			if n >= 0 && (atLimit != scanOK || n > 0 && below != scanDepth) {
+				t.Fatalf("%q: nests %d deep: %v at that limit, %v below", line, n, atLimit, below)
+			}
+		}
+		var m message
+		m.parse(line, dialect{depth: 10000})
+		got := reference{kind: m.kind, id: m.id, method: string(m.method), params: string(m.params), result: string(m.result), errv: string(m.errv)}
+		want := refer(line)
+		if m.kind == kindInvalid {
+			got.code = m.fault.Code
+			got.method, got.params = want.method, want.params // not promised
+		}
+		if m.kind != kindResponse && m.kind != kindIgnored {
+			got.result, got.errv = want.result, want.errv
+		}
+		if m.kind == kindIgnored {
+			got, want = reference{kind: got.kind}, reference{kind: want.kind}
+		}
+		if got != want {
+			t.Fatalf("%q:\ngot  %+v\nwant %+v", line, got, want)
+		}
+		if m.kind == kindBatch {
+			var want []json.RawMessage
+			if err := json.Unmarshal(line, &want); err != nil {
+				t.Fatal(err)
+			}
+			var got []json.RawMessage
+			elements(line, func(e []byte) { got = append(got, bytes.Trim(e, " \t\r\n")) })
+			if diff := cmp.Diff(len(want), len(got)); diff != "" {
+				t.Fatalf("%q: elements (-want +got):\n%s", line, diff)
+			}
+			for i := range want {
+				if !bytes.Equal(want[i], got[i]) {
+					t.Fatalf("%q: element %d is %q, want %q", line, i, got[i], want[i])
+				}
+			}
+		}
+	})
+}
+
+// crumbs reads a stream in pieces of random size.
+type crumbs struct {
+	r   io.Reader
+	rnd *rand.Rand
+}
+
+func (b *crumbs) Read(p []byte) (int, error) {
+	return b.r.Read(p[:1+b.rnd.IntN(min(len(p), 1+b.rnd.IntN(9000)))])
+}
+
+func inCrumbs(stream []byte, seed uint64) io.Reader {
+	return &crumbs{bytes.NewReader(stream), rand.New(rand.NewPCG(seed, 1))}
+}
+
+// readAll reads a transport to its end: the messages, "!" for one refused,
+// and how it ended.
+func readAll(t Transport, limit int) (got []string, end error) {
+	t.(limiter).SetReadLimit(limit)
+	for {
+		m, err := t.Read(context.Background())
+		var one *Error
+		switch {
+		case err == nil:
+			got = append(got, string(m))
+		case errors.As(err, &one):
+			got = append(got, "!")
+		default:
+			return got, err
+		}
+	}
+}
+
+// FuzzLines holds the line framing against a splitting of the whole.
+func FuzzLines(f *testing.F) {
+	for _, s := range []string{"a\nb\r\n\n \n c \nd", strings.Repeat("x", 200) + "\ny\n", strings.Repeat("long ", 20000) + "\n{}\n"} {
+		f.Add([]byte(s), uint64(1), 100)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, seed uint64, limit int) {
+		limit = max(1, limit%100_000)
+		var want []string
+		for line := range bytes.SplitSeq(stream, []byte("\n")) {
+			trimmed := strings.Trim(string(line), " \t\r")
+			switch {
+			case len(line) > limit:
+				want = append(want, "!")
+			case trimmed != "":
+				want = append(want, trimmed)
+			}
+		}
+		got, end := readAll(Lines(inCrumbs(stream, seed), nil, nil), limit)
+		if !errors.Is(end, io.EOF) {
+			t.Fatal(end)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("limit %d (-want +got):\n%s", limit, diff)
+		}
+		var out bytes.Buffer
+		if err := Lines(nil, &out, nil).Write(context.Background(), [][]byte{[]byte("[1]"), bytes.Repeat([]byte("2"), limit)}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), "[1]\n"+strings.Repeat("2", limit)+"\n"; got != want {
+			t.Fatalf("written %d bytes, want %d", len(got), len(want))
+		}
+	})
+}
+
+// referHeader reads the framing from the whole stream.
+func referHeader(s string, limit int) (want []string, end string) {
+	for s != "" {
+		n := -1
+		for i := 0; ; i++ {
+			line, rest, ok := strings.Cut(s, "\n")
+			if !ok || len(line) >= slabSize {
+				return want, "bad"
+			}
+			s = rest
+			if line = strings.TrimRight(line, "\r\n"); line == "" {
+				break
+			}
+			name, value, ok := strings.Cut(line, ":")
+			if !ok || i == maxHeader-1 {
+				return want, "bad"
+			}
+			if strings.EqualFold(name, "content-length") {
+				v, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
+				if err != nil || n >= 0 {
+					return want, "bad"
+				}
+				n = int(v)
+			}
+		}
+		switch {
+		case n < 0 || n > len(s):
+			return want, "bad"
+		case n > limit:
+			want = append(want, "!")
+		default:
+			want = append(want, s[:n])
+		}
+		s = s[n:]
+	}
+	return want, "eof"
+}
+
+// FuzzHeader holds the Content-Length framing against a reading of the whole.
+func FuzzHeader(f *testing.F) {
+	for _, s := range []string{
+		"Content-Length: 2\r\n\r\n{}Content-Type: x\r\ncontent-length:3\r\n\r\n[1]",
+		"Content-Length: 2\n\n{}", "Content-Length: -1\r\n\r\n", "Content-Length: 9999999999\r\n\r\n", "x\r\n\r\n", "\r\n",
+		"Content-Length: 1\r\nContent-Length: 1\r\n\r\n1", "Content-Length: 5\r\n\r\n12", strings.Repeat("a: b\n", 70), strings.Repeat("a", 40000) + "\n",
+	} {
+		f.Add([]byte(s), uint64(1), 100)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, seed uint64, limit int) {
+		limit = max(1, limit%100_000)
+		want, wantEnd := referHeader(string(stream), limit)
+		got, err := readAll(Header(inCrumbs(stream, seed), nil, nil), limit)
+		end := "bad"
+		if errors.Is(err, io.EOF) {
+			end = "eof"
+		}
+		if diff := cmp.Diff(want, got); diff != "" || end != wantEnd {
+			t.Fatalf("ends %s (%v), want %s (-want +got):\n%s", end, err, wantEnd, diff)
+		}
+		var out bytes.Buffer
+		h := Header(&out, &out, nil)
+		if err := h.Write(context.Background(), [][]byte{stream, []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		got, err = readAll(h, max(len(stream), 2))
+		if diff := cmp.Diff([]string{string(stream), "{}"}, got); diff != "" || !errors.Is(err, io.EOF) {
+			t.Fatalf("round trip ends with %v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// FuzzPeer feeds a peer lines and compares its answers with what the
+// reference reads in them.
+func FuzzPeer(f *testing.F) {
+	for i := range seeds {
+		f.Add([]byte(seeds[i]+"\n"+seeds[(i+3)%len(seeds)]+"\n"), uint64(i), i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, seed uint64, batches bool) {
+		want := map[string]int{}
+		for line := range bytes.SplitSeq(stream, []byte("\n")) {
+			if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
+				expect(want, line, batches)
+			}
+		}
+		var out syncBuffer
+		h := HandlerFunc(func(context.Context, *Request) (any, error) { return struct{}{}, nil })
+		p := NewPeer(Lines(inCrumbs(stream, seed), &out, nil), h, &Options{
+			AcceptBatch: batches, MaxDepth: 10000, MaxBatch: 1 << 30,
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for line := range bytes.Lines(out.b.Bytes()) {
+			tally(t, got, line)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q (-want +got):\n%s", stream, diff)
+		}
+	})
+}
+
+// expect adds the answers a line should get, by id. A request whose id is in
+// use is refused, which depends on timing, so only their number is compared.
+func expect(want map[string]int, line []byte, batches bool) {
+	r := refer(line)
+	switch {
+	case r.kind == kindRequest:
+		want[r.id.String()]++
+	case r.kind == kindInvalid:
+		want[r.id.String()+" "+r.code.Error()]++
+	case r.kind == kindBatch && !batches:
+		want[" "+CodeInvalidRequest.Error()]++
+	case r.kind == kindBatch:
+		var elems []json.RawMessage
+		_ = json.Unmarshal(line, &elems)
+		if len(elems) == 0 {
+			want[" "+CodeInvalidRequest.Error()]++
+		}
+		for _, e := range elems {
+			expect(want, e, false) // a batch within a batch is invalid
+		}
+	}
+}
+
+func tally(t *testing.T, got map[string]int, line []byte) {
+	if line[0] == '[' {
+		var elems []json.RawMessage
+		if err := json.Unmarshal(line, &elems); err != nil {
+			t.Fatalf("written %q: %v", line, err)
+		}
+		for _, e := range elems {
+			tally(t, got, e)
+		}
+		return
+	}
+	r := refer(line)
+	var e struct {
+		ID    json.RawMessage
+		Error *struct {
+			Code    Code
+			Message string
+		}
+	}
+	if err := json.Unmarshal(line, &e); err != nil || r.kind != kindResponse && string(e.ID) != "null" {
+		t.Fatalf("written %q: %v", line, err)
+	}
+	key := r.id.String()
+	if e.Error != nil && !strings.Contains(e.Error.Message, "already in use") {
+		key += " " + e.Error.Code.Error()
+	}
+	got[key]++
+}
