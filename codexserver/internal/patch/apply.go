@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -59,19 +60,21 @@ func (u *undo) write(file *plannedFile) error {
 	if err := u.makeDirs(filepath.Dir(file.path)); err != nil {
 		return err
 	}
+	f, err := os.OpenFile(file.path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
 	*u = append(*u, func() error {
 		if file.before == nil {
-			if err := os.Remove(file.path); !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			return nil
+			return os.Remove(file.path)
 		}
 		return os.WriteFile(file.path, []byte(*file.before), 0)
 	})
-	if err := os.WriteFile(file.path, []byte(*file.after), 0o666); err != nil {
-		return err
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteString(*file.after)
 	}
-	return nil
+	return errors.Join(err, f.Close())
 }
 
 func (u *undo) remove(file *plannedFile) error {
@@ -79,10 +82,21 @@ func (u *undo) remove(file *plannedFile) error {
 	if err != nil {
 		return err
 	}
+	link := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if link, err = os.Readlink(file.path); err != nil {
+			return err
+		}
+	}
 	if err := os.Remove(file.path); err != nil {
 		return err
 	}
-	*u = append(*u, func() error { return os.WriteFile(file.path, []byte(*file.before), info.Mode().Perm()) })
+	*u = append(*u, func() error {
+		if link != "" {
+			return os.Symlink(link, file.path)
+		}
+		return os.WriteFile(file.path, []byte(*file.before), info.Mode().Perm())
+	})
 	return nil
 }
 
@@ -111,33 +125,49 @@ func (u undo) all() error {
 	return errors.Join(failed...)
 }
 
-// Within says that everything that the plan writes or removes lies in one of
+// Within says that everything that the plan writes or removes lies below one of
 // the folders, symbolic links followed. The folders are absolute.
 func (p *Plan) Within(folders []string) bool {
-	var roots []string
-	for _, folder := range folders {
-		if root, err := resolve(folder, true); err == nil {
-			roots = append(roots, root)
-		}
-	}
+	roots := resolveAll(folders)
 	for _, file := range p.files {
-		// What is removed is the link itself, what is written is behind it.
-		path, err := resolve(file.path, file.after != nil)
-		if err != nil || !inside(path, roots) {
+		path, err := file.target()
+		if err != nil || !slices.ContainsFunc(roots, func(root string) bool { return path != root && below(path, root) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func inside(path string, roots []string) bool {
-	for _, root := range roots {
-		rel, err := filepath.Rel(root, path)
-		if err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+// Touches says that something that the plan writes or removes is, or lies below,
+// one of the paths, symbolic links followed; also when that cannot be told.
+func (p *Plan) Touches(paths []string) bool {
+	roots := resolveAll(paths)
+	for _, file := range p.files {
+		path, err := file.target()
+		if err != nil || slices.ContainsFunc(roots, func(root string) bool { return below(path, root) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// target is what is really written, behind links, or removed, the link itself.
+func (f *plannedFile) target() (string, error) { return resolve(f.path, f.after != nil) }
+
+func resolveAll(paths []string) []string {
+	var real []string
+	for _, path := range paths {
+		if path, err := resolve(path, true); err == nil {
+			real = append(real, path)
+		}
+	}
+	return real
+}
+
+// below says that path is root or lies below it.
+func below(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // resolve follows the symbolic links of path as far as it exists, also one that

@@ -57,9 +57,20 @@ func recognizeScript(script string) (Invocation, bool) {
 	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
 		return Invocation{}, false
 	}
-	// The text as it stands: what looks like a variable in a patch is none.
-	text := script[doc.Hdoc.Pos().Offset():doc.Hdoc.End().Offset()]
-	return Invocation{Text: text, Dir: dir}, true
+	// The text as it stands, up to the delimiter: what looks like a variable in a
+	// patch is none.
+	delimiter, ok := plainWord(doc.Word)
+	if !ok {
+		return Invocation{}, false
+	}
+	var text strings.Builder
+	for line := range strings.Lines(script[doc.Hdoc.Pos().Offset():]) {
+		if strings.TrimSuffix(line, "\n") == delimiter {
+			break
+		}
+		text.WriteString(line)
+	}
+	return Invocation{Text: text.String(), Dir: dir}, true
 }
 
 func isPlain(stmt *syntax.Stmt) bool {
@@ -74,34 +85,34 @@ func plainWords(stmt *syntax.Stmt) ([]string, bool) {
 	}
 	var words []string
 	for _, arg := range call.Args {
-		if len(arg.Parts) != 1 {
+		word, ok := plainWord(arg)
+		if !ok {
 			return nil, false
 		}
-		switch part := arg.Parts[0].(type) {
-		case *syntax.Lit:
-			if strings.ContainsAny(part.Value, `\*?[]{}~`) {
-				return nil, false
-			}
-			words = append(words, part.Value)
-		case *syntax.SglQuoted:
-			if part.Dollar {
-				return nil, false
-			}
-			words = append(words, part.Value)
-		case *syntax.DblQuoted:
-			if part.Dollar || len(part.Parts) != 1 {
-				return nil, false
-			}
-			lit, ok := part.Parts[0].(*syntax.Lit)
-			if !ok || strings.Contains(lit.Value, `\`) {
-				return nil, false
-			}
-			words = append(words, lit.Value)
-		default:
-			return nil, false
-		}
+		words = append(words, word)
 	}
 	return words, true
+}
+
+// plainWord gives the text of a word that is one literal or one quoted text.
+func plainWord(word *syntax.Word) (string, bool) {
+	if len(word.Parts) != 1 {
+		return "", false
+	}
+	switch part := word.Parts[0].(type) {
+	case *syntax.Lit:
+		return part.Value, !strings.ContainsAny(part.Value, `\*?[]{}~`)
+	case *syntax.SglQuoted:
+		return part.Value, !part.Dollar
+	case *syntax.DblQuoted:
+		if part.Dollar || len(part.Parts) != 1 {
+			return "", false
+		}
+		if lit, ok := part.Parts[0].(*syntax.Lit); ok {
+			return lit.Value, !strings.Contains(lit.Value, `\`)
+		}
+	}
+	return "", false
 }
 
 // In gives the absolute folder that the patch's paths begin at, when the

@@ -3,18 +3,30 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// Protected are the paths below the writable roots that hold what other programs
+// run or trust: the .git of each root, be it there or not, with what it leads
+// to, and the folders of [Options.Protected].
+func (s *Sandbox) Protected(roots []string) []string {
+	found := slices.Clone(s.options.Protected)
+	for _, root := range roots {
+		found = append(found, gitPaths(root)...)
+	}
+	return found
+}
 
 // gitPaths are root's .git and, when that is the file of a worktree or a
 // submodule, the folders that it leads to.
 func gitPaths(root string) []string {
 	dot := filepath.Join(root, ".git")
+	found := []string{dot}
 	info, err := os.Lstat(dot)
 	if err != nil {
-		return nil
+		return found
 	}
-	found := []string{dot}
 	if !info.Mode().IsRegular() || info.Size() > 64<<10 {
 		return found
 	}

@@ -123,17 +123,6 @@ func (s *Sandbox) resolve(root string) (string, error) {
 	return real, nil
 }
 
-// Protected are the paths below writable roots that hold what other programs
-// run or trust: the .git of each root and its worktree's, and the folders of
-// [Options.Protected].
-func (s *Sandbox) Protected(roots []string) []string {
-	var found []string
-	for _, root := range roots {
-		found = append(found, gitPaths(root)...)
-	}
-	return append(found, s.options.Protected...)
-}
-
 // Environ is to be added to the environment of what runs confined.
 func (c *Confinement) Environ() []string {
 	if c.policy.NetworkAccess {

@@ -104,11 +104,17 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 }
 
 // inside says whether the sandbox policy lets commands write all that the patch
-// writes.
+// writes, and nothing of it is protected.
 func (a application) inside() bool {
 	t := a.turn
-	return t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite &&
-		a.plan.Within(sandbox.WritableRoots(t.SandboxPolicy, t.Cwd, t.box.options.Environ))
+	if t.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
+		return false
+	}
+	roots := sandbox.WritableRoots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+	if s := t.box.options.Sandbox; s != nil && a.plan.Touches(s.Protected(roots)) {
+		return false
+	}
+	return a.plan.Within(roots)
 }
 
 // errOutside says that a patch was not tried, because nothing could stop it.

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -49,11 +50,15 @@ type Options struct {
 	LocalShell, PatchTool, PlanTool, ImageTool bool
 }
 
-// Sandbox confines what runs to what a sandbox policy allows.
+// Sandbox confines what runs to what a sandbox policy allows. Package sandbox
+// has one: see [Confine].
 type Sandbox interface {
 	// Confine prepares a confinement for what runs in cwd with the environment
 	// env. It fails when this system cannot enforce the policy.
 	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
+	// Protected are the paths that no patch changes unasked, although they lie
+	// below the writable roots.
+	Protected(roots []string) []string
 }
 
 // Confinement is a sandbox for some commands.
@@ -65,6 +70,19 @@ type Confinement interface {
 	Do(f func() error) error
 	// Denied says whether the confinement is what made a command fail.
 	Denied(command.Result) bool
+}
+
+// Confine makes a conversation's sandbox usable by its tools.
+func Confine(s *sandbox.Sandbox) Sandbox { return confiner{s} }
+
+type confiner struct{ *sandbox.Sandbox }
+
+func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error) {
+	confinement, err := c.Sandbox.Confine(policy, cwd, env)
+	if err != nil {
+		return nil, err
+	}
+	return confinement, nil
 }
 
 // Toolbox is the tools of one conversation. It is safe for concurrent use.

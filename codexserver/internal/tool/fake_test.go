@@ -1,0 +1,125 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// host records what it is told and asked, and answers always the same.
+type host struct {
+	answer elicit.Decision
+
+	mu    sync.Mutex
+	trace []string
+	all   []protocol.EventMsg
+}
+
+func (h *host) add(m protocol.EventMsg, format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, m)
+	if format != "" {
+		h.trace = append(h.trace, fmt.Sprintf(format, args...))
+	}
+}
+
+func (h *host) Emit(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.ExecCommandBegin:
+		h.add(m, "begin")
+	case protocol.ExecCommandEnd:
+		h.add(m, "end %d", m.ExitCode)
+	case protocol.PatchApplyBegin:
+		h.add(m, "patch begin auto=%t", m.AutoApproved)
+	case protocol.PatchApplyEnd:
+		h.add(m, "patch end %t", m.Success)
+	case protocol.TurnDiff:
+		h.add(m, "diff")
+	default:
+		h.add(m, "")
+	}
+}
+
+func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) elicit.Outcome {
+	reason := ""
+	if req.Reason != "" {
+		reason = ": " + req.Reason
+	}
+	h.add(req, "ask%s", reason)
+	return elicit.Outcome{Decision: h.answer}
+}
+
+func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest) elicit.Outcome {
+	h.add(req, "ask patch")
+	return elicit.Outcome{Decision: h.answer}
+}
+
+func (h *host) steps() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.trace, ", ")
+}
+
+// fakeSandbox says that it confined, and that exit code 66 was its doing.
+type fakeSandbox struct {
+	host    *host
+	missing bool
+	forbid  error // what Do gives instead of running
+}
+
+func (s *fakeSandbox) Confine(protocol.SandboxPolicy, string, []string) (tool.Confinement, error) {
+	if s.missing {
+		return nil, errors.New("missing")
+	}
+	return fakeConfinement{s}, nil
+}
+
+func (s *fakeSandbox) Protected(roots []string) []string {
+	protected := slices.Clone(roots)
+	for i := range protected {
+		protected[i] += "/.git"
+	}
+	return protected
+}
+
+type fakeConfinement struct{ s *fakeSandbox }
+
+func (c fakeConfinement) Start(cmd *exec.Cmd) error {
+	c.s.host.add(nil, "confined")
+	return cmd.Start()
+}
+
+func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
+
+func (c fakeConfinement) Do(f func() error) error {
+	c.s.host.add(nil, "confined")
+	if c.s.forbid != nil {
+		return c.s.forbid
+	}
+	return f()
+}
+
+func (c fakeConfinement) Denied(r command.Result) bool { return r.ExitCode == 66 }
+
+// shellCall is a call of the shell tool.
+func shellCall(t testing.TB, members string, argv ...string) tool.Call {
+	t.Helper()
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		quoted[i] = fmt.Sprintf("%q", word)
+	}
+	return tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":[` + strings.Join(quoted, ",") + `]` + members + `}`}
+}
+
+var environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}

@@ -1,0 +1,194 @@
+//go:build unix
+
+package tool_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+const retry = "ask: command failed; retry without sandbox?"
+
+// TestApprovalMatrix is every approval policy with every sandbox mode, for a
+// command that is known to be safe, a plain one, one that asks for more, and one
+// that the sandbox stops. The user approves everything.
+func TestApprovalMatrix(t *testing.T) {
+	const (
+		free     = "begin, end 0"
+		confined = "begin, confined, end 0"
+		asked    = "ask, begin, end 0"
+		refused  = ""
+	)
+	type row struct{ safe, plain, escalated, denied string }
+	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
+		"untrusted": {
+			row{free, asked, refused, "ask, begin, end 66"},
+			row{free, asked, refused, "ask, begin, end 66"},
+		},
+		"on-failure": {
+			row{free, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
+			row{free, free, refused, "begin, end 66"},
+		},
+		"on-request": {
+			row{free, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
+			row{free, free, free, "begin, end 66"},
+		},
+		"never": {
+			row{free, confined, refused, "begin, confined, end 66"},
+			row{free, free, refused, "begin, end 66"},
+		},
+	}
+	for policy, want := range tests {
+		for _, mode := range protocol.SandboxModes() {
+			expect := want.confined
+			if mode == protocol.SandboxDangerFullAccess {
+				expect = want.danger
+			}
+			for _, c := range []struct {
+				name, members, want string
+				argv                []string
+			}{
+				{"safe", "", expect.safe, []string{"true"}},
+				{"plain", "", expect.plain, []string{"sh", "-c", "exit 0"}},
+				{"escalated", `,"with_escalated_permissions":true,"justification":"because"`, expect.escalated, []string{"sh", "-c", "exit 0"}},
+				{"denied", "", expect.denied, []string{"sh", "-c", "exit 66"}},
+			} {
+				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
+					h := &host{answer: elicit.Approved}
+					box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(c.want, h.steps()); diff != "" {
+						t.Errorf("steps (-want +got):\n%s", diff)
+					}
+					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
+						t.Errorf("the model is told %q", res.Output)
+					}
+					if c.want != refused && !strings.HasPrefix(res.Output, `{"output":`) {
+						t.Errorf("the model is told %q", res.Output)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestWithoutSandbox(t *testing.T) {
+	for policy, want := range map[protocol.ApprovalPolicy]string{
+		"untrusted":  "ask, begin, end 0",
+		"on-failure": "ask: there is no sandbox on this system, begin, end 0",
+		"on-request": "ask: there is no sandbox on this system, begin, end 0",
+		"never":      "",
+	} {
+		for _, sandbox := range []tool.Sandbox{nil, &fakeSandbox{missing: true}} {
+			h := &host{answer: elicit.Approved}
+			box := tool.New(tool.Options{Environ: environ, Sandbox: sandbox})
+			turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
+			if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, h.steps()); diff != "" {
+				t.Errorf("%s: steps (-want +got):\n%s", policy, diff)
+			}
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	call := func(answer elicit.Decision, calls ...tool.Call) (steps string, last tool.Result, err error) {
+		h := &host{answer: answer}
+		box := tool.New(tool.Options{Environ: environ})
+		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
+		for _, c := range calls {
+			last, err = turn.Call(t.Context(), c)
+		}
+		return h.steps(), last, err
+	}
+	again := shellCall(t, "", "sh", "-c", "exit 0")
+	other := shellCall(t, "", "sh", "-c", "exit 1")
+	elsewhere := shellCall(t, `,"workdir":"/"`, "sh", "-c", "exit 0")
+
+	steps, _, err := call(elicit.Approved, again, again)
+	if steps != "ask, begin, end 0, ask, begin, end 0" || err != nil {
+		t.Errorf("approved: %s, %v", steps, err)
+	}
+	steps, _, err = call(elicit.ApprovedForSession, again, again, other, elsewhere)
+	if steps != "ask, begin, end 0, begin, end 0, ask, begin, end 1, ask, begin, end 0" || err != nil {
+		t.Errorf("approved for the session: %s, %v", steps, err)
+	}
+	steps, res, err := call(elicit.Denied, again)
+	if steps != "ask" || err != nil || !strings.HasPrefix(res.Output, "the command was not run: ") {
+		t.Errorf("denied: %s, %q, %v", steps, res.Output, err)
+	}
+	var abort *tool.AbortError
+	if steps, _, err = call(elicit.Abort, again); steps != "ask" || !errors.As(err, &abort) {
+		t.Errorf("abort: %s, %v", steps, err)
+	}
+}
+
+func TestPatchMatrix(t *testing.T) {
+	const (
+		asked    = "ask patch, patch begin auto=false, patch end true, diff"
+		inside   = "patch begin auto=true, confined, patch end true, diff"
+		free     = "patch begin auto=true, patch end true, diff"
+		tried    = "patch begin auto=true, confined, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
+		rejected = ""
+	)
+	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
+	for policy, want := range map[protocol.ApprovalPolicy][5]string{
+		"untrusted":  {asked, asked, asked, asked, asked},
+		"on-failure": {tried, inside, tried, tried, free},
+		"on-request": {asked, inside, asked, asked, free},
+		"never":      {rejected, inside, rejected, rejected, free},
+	} {
+		for i, c := range []struct {
+			mode protocol.SandboxMode
+			path string
+		}{
+			{"read-only", "new.txt"}, {"workspace-write", "new.txt"}, {"workspace-write", "../out.txt"},
+			{"workspace-write", ".git/hooks/x"}, {"danger-full-access", "../out.txt"},
+		} {
+			t.Run(fmt.Sprintf("%s %d", policy, i), func(t *testing.T) {
+				h := &host{answer: elicit.Approved}
+				s := &fakeSandbox{host: h}
+				if want[i] == tried {
+					s.forbid = &fs.PathError{Op: "open", Path: c.path, Err: fs.ErrPermission}
+				}
+				dir := filepath.Join(t.TempDir(), "work")
+				if err := os.Mkdir(dir, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				box := tool.New(tool.Options{Environ: environ, Sandbox: s})
+				turn := box.Turn(tool.Context{
+					Cwd: dir, ApprovalPolicy: policy, Host: h,
+					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+				})
+				text := "*** Begin Patch\n*** Add File: " + c.path + "\n+x\n*** End Patch"
+				res, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want[i], h.steps()); diff != "" {
+					t.Errorf("steps (-want +got):\n%s", diff)
+				}
+				_, err = os.Stat(filepath.Join(dir, c.path))
+				if written := err == nil; written != (want[i] != rejected) {
+					t.Errorf("written: %t; the model is told %q", written, res.Output)
+				}
+			})
+		}
+	}
+}

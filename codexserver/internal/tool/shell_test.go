@@ -1,0 +1,82 @@
+//go:build unix
+
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+func TestShell(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	seconds := int64(60_000)
+	sub := "sub"
+	for _, tt := range []struct {
+		name, want string
+		call       tool.Call
+	}{
+		{"output", `{"output":"hi\n","metadata":{"exit_code":0,`, shellCall(t, "", "echo", "hi")},
+		{"exit code", `{"output":"","metadata":{"exit_code":3,`, shellCall(t, "", "sh", "-c", "exit 3")},
+		{"working folder", `{"output":"` + dir + `/sub\n",`, shellCall(t, `,"workdir":"sub"`, "pwd")},
+		{"other name", `{"output":"hi\n",`, tool.Call{Name: "container.exec", Arguments: `{"command":["echo","hi"]}`}},
+		{"the model's own shell", `{"output":"` + dir + `/sub\n",`, tool.Call{Shell: &protocol.LocalShellAction{
+			Command: []string{"pwd"}, WorkingDirectory: &sub, TimeoutMS: &seconds,
+		}}},
+		{"timeout", `{"output":"command timed out after `, shellCall(t, `,"timeout_ms":50`, "sleep", "60")},
+		{"no such program", "execution error: ", shellCall(t, "", "no-such-program")},
+		{"no such folder", "execution error: ", shellCall(t, `,"workdir":"nope"`, "pwd")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			turn, h := begin(dir)
+			res, err := turn.Call(t.Context(), tt.call)
+			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
+				t.Errorf("%q, %v", res.Output, err)
+			}
+			end, ok := h.all[len(h.all)-1].(protocol.ExecCommandEnd)
+			if !ok {
+				t.Fatalf("the last event is %T", h.all[len(h.all)-1])
+			}
+			if strings.HasPrefix(tt.want, "execution") && (end.ExitCode != -1 || end.Stderr != "No such file or directory (os error 2)") {
+				t.Errorf("end %+v", end)
+			}
+		})
+	}
+}
+
+func TestShellInterrupted(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	turn, h := begin(t.TempDir())
+	turn.Acting = func() { h.add(nil, "acting") }
+	turn.Host = canceller{h, func() { cancel(cause) }}
+	_, err := turn.Call(ctx, shellCall(t, "", "sh", "-c", "echo x; sleep 60"))
+	if !errors.Is(err, cause) || h.steps() != "acting, begin" {
+		t.Errorf("%v after %s", err, h.steps())
+	}
+	if _, err := turn.Call(ctx, shellCall(t, "", "true")); !errors.Is(err, cause) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// canceller cancels when output comes.
+type canceller struct {
+	*host
+	cancel func()
+}
+
+func (c canceller) Emit(m protocol.EventMsg) {
+	if _, ok := m.(protocol.ExecCommandOutputDelta); ok {
+		c.cancel()
+	}
+	c.host.Emit(m)
+}

@@ -1,0 +1,160 @@
+package tool_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+// begin starts a turn in dir that lets everything run.
+func begin(dir string) (*tool.Turn, *host) {
+	h := &host{answer: elicit.Approved}
+	box := tool.New(tool.Options{Environ: environ})
+	return box.Turn(tool.Context{
+		Cwd: dir, ApprovalPolicy: "never", Host: h,
+		SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"},
+	}), h
+}
+
+func TestArgumentErrors(t *testing.T) {
+	tests := []struct{ name, tool, arguments, want string }{
+		{"no JSON", "shell", `ls`, "failed to parse function arguments: "},
+		{"a string for an array", "shell", `{"command":"ls"}`, "failed to parse function arguments: command: want an array, found string"},
+		{"a number for a string", "shell", `{"command":["ls",1]}`, "failed to parse function arguments: command.1: want a string, found number"},
+		{"no command", "shell", `{}`, "failed to parse function arguments: command: want at least one word"},
+		{"no words", "shell", `{"command":[]}`, "failed to parse function arguments: command: want at least one word"},
+		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
+		{"no time", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
+		{"a string for a truth", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
+		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
+		{"no plan", "update_plan", `{}`, "failed to parse function arguments: plan: missing"},
+		{"no step", "update_plan", `{"plan":[{"status":"pending"}]}`, "failed to parse function arguments: plan.0.step: missing"},
+		{"no status", "update_plan", `{"plan":[{"step":"x"}]}`, "failed to parse function arguments: plan.0.status: missing"},
+		{"unknown status", "update_plan", `{"plan":[{"step":"x","status":"done"}]}`, "failed to parse function arguments: plan.0.status: want "},
+		{"no input", "apply_patch", `{}`, "failed to parse function arguments: input: missing"},
+		{"no path", "view_image", `{}`, "failed to parse function arguments: path: missing"},
+		{"unknown tool", "nope", `{}`, "unsupported call: nope"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			turn, h := begin(t.TempDir())
+			res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: tt.tool, Arguments: tt.arguments})
+			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
+				t.Errorf("%q, %v", res.Output, err)
+			}
+			if len(h.all) > 0 {
+				t.Errorf("events %v", h.all)
+			}
+		})
+	}
+}
+
+func TestOffer(t *testing.T) {
+	names := func(o tool.Options) (names []string) {
+		for _, d := range tool.New(o).Offer() {
+			if d.Type == "" {
+				var schema struct {
+					Type       string         `json:"type"`
+					Properties map[string]any `json:"properties"`
+					Required   []string       `json:"required"`
+				}
+				if err := json.Unmarshal(d.Parameters, &schema); err != nil {
+					t.Errorf("%s: %v", d.Name, err)
+				}
+				for _, name := range schema.Required {
+					if schema.Properties[name] == nil {
+						t.Errorf("%s requires %s, which it does not have", d.Name, name)
+					}
+				}
+			}
+			names = append(names, d.Name+d.Type)
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"shell"}, names(tool.Options{})); diff != "" {
+		t.Error(diff)
+	}
+	all := tool.Options{LocalShell: true, PatchTool: true, PlanTool: true, ImageTool: true}
+	if diff := cmp.Diff([]string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUpdatePlan(t *testing.T) {
+	turn, h := begin(t.TempDir())
+	res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "update_plan", Arguments: `{"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"pending"}]}`})
+	if err != nil || res.Output != "Plan updated" {
+		t.Errorf("%q, %v", res.Output, err)
+	}
+	want := []protocol.EventMsg{protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "a", Status: "in_progress"}, {Step: "b", Status: "pending"}}}}
+	if diff := cmp.Diff(want, h.all); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestViewImage(t *testing.T) {
+	dir := t.TempDir()
+	png, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"a": png, "b.png": []byte("no image"), "c.txt": []byte("text")} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, wantURL := range map[string]string{
+		"a": "data:image/png;base64,iVBOR", "b.png": "data:image/png;base64,", filepath.Join(dir, "a"): "data:image/png;base64,iVBOR",
+		"c.txt": "", "missing.png": "", ".": "",
+	} {
+		turn, h := begin(dir)
+		arguments, _ := json.Marshal(map[string]string{"path": path})
+		res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "view_image", Arguments: string(arguments)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wantURL == "" {
+			if len(res.Items) > 0 || len(h.all) > 0 || !strings.HasPrefix(res.Output, "the image cannot be shown: ") {
+				t.Errorf("%s: %+v, events %v", path, res, h.all)
+			}
+			continue
+		}
+		if len(res.Items) != 1 || len(h.all) != 1 || res.Output != "attached local image path" {
+			t.Errorf("%s: %+v, events %v", path, res, h.all)
+			continue
+		}
+		if m, ok := res.Items[0].(protocol.MessageItem); !ok || !strings.HasPrefix(m.Content[0].ImageURL, wantURL) {
+			t.Errorf("%s: %+v", path, res.Items[0])
+		}
+	}
+}
+
+func TestIndependent(t *testing.T) {
+	turn, _ := begin(t.TempDir())
+	for _, tt := range []struct {
+		call tool.Call
+		want bool
+	}{
+		{shellCall(t, "", "ls"), true},
+		{shellCall(t, `,"with_escalated_permissions":true`, "ls"), false},
+		{shellCall(t, "", "touch", "x"), false},
+		{shellCall(t, "", "git", "status"), false},
+		{shellCall(t, ""), false},
+		{tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"cat", "x"}}}, true},
+		{tool.Call{Name: "view_image", Arguments: `{}`}, true},
+		{tool.Call{Name: "update_plan", Arguments: `{}`}, false},
+		{tool.Call{Name: "apply_patch", Custom: true}, false},
+	} {
+		if got := turn.Independent(tt.call); got != tt.want {
+			t.Errorf("%+v: %t", tt.call, got)
+		}
+	}
+}
