@@ -25,7 +25,7 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 
 // offer are the tools that the model is told of.
 func (c *conversation) offer() []model.Tool {
-	tools := c.box.Offer()
+	tools := append(c.box.Offer(), c.servers.offer...)
 	if c.cfg.Tools.WebSearch && !c.chat() {
 		tools = append(tools, model.Tool{Type: "web_search"})
 	}
@@ -56,6 +56,9 @@ func answer(call tool.Call, output string) protocol.ResponseItem {
 // call runs a tool. The error is the end of the turn; what the model did wrong
 // is told to it in the result.
 func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if target, ok := t.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
+		return t.callServer(ctx, target, call)
+	}
 	result, err := t.tools.Call(ctx, call)
 	var abort *tool.AbortError
 	if errors.As(err, &abort) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -35,12 +36,21 @@ type conversation struct {
 	file   *rollout.Writer
 	box    *tool.Toolbox
 
+	servers *mcpServers
+
 	instructions string
+	rules        string               // of the AGENTS.md files
 	now          protocol.TurnContext // what turns run under
 	history      []protocol.ResponseItem
 	usage        *protocol.TokenUsageInfo
 	limits       *protocol.RateLimits
+	turns        int
+	compactions  int
 	fileFailed   bool // a write to the rollout failed and the user was told
+
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	background sync.WaitGroup // what goes on beside the turns
 }
 
 // start begins a new conversation.
@@ -53,37 +63,41 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host
 	if err != nil {
 		return nil, err
 	}
-	rules, warning, err := userInstructions(cfg)
-	if err != nil {
-		return nil, &engine.ConfigError{Err: err}
+	if err := c.open(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
+	return c, nil
+}
+
+// open begins the conversation's file and history.
+func (c *conversation) open(ctx context.Context) error {
+	rules, warning, err := userInstructions(c.cfg)
+	if err != nil {
+		return &engine.ConfigError{Err: err}
+	}
+	c.rules = rules
 	begin := time.Now()
 	meta := protocol.SessionMeta{
 		ID:         c.id,
 		Timestamp:  rollout.Timestamp(begin),
-		Cwd:        cfg.Cwd,
+		Cwd:        c.cfg.Cwd,
 		Originator: originator,
-		CLIVersion: e.version,
-		Git:        gitinfo.Read(ctx, cfg.Cwd),
+		CLIVersion: c.engine.version,
+		Git:        gitinfo.Read(ctx, c.cfg.Cwd),
 	}
 	if rules != "" {
 		meta.Instructions = &rules
 	}
-	c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta)
+	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if rules != "" {
-		c.record(instructionsMessage(rules))
-	}
-	if m, ok := environmentMessage(c.now, nil, e.shell()); ok {
-		c.record(m)
-	}
+	c.record(c.opening()...)
 	c.emit(c.configured())
 	if warning != "" {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
-	return c, nil
+	return nil
 }
 
 // conversation makes one without history or file.
@@ -103,7 +117,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 	if summary == "" {
 		summary = protocol.SummaryAuto
 	}
-	return &conversation{
+	c := &conversation{
 		engine:       e,
 		cfg:          cfg,
 		host:         host,
@@ -128,7 +142,10 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			MaxBytes:     e.limits.ResponseBytes,
 			MaxToolCalls: e.limits.ToolCalls,
 		},
-	}, nil
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.startServers()
+	return c, nil
 }
 
 func (c *conversation) configured() protocol.SessionConfigured {
@@ -170,7 +187,13 @@ func (e *Engine) shell() string {
 func (c *conversation) ID() string { return c.id }
 
 // Close implements [engine.Conversation].
-func (c *conversation) Close() error { return c.file.Close() }
+func (c *conversation) Close() error {
+	c.stop()
+	if c.file == nil { // it never began
+		return nil
+	}
+	return c.file.Close()
+}
 
 // record appends items to the history and to the rollout.
 func (c *conversation) record(items ...protocol.ResponseItem) {
@@ -180,13 +203,24 @@ func (c *conversation) record(items ...protocol.ResponseItem) {
 	}
 }
 
-// emit reports an event, and keeps those that a later reader of the rollout
-// wants to see.
-func (c *conversation) emit(m protocol.EventMsg) {
+// emit reports an event of the turn.
+func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
+
+// emitAs reports an event of a submission of the engine's own, to hosts that
+// can tell it from those of the turn. It keeps what a later reader of the
+// rollout wants to see.
+func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
 		protocol.TokenCount, protocol.TurnAborted:
 		c.keep(c.file.Event(m))
+	}
+	host, ok := c.host.(interface {
+		EmitAs(submission string, m protocol.EventMsg)
+	})
+	if ok && submission != "" {
+		host.EmitAs(submission, m)
+		return
 	}
 	c.host.Emit(m)
 }

@@ -14,13 +14,16 @@ import (
 
 // stream asks until there is a whole response, as often as the provider's
 // settings allow.
-func (t *turn) stream(ctx context.Context, req *model.Request) (*model.Response, error) {
+func (t *turn) stream(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
 	retries := 5
 	if n := t.client.Provider.StreamMaxRetries; n != nil {
 		retries = int(*n)
 	}
 	for attempt := 1; ; attempt++ {
-		resp, err := t.client.Stream(ctx, req, t.progress)
+		if err := t.afford(); err != nil {
+			return nil, err
+		}
+		resp, err := t.client.Stream(ctx, req, progress)
 		if err == nil {
 			return resp, nil
 		}

@@ -19,6 +19,8 @@ type turn struct {
 	tools    *tool.Turn
 	requests int
 	tokens   int64
+	// compacted is true until a response after a compaction shows that it helped.
+	compacted bool
 	// round is the last response as long as it is not part of the history: a
 	// round of which nothing was done is forgotten when the turn is aborted.
 	round []protocol.ResponseItem
@@ -37,13 +39,17 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		defer cancel()
 	}
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
+	c.turns++
 	t := &turn{conversation: c}
 	last, err := t.run(ctx, in)
-	return c.end(ctx, last, err)
+	if err == nil {
+		c.notify(in.Items, last)
+	}
+	return c.finish(ctx, last, err)
 }
 
-// end reports how a turn ended.
-func (c *conversation) end(ctx context.Context, last *string, err error) error {
+// finish reports how a turn ended.
+func (c *conversation) finish(ctx context.Context, last *string, err error) error {
 	var abort *engine.AbortError
 	var limit *limitError
 	switch {
@@ -76,6 +82,9 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 	if len(in.Items) == 0 {
 		return nil, nil
 	}
+	if err := t.awaitServers(ctx); err != nil {
+		return nil, err
+	}
 	t.tools = t.box.Turn(tool.Context{
 		Cwd:            t.now.Cwd,
 		ApprovalPolicy: t.now.ApprovalPolicy,
@@ -84,7 +93,15 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 		Acting:         t.commit,
 	})
 	for {
+		if err := t.makeRoom(ctx); err != nil {
+			return nil, err
+		}
 		resp, err := t.ask(ctx)
+		if errors.Is(err, model.ErrContextWindow) && !t.compacted {
+			if err = t.compact(ctx); err == nil {
+				resp, err = t.ask(ctx)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -121,13 +138,6 @@ func (t *turn) begin(in protocol.TurnInput) error {
 
 // ask makes one request to the model, again when its answer breaks off.
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
-	limits := t.engine.limits
-	if t.requests++; limits.ModelRequests > 0 && t.requests > limits.ModelRequests {
-		return nil, &limitError{fmt.Sprintf("it needs more than %d requests to the model", limits.ModelRequests)}
-	}
-	if limits.Tokens > 0 && t.tokens >= limits.Tokens {
-		return nil, &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limits.Tokens)}
-	}
 	t.keep(t.file.TurnContext(t.now))
 	req := &model.Request{
 		Model:          t.now.Model,
@@ -138,15 +148,32 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 		Verbosity:      t.cfg.Verbosity,
 		ConversationID: t.id,
 	}
-	resp, err := t.stream(ctx, req)
+	resp, err := t.stream(ctx, req, t.progress)
 	if err != nil {
 		return nil, err
 	}
 	if resp.Usage != nil {
-		t.tokens += resp.Usage.TotalTokens
-		t.count(*resp.Usage)
+		t.spend(*resp.Usage)
 	}
 	return resp, nil
+}
+
+// afford says whether the turn's limits allow another request.
+func (t *turn) afford() error {
+	limits := t.engine.limits
+	if t.requests++; limits.ModelRequests > 0 && t.requests > limits.ModelRequests {
+		return &limitError{fmt.Sprintf("it needs more than %d requests to the model", limits.ModelRequests)}
+	}
+	if limits.Tokens > 0 && t.tokens >= limits.Tokens {
+		return &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limits.Tokens)}
+	}
+	return nil
+}
+
+// spend counts the tokens of a response.
+func (t *turn) spend(u protocol.TokenUsage) {
+	t.tokens += u.TotalTokens
+	t.count(u)
 }
 
 // act does what a response calls for and says whether it called for anything.
@@ -189,6 +216,9 @@ func (t *turn) commit() {
 	t.round = nil
 }
 
+// unfinished answers a call that the turn did not see the end of.
+const unfinished = "aborted: the turn ended before this was finished"
+
 // abandon ends a round in whose calls the turn was aborted. If anything was
 // done, the calls left over are answered, so that the history stays valid.
 func (t *turn) abandon(left []protocol.ResponseItem) {
@@ -198,7 +228,7 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 	}
 	for _, item := range left {
 		if call, ok := callOf(item); ok {
-			t.record(answer(call, "aborted: the turn was ended before this was finished"))
+			t.record(answer(call, unfinished))
 		}
 	}
 }
@@ -255,10 +285,14 @@ func lastMessage(items []protocol.ResponseItem) *string {
 
 // messageText is the text of a message of the assistant.
 func messageText(item protocol.ResponseItem) string {
-	m, ok := item.(protocol.MessageItem)
-	if !ok || m.Role != "assistant" {
-		return ""
+	if m, ok := item.(protocol.MessageItem); ok && m.Role == "assistant" {
+		return contentText(m)
 	}
+	return ""
+}
+
+// contentText is the text of a message.
+func contentText(m protocol.MessageItem) string {
 	var b strings.Builder
 	for _, c := range m.Content {
 		b.WriteString(c.Text)

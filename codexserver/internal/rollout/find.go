@@ -1,0 +1,81 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Folders below the configuration's home.
+const (
+	sessions = "sessions"
+	archived = "archived_sessions"
+)
+
+// Find gives the path of a conversation's rollout below home, archived ones not
+// counted. The error is fs.ErrNotExist when there is none.
+func Find(ctx context.Context, home, id string) (string, error) {
+	if _, err := uuid.Parse(id); err != nil { // it becomes part of a pattern
+		return "", fs.ErrNotExist
+	}
+	all, err := Paths(ctx, home)
+	if err != nil {
+		return "", err
+	}
+	for _, path := range all {
+		if strings.HasSuffix(path, "-"+id+".jsonl") {
+			return path, nil
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+// Paths are the rollouts below home, newest first.
+func Paths(ctx context.Context, home string) ([]string, error) {
+	var paths []string
+	err := filepath.WalkDir(filepath.Join(home, sessions), func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, ok := IDOf(path); ok && d.Type().IsRegular() {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(filepath.Base(b), filepath.Base(a)) })
+	return paths, err
+}
+
+// IDOf gives the conversation's id in the name of a rollout.
+func IDOf(path string) (id string, ok bool) {
+	name, isRollout := strings.CutPrefix(filepath.Base(path), "rollout-")
+	name, isLines := strings.CutSuffix(name, ".jsonl")
+	const idLen, timeLen = 36, len("2006-01-02T15-04-05")
+	if !isRollout || !isLines || len(name) != timeLen+1+idLen {
+		return "", false
+	}
+	id = name[timeLen+1:]
+	_, err := uuid.Parse(id)
+	return id, err == nil
+}
+
+// Archive moves a rollout of home's sessions to its archive.
+func Archive(home, path string) error {
+	if err := os.MkdirAll(filepath.Join(home, archived), 0o700); err != nil {
+		return err
+	}
+	return os.Rename(path, filepath.Join(home, archived, filepath.Base(path)))
+}

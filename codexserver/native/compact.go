@@ -1,0 +1,256 @@
+package native
+
+import (
+	"context"
+	_ "embed" // for the prompt
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+//go:embed prompts/compact.md
+var compactPrompt string
+
+const (
+	// maxQuoted bounds what is kept of the user's own words, in bytes.
+	maxQuoted = 64 << 10
+	// bytesPerToken is for providers that do not count tokens.
+	bytesPerToken = 4
+)
+
+// compactLimit is the number of tokens from which on the history is replaced
+// by a summary, 0 for never.
+func (c *conversation) compactLimit() int64 {
+	if c.cfg.AutoCompactTokenLimit > 0 {
+		return c.cfg.AutoCompactTokenLimit
+	}
+	if window := c.contextWindow(); window != nil {
+		return *window / 10 * 9
+	}
+	return 0
+}
+
+// size is how many tokens the history takes up, as far as is known: as the
+// provider counted them, or else by its bytes. A history to which the model has
+// added nothing cannot be made smaller and counts as 0.
+func (c *conversation) size() int64 {
+	if c.usage != nil {
+		return c.usage.LastTokenUsage.TotalTokens
+	}
+	bytes, added := 0, false
+	for _, item := range c.history {
+		m, isMessage := item.(protocol.MessageItem)
+		added = added || !isMessage || m.Role == "assistant"
+		if raw, err := protocol.AppendItem(nil, item); err == nil {
+			bytes += len(raw)
+		}
+	}
+	if !added {
+		return 0
+	}
+	return int64(bytes / bytesPerToken)
+}
+
+// full says whether it is time to compact.
+func (c *conversation) full() bool {
+	limit := c.compactLimit()
+	return limit > 0 && c.size() >= limit
+}
+
+// makeRoom compacts a history that is full. It does so once: a history that is
+// full again after the next response cannot be helped.
+func (t *turn) makeRoom(ctx context.Context) error {
+	if !t.full() {
+		t.compacted = false
+		return nil
+	}
+	if t.compacted {
+		return fmt.Errorf("the conversation is still above the limit of %d tokens after it was summarised", t.compactLimit())
+	}
+	return t.compact(ctx)
+}
+
+// compact replaces the history by its beginning, the user's own words and a
+// summary of the model's.
+func (t *turn) compact(ctx context.Context) error {
+	t.compacted = true
+	submission := fmt.Sprintf("auto-compact-%d", t.compactions)
+	t.compactions++
+	summary, err := t.summarise(ctx, submission)
+	if err != nil {
+		return fmt.Errorf("summarising the conversation: %w", err)
+	}
+	said := userTexts(t.history)
+	t.history = append(t.opening(), bridge(said, summary))
+	t.usage = t.usageAfterCompaction()
+	entry := protocol.Compacted{Message: summary}
+	for _, item := range t.history {
+		raw, err := protocol.AppendItem(nil, item)
+		if err != nil {
+			return err
+		}
+		entry.ReplacementHistory = append(entry.ReplacementHistory, json.RawMessage(raw))
+	}
+	t.keep(t.file.Compacted(entry))
+	t.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
+	return nil
+}
+
+// usageAfterCompaction keeps the totals and forgets the size.
+func (c *conversation) usageAfterCompaction() *protocol.TokenUsageInfo {
+	if c.usage == nil {
+		return nil
+	}
+	info := *c.usage
+	info.LastTokenUsage = protocol.TokenUsage{}
+	return &info
+}
+
+// summarise asks the model for the summary. What is too long even for that is
+// shortened from its beginning.
+func (t *turn) summarise(ctx context.Context, submission string) (string, error) {
+	items := t.history
+	for {
+		req := &model.Request{
+			Model:          t.now.Model,
+			Instructions:   t.instructions,
+			Items:          append(slices.Clip(items), userMessage(compactPrompt)),
+			Reasoning:      t.reasoning(),
+			ConversationID: t.id,
+		}
+		resp, err := t.stream(ctx, req, func(e model.Event) {
+			if e.Type == model.RateLimitsRead {
+				t.limits = e.RateLimits
+				t.emitAs(submission, protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+			}
+		})
+		if errors.Is(err, model.ErrContextWindow) && len(items) > 1 {
+			items = valid(items[(len(items)+1)/2:])
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if resp.Usage != nil {
+			t.spend(*resp.Usage)
+		}
+		t.emitAs(submission, protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+		summary := lastMessage(resp.Items)
+		if summary == nil {
+			return "", errors.New("the model wrote nothing")
+		}
+		return *summary, nil
+	}
+}
+
+// opening is what every history begins with.
+func (c *conversation) opening() []protocol.ResponseItem {
+	var items []protocol.ResponseItem
+	if c.rules != "" {
+		items = append(items, instructionsMessage(c.rules))
+	}
+	if m, ok := environmentMessage(c.now, nil, c.engine.shell()); ok {
+		items = append(items, m)
+	}
+	return items
+}
+
+const (
+	bridgeHead    = "The conversation so far was too long and has been replaced by a summary.\n\nWhat the user wrote, oldest first:\n\n"
+	bridgeMiddle  = "\n\nThe summary, written by the model that worked on it; commands and changes in it have been done:\n\n"
+	bridgeSkipped = "[older messages left out]"
+	bridgeBetween = "\n\n---\n\n"
+)
+
+// bridge is the message between a history's beginning and what follows a
+// compaction.
+func bridge(said []string, summary string) protocol.MessageItem {
+	return userMessage(bridgeHead + quote(said) + bridgeMiddle + summary)
+}
+
+// quote joins the newest texts that fit.
+func quote(said []string) string {
+	left := maxQuoted
+	var kept []string
+	for _, text := range slices.Backward(said) {
+		if left -= len(text); left < 0 {
+			kept = append(kept, bridgeSkipped)
+			break
+		}
+		kept = append(kept, text)
+	}
+	slices.Reverse(kept)
+	return strings.Join(kept, bridgeBetween)
+}
+
+// userTexts are the user's own words in a history, those of earlier
+// compactions included.
+func userTexts(history []protocol.ResponseItem) []string {
+	var said []string
+	for _, item := range history {
+		m, ok := item.(protocol.MessageItem)
+		if !ok || m.Role != "user" {
+			continue
+		}
+		text := contentText(m)
+		switch {
+		case text == "" || strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>"):
+		case strings.HasPrefix(text, bridgeHead):
+			quoted, _, _ := strings.Cut(text[len(bridgeHead):], bridgeMiddle)
+			said = append(said, strings.Split(quoted, bridgeBetween)...)
+		default:
+			said = append(said, text)
+		}
+	}
+	return said
+}
+
+// valid makes a history out of items that may have lost their beginning or
+// their end: a call without an answer is answered, an answer without a call is
+// left out.
+func valid(items []protocol.ResponseItem) []protocol.ResponseItem {
+	answered := map[string]bool{}
+	for _, item := range items {
+		if id, ok := answerOf(item); ok {
+			answered[id] = true
+		}
+	}
+	called := map[string]bool{}
+	out := make([]protocol.ResponseItem, 0, len(items))
+	var missing []protocol.ResponseItem // answers to the calls of the current response
+	for _, item := range items {
+		call, isCall := callOf(item)
+		id, isAnswer := answerOf(item)
+		if !isCall && len(missing) > 0 {
+			out = append(out, missing...)
+			missing = nil
+		}
+		switch {
+		case isCall:
+			called[call.ID] = true
+			if !answered[call.ID] {
+				missing = append(missing, answer(call, unfinished))
+			}
+		case isAnswer && !called[id]:
+			continue
+		}
+		out = append(out, item)
+	}
+	return append(out, missing...)
+}
+
+// answerOf gives the id of the call that an item answers.
+func answerOf(item protocol.ResponseItem) (callID string, ok bool) {
+	switch item := item.(type) {
+	case protocol.FunctionCallOutputItem:
+		return item.CallID, true
+	case protocol.CustomToolCallOutputItem:
+		return item.CallID, true
+	}
+	return "", false
+}

@@ -1,0 +1,202 @@
+package native
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	stdjson "encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcpclient"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// mcpServers are the MCP servers of a conversation. They start beside it, and
+// its first turn waits for them.
+type mcpServers struct {
+	ready    chan struct{} // closed when all have started or failed
+	clients  []*mcpclient.Client
+	tools    map[string]mcpTool // by the name that the model knows
+	offer    []model.Tool
+	warnings []string
+}
+
+type mcpTool struct {
+	client       *mcpclient.Client
+	server, tool string
+}
+
+// startServers starts what the configuration names.
+func (c *conversation) startServers() {
+	s := &mcpServers{ready: make(chan struct{}), tools: map[string]mcpTool{}}
+	c.servers = s
+	names := slices.Sorted(maps.Keys(c.cfg.MCPServers))
+	started := make([]*mcpclient.Client, len(names))
+	failed := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		server := c.cfg.MCPServers[name]
+		if server.Enabled != nil && !*server.Enabled {
+			continue
+		}
+		all.Go(func() {
+			started[i], failed[i] = mcpclient.Start(c.life, mcpclient.Options{
+				Name:    name,
+				Server:  server,
+				Environ: c.engine.environ,
+				Dir:     c.cfg.Cwd,
+				Version: c.engine.version,
+				Elicit:  c.elicit(),
+				Logger:  c.engine.log,
+			})
+		})
+	}
+	c.background.Go(func() {
+		defer close(s.ready)
+		all.Wait()
+		for i, name := range names {
+			if failed[i] != nil {
+				s.warnings = append(s.warnings, fmt.Sprintf("the MCP server %q did not start, its tools are missing: %v", name, failed[i]))
+			}
+			if started[i] != nil {
+				s.add(name, started[i])
+			}
+		}
+	})
+}
+
+// elicit is how servers ask the user; nil when the host cannot.
+func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
+	host, ok := c.host.(interface {
+		Elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error)
+	})
+	if !ok {
+		return nil
+	}
+	return host.Elicit
+}
+
+func (s *mcpServers) add(name string, client *mcpclient.Client) {
+	s.clients = append(s.clients, client)
+	for _, t := range client.Tools() {
+		known := toolName(name, t.Name)
+		if _, taken := s.tools[known]; taken {
+			s.warnings = append(s.warnings, fmt.Sprintf("the tool %q of the MCP server %q is left out: its name is taken", t.Name, name))
+			continue
+		}
+		s.tools[known] = mcpTool{client: client, server: name, tool: t.Name}
+		s.offer = append(s.offer, model.Tool{Name: known, Description: t.Description, Parameters: t.Schema})
+	}
+}
+
+// maxToolName is what providers allow.
+const maxToolName = 64
+
+// toolName is the name of a server's tool for the model. What is too long ends
+// in a hash of the whole.
+func toolName(server, name string) string {
+	full := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, server+"__"+name)
+	if len(full) <= maxToolName {
+		return full
+	}
+	sum := sha1.Sum([]byte(server + "__" + name)) // tells names apart; nothing secret
+	tail := hex.EncodeToString(sum[:])
+	return full[:maxToolName-len(tail)] + tail
+}
+
+// await waits for the servers' start and passes their warnings on, once.
+func (t *turn) awaitServers(ctx context.Context) error {
+	select {
+	case <-t.servers.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for _, w := range t.servers.warnings {
+		t.emit(protocol.BackgroundEvent{Message: w})
+	}
+	t.servers.warnings = nil
+	return nil
+}
+
+// closeServers ends them.
+func (c *conversation) closeServers() {
+	<-c.servers.ready
+	var all sync.WaitGroup
+	for _, client := range c.servers.clients {
+		all.Go(func() {
+			if err := client.Close(); err != nil {
+				c.engine.log.Debug("MCP server", "error", err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// callServer calls a tool of a server. The error ends the turn.
+func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (tool.Result, error) {
+	invocation := protocol.MCPInvocation{Server: target.server, Tool: target.tool}
+	if strings.TrimSpace(call.Arguments) != "" {
+		raw := jsontext.Value(call.Arguments)
+		if err := raw.Compact(); err != nil {
+			return tool.Result{Output: fmt.Sprintf("the arguments are not JSON: %v", err)}, nil
+		}
+		if raw.Kind() != '{' {
+			return tool.Result{Output: "the arguments are not a JSON object"}, nil
+		}
+		invocation.Arguments = stdjson.RawMessage(raw)
+	}
+	t.commit()
+	t.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})
+	begin := time.Now()
+	result, err := target.client.Call(ctx, target.tool, invocation.Arguments)
+	if err != nil && ctx.Err() != nil {
+		return tool.Result{}, context.Cause(ctx)
+	}
+	end := protocol.MCPToolCallEnd{CallID: call.ID, Invocation: invocation, Duration: protocol.Duration(time.Since(begin))}
+	var output string
+	if err != nil {
+		text := err.Error()
+		end.Result.Err = &text
+		output = fmt.Sprintf("tool call error: %s/%s: %v", target.server, target.tool, err)
+	} else {
+		end.Result.Ok = result
+		output = contentOf(result)
+	}
+	t.emit(end)
+	return tool.Result{Output: output}, nil
+}
+
+// maxToolOutput bounds what the model is told of a tool's result, in bytes.
+const maxToolOutput = 256 << 10
+
+// contentOf is a result's content blocks as JSON text.
+func contentOf(result stdjson.RawMessage) string {
+	var r struct {
+		Content jsontext.Value `json:"content"`
+	}
+	if err := json.Unmarshal(result, &r); err != nil || r.Content == nil {
+		r.Content = jsontext.Value(result)
+	}
+	if err := r.Content.Compact(); err != nil {
+		return fmt.Sprintf("tool call error: the result cannot be read: %v", err)
+	}
+	text := string(r.Content)
+	if len(text) > maxToolOutput {
+		text = strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(r.Content))
+	}
+	return text
+}

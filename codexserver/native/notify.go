@@ -1,0 +1,77 @@
+package native
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// notifyTimeout bounds the program that is told of a turn's end.
+	notifyTimeout = 30 * time.Second
+	// notifyGrace is how long Close lets such a program finish.
+	notifyGrace = 500 * time.Millisecond
+)
+
+// notification is what the program gets as its last argument.
+type notification struct {
+	Type                 string   `json:"type"`
+	TurnID               string   `json:"turn-id"`
+	InputMessages        []string `json:"input-messages"`
+	LastAssistantMessage *string  `json:"last-assistant-message"`
+}
+
+// notify tells the user's program that a turn is complete. It does not wait for
+// the program; Close does.
+func (c *conversation) notify(items []protocol.InputItem, last *string) {
+	if len(c.cfg.Notify) == 0 {
+		return
+	}
+	n := notification{Type: "agent-turn-complete", TurnID: strconv.Itoa(c.turns), InputMessages: []string{}, LastAssistantMessage: last}
+	for _, item := range items {
+		if item.Type == protocol.InputText {
+			n.InputMessages = append(n.InputMessages, item.Text)
+		}
+	}
+	text, err := json.Marshal(n, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		c.engine.log.Warn("notify", "error", err)
+		return
+	}
+	spec := command.Spec{
+		Argv:    append(slices.Clone(c.cfg.Notify), string(text)),
+		Dir:     c.now.Cwd,
+		Env:     c.engine.environ,
+		Timeout: notifyTimeout,
+	}
+	c.background.Go(func() {
+		result, err := command.Run(c.life, spec, nil)
+		if err != nil || result.ExitCode != 0 {
+			c.engine.log.Warn("notify", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
+		}
+	})
+}
+
+// stop ends what the conversation does beside its turns. What is new at the end
+// of one, a notification, gets a moment to finish.
+func (c *conversation) stop() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.background.Wait()
+	}()
+	timer := time.NewTimer(notifyGrace)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	c.end()
+	<-done
+	c.closeServers()
+}

@@ -1,0 +1,126 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/uuid"
+)
+
+// FindRollout gives the rollout of a conversation.
+func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string, error) {
+	path, err := rollout.Find(ctx, e.home, conversationID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("conversation %s: %w", conversationID, engine.ErrNotFound)
+	}
+	return path, err
+}
+
+// Resume goes on with the conversation of a rollout, in the same file. A turn
+// that was cut off is closed: its calls without an answer are answered as
+// unfinished. It goes on in its own folder where cfg names no other.
+func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	old, err := load(rolloutPath)
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.reopen(old, cfg, host, old.Meta.ID)
+	if err != nil {
+		return nil, err
+	}
+	if c.file, err = rollout.Open(rolloutPath); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.catchUp(old)
+	return c, nil
+}
+
+// Fork begins another conversation, with an id and a file of its own, that has
+// the history of a rollout.
+func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	old, err := load(rolloutPath)
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.reopen(old, cfg, host, id.String())
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	meta := old.Meta
+	meta.ID, meta.Timestamp, meta.Cwd = c.id, rollout.Timestamp(begin), c.now.Cwd
+	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd)
+	if c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	for _, item := range c.history {
+		c.keep(c.file.Item(item))
+	}
+	for _, raw := range old.Events {
+		c.keep(c.file.Line(protocol.RolloutLine{Type: protocol.RolloutEventMsg, Payload: json.RawMessage(raw)}))
+	}
+	c.catchUp(old)
+	return c, nil
+}
+
+func load(path string) (*rollout.Rollout, error) {
+	r, err := rollout.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, engine.ErrNotFound)
+	}
+	return r, err
+}
+
+// reopen makes a conversation that has a rollout's history and no file yet.
+func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.Host, id string) (*conversation, error) {
+	if call.Cwd == "" {
+		call.Cwd = old.Meta.Cwd
+	}
+	cfg, err := e.config(call)
+	if err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	c, err := e.conversation(cfg, host, id)
+	if err != nil {
+		return nil, err
+	}
+	if old.Meta.Instructions != nil {
+		c.rules = *old.Meta.Instructions
+	}
+	items := old.Items
+	if old.Summary != "" {
+		items = append(append(c.opening(), bridge(userTexts(old.Before), old.Summary)), items...)
+	}
+	c.history = valid(items)
+	c.usage = old.Usage
+	if old.Skipped > 0 {
+		e.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
+	}
+	return c, nil
+}
+
+// catchUp tells the model what has changed and the host what was said.
+func (c *conversation) catchUp(old *rollout.Rollout) {
+	if old.Context != nil {
+		if m, ok := environmentMessage(c.now, old.Context, ""); ok {
+			c.record(m)
+		}
+	}
+	configured := c.configured()
+	for _, raw := range old.Events {
+		configured.InitialMessages = append(configured.InitialMessages, json.RawMessage(raw))
+	}
+	c.emit(configured)
+}
