@@ -22,7 +22,14 @@ type Settings struct {
 	// Approvals say how the client is asked and what becomes of the question
 	// when it does not answer.
 	Approvals elicit.Options
-	Limits    Limits
+	// Allow and Deny are the user's rules: beginnings of argv.
+	Allow, Deny [][]string
+	// ApprovalLog is a file that every question and decision is appended to;
+	// "" = none.
+	ApprovalLog string
+	// SessionTools offers the tools that list and interrupt conversations.
+	SessionTools bool
+	Limits       Limits
 }
 
 // settingsFile is the form of the file. Words and times are checked by
@@ -37,8 +44,13 @@ type settingsFile struct {
 		Schema        string   `json:"schema"`
 		LegacyFlat    bool     `json:"legacy_flat"`
 		MaxPending    int      `json:"max_pending"`
+
+		Allow [][]string `json:"allow"`
+		Deny  [][]string `json:"deny"`
+		Log   string     `json:"log"`
 	} `json:"approvals"`
-	Limits struct {
+	SessionTools bool `json:"session_tools"`
+	Limits       struct {
 		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
 		Tokens        int64    `json:"tokens"`
 		WallTime      Duration `json:"wall_time"`
@@ -55,6 +67,10 @@ func (f *settingsFile) settings() *Settings {
 	}
 	l := f.Limits
 	return &Settings{
+		Allow:        a.Allow,
+		Deny:         a.Deny,
+		ApprovalLog:  a.Log,
+		SessionTools: f.SessionTools,
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
