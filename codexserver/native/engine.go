@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -37,6 +38,9 @@ type Options struct {
 	HTTPClient *http.Client
 	// Limits bound each turn.
 	Limits Limits
+	// Auth is where users sign in with ChatGPT. Default: nobody can, but those
+	// who are signed in with the Codex CLI are here too.
+	Auth Auth
 	// Version is the engine's version as providers and rollouts see it, "dev"
 	// by default.
 	Version string
@@ -84,6 +88,7 @@ type Engine struct {
 	limits    Limits
 	version   string
 	log       *slog.Logger
+	auth      *auth.Keeper
 }
 
 // New makes an engine. A config.toml that cannot be read is an error that names
@@ -125,6 +130,12 @@ func New(o *Options) (*Engine, error) {
 		}
 		e.http = client
 	}
+	e.auth = auth.New(e.home, &auth.Options{
+		Issuer:     o.Auth.Issuer,
+		ClientID:   o.Auth.ClientID,
+		Port:       o.Auth.Port,
+		HTTPClient: e.http,
+	})
 	_, err := e.config(protocol.Config{})
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {
@@ -154,11 +165,12 @@ func httpClient(caFile string) (*http.Client, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// Close frees the engine's connections. Its conversations are closed by those
-// who started them.
+// Close frees the engine's connections and ends a sign-in that is under way.
+// Its conversations are closed by those who started them.
 func (e *Engine) Close() error {
+	err := e.auth.Close()
 	e.http.CloseIdleConnections()
-	return nil
+	return err
 }
 
 // Start implements [engine.Engine].

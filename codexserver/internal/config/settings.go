@@ -29,6 +29,7 @@ type Settings struct {
 	ApprovalLog string
 	// SessionTools offers the tools that list and interrupt conversations.
 	SessionTools bool
+	Auth         Auth
 	Limits       Limits
 }
 
@@ -50,6 +51,7 @@ type settingsFile struct {
 		Log   string     `json:"log"`
 	} `json:"approvals"`
 	SessionTools bool `json:"session_tools"`
+	Auth         Auth `json:"auth"`
 	Limits       struct {
 		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
 		Tokens        int64    `json:"tokens"`
@@ -67,6 +69,7 @@ func (f *settingsFile) settings() *Settings {
 	}
 	l := f.Limits
 	return &Settings{
+		Auth:         f.Auth,
 		Allow:        a.Allow,
 		Deny:         a.Deny,
 		ApprovalLog:  a.Log,
@@ -97,6 +100,17 @@ func orNone[N int | int64 | time.Duration](n N) N {
 		return -1
 	}
 	return n
+}
+
+// Auth is where users sign in with ChatGPT. There is no default: without an
+// issuer and a client id nobody can.
+type Auth struct {
+	// Issuer is the base address of the OAuth server.
+	Issuer string `json:"issuer"`
+	// ClientID is how the server knows us.
+	ClientID string `json:"client_id"`
+	// Port is where the browser comes back to; 0 is 1455 or one that is free.
+	Port int `json:"port"`
 }
 
 // Limits bound one turn of the native engine, whose type of the same name says
