@@ -28,6 +28,8 @@ type Options struct {
 	// Record gets every question with its decision, a JSON object a line. It
 	// is written to by one goroutine at a time. Default: none.
 	Record io.Writer
+	// Trace gets every message, secrets replaced. Default: none.
+	Trace io.Writer
 	// SessionTools offers the tools codex-list and codex-interrupt.
 	SessionTools bool
 	// Version is the server's version as clients see it, "dev" by default.
@@ -76,6 +78,7 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   drain,
 		Logger:         s.log,
+		Hooks:          trace(s.options.Trace),
 	})
 	err := ss.peer.Run(ctx)
 	end(jsonrpc.ErrClosed)

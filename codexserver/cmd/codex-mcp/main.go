@@ -1,6 +1,6 @@
 // Command codex-mcp is the Codex MCP server on standard input and output.
 //
-//	codex-mcp [-c key=value]...
+//	codex-mcp [-c key=value]... [-log level] [-trace file]
 //
 // It speaks MCP to the program that started it, logs to standard error, and
 // ends when its input ends or on SIGINT or SIGTERM. The configuration is
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "codex-mcp", version())
 		return 0
 	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level()}))
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
 	if err := serve(ctx, o, log); err != nil {
 		fmt.Fprintln(stderr, "codex-mcp:", err)
 		return 1
@@ -75,23 +75,65 @@ func serve(ctx context.Context, o *options, log *slog.Logger) error {
 		CodexHome: home,
 		Overrides: overrides,
 		Limits:    native.Limits(settings.Limits),
+		Auth:      native.Auth(settings.Auth),
 		Version:   version(),
 		Logger:    log,
 	})
 	if err != nil {
 		return err
 	}
+	record, err := appendTo(settings.ApprovalLog)
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	defer record.Close()
+	traced, err := appendTo(o.trace)
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	defer traced.Close()
 	err = codexserver.New(e, &codexserver.Options{
-		Approvals: settings.Approvals,
-		Version:   version(),
-		Logger:    log,
+		Approvals:    settings.Approvals,
+		Rules:        codexserver.Rules{Allow: settings.Allow, Deny: settings.Deny},
+		Record:       record.writer(),
+		Trace:        traced.writer(),
+		SessionTools: settings.SessionTools,
+		Version:      version(),
+		Logger:       log,
 	}).Serve(ctx, jsonrpc.Stdio())
 	return errors.Join(err, e.Close())
+}
+
+// sink is a file that is appended to, or nothing.
+type sink struct{ *os.File }
+
+func appendTo(path string) (sink, error) {
+	if path == "" {
+		return sink{}, nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return sink{f}, err
+}
+
+func (s sink) writer() io.Writer {
+	if s.File == nil {
+		return nil
+	}
+	return s.File
+}
+
+func (s sink) Close() error {
+	if s.File == nil {
+		return nil
+	}
+	return s.File.Close()
 }
 
 // options are the command line's.
 type options struct {
 	overrides []string
+	log       slog.Level
+	trace     string
 	version   bool
 }
 
@@ -104,12 +146,14 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs := flag.NewFlagSet("codex-mcp", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
-		fmt.Fprintln(stderr, "usage: codex-mcp [-c key=value]... [mcp-server | mcp | mcp serve]")
+		fmt.Fprintln(stderr, "usage: codex-mcp [-c key=value]... [-log level] [-trace file] [mcp-server | mcp | mcp serve]")
 		fs.PrintDefaults()
 	}
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
 	fs.Func("c", "override a configuration `key=value`; repeatable, keys may be dotted, values are TOML or plain text", override)
 	fs.Func("config", "the same as -c", override)
+	fs.TextVar(&o.log, "log", level(), "log to standard error from this `level` on: debug, info, warn or error")
+	fs.StringVar(&o.trace, "trace", "", "append every message to this `file`, secrets replaced")
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
 	var words []string
 	for {

@@ -1,0 +1,81 @@
+package codexserver
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// trace writes every message to w, a line each, secrets replaced:
+//
+//	2026-01-02T15:04:05.000Z < {"jsonrpc":"2.0", …}
+//
+// < is from the client, > to it. It returns nil for no writer.
+func trace(w io.Writer) *jsonrpc.Hooks {
+	if w == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	write := func(direction string) func([]byte) {
+		return func(message []byte) {
+			line := append([]byte(time.Now().UTC().Format("2006-01-02T15:04:05.000Z ")+direction+" "), redact(message)...)
+			mu.Lock()
+			defer mu.Unlock()
+			_, _ = w.Write(append(line, '\n')) // a trace that cannot be written must not end the session
+		}
+	}
+	return &jsonrpc.Hooks{Received: write("<"), Sent: write(">")}
+}
+
+// secrets are the members whose values no trace shows, in lower case.
+var secrets = []string{
+	"apikey", "api_key", "openai_api_key", "authtoken", "auth_token", "authorization",
+	"access_token", "refresh_token", "id_token", "token", "authurl", "password", "secret",
+}
+
+// redact replaces the values of secret members at any depth. What is no JSON
+// is not shown at all: it might hold anything.
+func redact(message []byte) []byte {
+	var out bytes.Buffer
+	dec := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		secret := isSecret(dec)
+		if secret && dec.PeekKind() > 0 {
+			if err := dec.SkipValue(); err != nil {
+				break
+			}
+			if err := enc.WriteToken(jsontext.String("<redacted>")); err != nil {
+				break
+			}
+			continue
+		}
+		token, err := dec.ReadToken()
+		if err != nil {
+			if err != io.EOF {
+				return []byte(`"<not JSON>"`)
+			}
+			break
+		}
+		if err := enc.WriteToken(token); err != nil {
+			break
+		}
+	}
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// isSecret reports whether the next value belongs to a secret member.
+func isSecret(dec *jsontext.Decoder) bool {
+	kind, n := dec.StackIndex(dec.StackDepth())
+	if kind != '{' || n%2 == 0 { // a name comes next
+		return false
+	}
+	name := dec.StackPointer().LastToken()
+	return slices.Contains(secrets, strings.ToLower(name))
+}
