@@ -202,17 +202,18 @@ func (e *emitter) unions(s *source) error {
 		if t.kind != kindUnion {
 			continue
 		}
-		text := e.describe(t) + "\n\nIt is one of "
+		var text strings.Builder
+		text.WriteString(e.describe(t) + "\n\nIt is one of ")
 		for i, a := range t.arms {
 			if i > 0 {
-				text += ", "
+				text.WriteString(", ")
 			}
-			text += "*[" + a.name + "]"
+			text.WriteString("*[" + a.name + "]")
 		}
 		if t.member != "" {
-			text += "; or *[Unknown] when the member " + t.member + " is none of theirs"
+			text.WriteString("; or *[Unknown] when the member " + t.member + " is none of theirs")
 		}
-		s.comment(text + ".")
+		s.comment(text.String() + ".")
 		s.line("type %s interface {\nencodable\nis%s()\n}\n", t.name, t.name)
 		for _, a := range t.arms {
 			s.line("func (*%s) is%s() {}", a.name, t.name)

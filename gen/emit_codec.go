@@ -252,7 +252,7 @@ func (e *emitter) writer(r ref) string {
 	}
 	switch t := e.resolve(r); t.kind {
 	case kindString:
-		return "writeString"
+		return wrap("e.string(string(v))")
 	case kindEnum:
 		return "write" + t.name
 	case kindUnion:

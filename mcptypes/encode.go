@@ -178,8 +178,6 @@ func (e *encoder) string(s string) {
 	e.b = b
 }
 
-func writeString[T ~string](e *encoder, s T) { e.string(string(s)) }
-
 func writeEnum[T ~string](e *encoder, v T, values []T) {
 	if !slices.Contains(values, v) {
 		e.fail(fmt.Errorf("want one of %s, have %q", listEnum(values), string(v)))

@@ -7,14 +7,17 @@ import "errors"
 import "fmt"
 import "reflect"
 
+// Annotations tell a client how to use a piece of content. They are hints from the
+// other side, not facts.
 type Annotations struct {
-	// Audience corresponds to the JSON schema field "audience".
+	// Audience says for whom the content is meant; nil leaves that open.
 	Audience []Role `json:"audience,omitempty,omitzero"`
 
-	// LastModified corresponds to the JSON schema field "lastModified".
+	// LastModified is the time of the last change, in ISO 8601.
 	LastModified *string `json:"lastModified,omitempty,omitzero"`
 
-	// Priority corresponds to the JSON schema field "priority".
+	// Priority weighs the content, from 0 (could be left out) to 1 (as good as
+	// required).
 	Priority *float64 `json:"priority,omitempty,omitzero"`
 }
 
@@ -35,6 +38,7 @@ func (j *Annotations) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// AudioContent is a recording given to or received from a model.
 type AudioContent struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta AudioContentMeta `json:"_meta,omitempty,omitzero"`
@@ -42,10 +46,10 @@ type AudioContent struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Data corresponds to the JSON schema field "data".
+	// Data is the recording.
 	Data string `json:"data"`
 
-	// MimeType corresponds to the JSON schema field "mimeType".
+	// MimeType is the format of the recording, such as audio/wav.
 	MimeType string `json:"mimeType"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -81,8 +85,9 @@ func (j *AudioContent) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// BaseMetadata is what things with a name have in common.
 type BaseMetadata struct {
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the thing to programs, and to people where there is no title.
 	Name string `json:"name"`
 
 	// Title corresponds to the JSON schema field "title".
@@ -107,11 +112,12 @@ func (j *BaseMetadata) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// BlobResourceContents is a resource, or a part of one, as bytes.
 type BlobResourceContents struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta BlobResourceContentsMeta `json:"_meta,omitempty,omitzero"`
 
-	// Blob corresponds to the JSON schema field "blob".
+	// Blob is the bytes.
 	Blob string `json:"blob"`
 
 	// MimeType corresponds to the JSON schema field "mimeType".
@@ -144,14 +150,15 @@ func (j *BlobResourceContents) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// BooleanSchema asks for a yes or a no in a form.
 type BooleanSchema struct {
-	// Default corresponds to the JSON schema field "default".
+	// Default is what is filled in before the person decides.
 	Default *bool `json:"default,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description explains the field to the person.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Title corresponds to the JSON schema field "title".
+	// Title labels the field.
 	Title *string `json:"title,omitempty,omitzero"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -179,6 +186,7 @@ func (j *BooleanSchema) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// CallToolRequest runs a tool. Its result is a [CallToolResult].
 type CallToolRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -188,13 +196,19 @@ type CallToolRequest struct {
 }
 
 type CallToolRequestParams struct {
-	// Arguments corresponds to the JSON schema field "arguments".
+	// Arguments is a JSON object that the tool's input schema describes, as it was
+	// sent: nil when there was none, which is not the same as {}. A JSON null reads
+	// as none, except by [DecodeStrict]; anything else that is not an object is
+	// refused.
 	Arguments CallToolRequestParamsArguments `json:"arguments,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name is the tool's name, as tools/list gave it.
 	Name string `json:"name"`
 }
 
+// Arguments is a JSON object that the tool's input schema describes, as it was
+// sent: nil when there was none, which is not the same as {}. A JSON null reads as
+// none, except by [DecodeStrict]; anything else that is not an object is refused.
 type CallToolRequestParamsArguments map[string]interface{}
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -239,22 +253,29 @@ func (j *CallToolRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// CallToolResult is what a tool gave back. A tool that failed says so here, with
+// IsError, where a model can read it; a JSON-RPC error is for calls that reached
+// no tool.
 type CallToolResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta CallToolResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Content corresponds to the JSON schema field "content".
+	// Content is the result for a model or a person to read; nil is written as an
+	// empty list.
 	Content []ContentBlock `json:"content"`
 
-	// IsError corresponds to the JSON schema field "isError".
+	// IsError says that the tool failed; absent means that it did not.
 	IsError *bool `json:"isError,omitempty,omitzero"`
 
-	// StructuredContent corresponds to the JSON schema field "structuredContent".
+	// StructuredContent is a JSON object for programs to read, in the form of the
+	// tool's output schema if it has one.
 	StructuredContent CallToolResultStructuredContent `json:"structuredContent,omitempty,omitzero"`
 }
 
 type CallToolResultMeta map[string]interface{}
 
+// StructuredContent is a JSON object for programs to read, in the form of the
+// tool's output schema if it has one.
 type CallToolResultStructuredContent map[string]interface{}
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -275,6 +296,9 @@ func (j *CallToolResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// CancelledNotification tells the other side that the answer to one of the
+// sender's requests is no longer wanted. It may come too late. A client must not
+// send it for initialize.
 type CancelledNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -284,10 +308,11 @@ type CancelledNotification struct {
 }
 
 type CancelledNotificationParams struct {
-	// Reason corresponds to the JSON schema field "reason".
+	// Reason may be logged or shown to a person.
 	Reason *string `json:"reason,omitempty,omitzero"`
 
-	// RequestId corresponds to the JSON schema field "requestId".
+	// RequestId is the id of a request that the sender made and that is not answered
+	// yet.
 	RequestId RequestId `json:"requestId"`
 }
 
@@ -333,37 +358,49 @@ func (j *CancelledNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ClientCapabilities are what a client can do for a server. A capability that is
+// nil is one the client does not have; one that is there but empty has no options.
 type ClientCapabilities struct {
-	// Elicitation corresponds to the JSON schema field "elicitation".
+	// Elicitation says that the client can ask its user for input.
 	Elicitation ClientCapabilitiesElicitation `json:"elicitation,omitempty,omitzero"`
 
-	// Experimental corresponds to the JSON schema field "experimental".
+	// Experimental holds capabilities outside the protocol, an object for each name.
 	Experimental ClientCapabilitiesExperimental `json:"experimental,omitempty,omitzero"`
 
-	// Roots corresponds to the JSON schema field "roots".
+	// Roots says that the client can list its roots.
 	Roots *ClientCapabilitiesRoots `json:"roots,omitempty,omitzero"`
 
-	// Sampling corresponds to the JSON schema field "sampling".
+	// Sampling says that the client can query a model for the server.
 	Sampling ClientCapabilitiesSampling `json:"sampling,omitempty,omitzero"`
 }
 
+// Elicitation says that the client can ask its user for input.
 type ClientCapabilitiesElicitation map[string]interface{}
 
+// Experimental holds capabilities outside the protocol, an object for each name.
 type ClientCapabilitiesExperimental map[string]map[string]interface{}
 
+// Roots says that the client can list its roots.
 type ClientCapabilitiesRoots struct {
-	// ListChanged corresponds to the JSON schema field "listChanged".
+	// ListChanged says that the client announces when the list changes.
 	ListChanged *bool `json:"listChanged,omitempty,omitzero"`
 }
 
+// Sampling says that the client can query a model for the server.
 type ClientCapabilitiesSampling map[string]interface{}
 
+// ClientNotification is any notification that a client sends.
 type ClientNotification interface{}
 
+// ClientRequest is any request that a client sends.
 type ClientRequest interface{}
 
+// ClientResult is any result that a client sends. Decoded by itself it is a
+// *[Result], which keeps every member; [DecodeClientResult] knows better.
 type ClientResult interface{}
 
+// CompleteRequest asks for ways to go on with a half-typed argument. Its result is
+// a [CompleteResult].
 type CompleteRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -373,21 +410,22 @@ type CompleteRequest struct {
 }
 
 type CompleteRequestParams struct {
-	// Argument corresponds to the JSON schema field "argument".
+	// Argument is the argument that is being typed.
 	Argument CompleteRequestParamsArgument `json:"argument"`
 
-	// Context corresponds to the JSON schema field "context".
+	// Context holds what has been filled in already.
 	Context *CompleteRequestParamsContext `json:"context,omitempty,omitzero"`
 
-	// Ref corresponds to the JSON schema field "ref".
+	// Ref is the prompt or the resource template that the argument belongs to.
 	Ref CompleteRequestParamsRef `json:"ref"`
 }
 
+// Argument is the argument that is being typed.
 type CompleteRequestParamsArgument struct {
-	// Name corresponds to the JSON schema field "name".
+	// Name is the argument's name.
 	Name string `json:"name"`
 
-	// Value corresponds to the JSON schema field "value".
+	// Value is what has been typed so far.
 	Value string `json:"value"`
 }
 
@@ -412,15 +450,20 @@ func (j *CompleteRequestParamsArgument) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Context holds what has been filled in already.
 type CompleteRequestParamsContext struct {
-	// Arguments corresponds to the JSON schema field "arguments".
+	// Arguments are the values of the other arguments or of the template's other
+	// variables, by name.
 	Arguments CompleteRequestParamsContextArguments `json:"arguments,omitempty,omitzero"`
 }
 
+// Arguments are the values of the other arguments or of the template's other
+// variables, by name.
 type CompleteRequestParamsContextArguments map[string]string
 
+// Ref is the prompt or the resource template that the argument belongs to.
 type CompleteRequestParamsRef struct {
-	// Name corresponds to the JSON schema field "name".
+	// Name is the prompt's name.
 	Name *string `json:"name,omitempty,omitzero"`
 
 	// Title corresponds to the JSON schema field "title".
@@ -429,7 +472,7 @@ type CompleteRequestParamsRef struct {
 	// Type corresponds to the JSON schema field "type".
 	Type string `json:"type"`
 
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the address or the template of addresses.
 	Uri *string `json:"uri,omitempty,omitzero"`
 }
 
@@ -505,22 +548,25 @@ func (j *CompleteRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// CompleteResult offers ways to go on with an argument.
 type CompleteResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta CompleteResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Completion corresponds to the JSON schema field "completion".
+	// Completion is the offer.
 	Completion CompleteResultCompletion `json:"completion"`
 }
 
+// Completion is the offer.
 type CompleteResultCompletion struct {
-	// HasMore corresponds to the JSON schema field "hasMore".
+	// HasMore says that there are more values than are given, even if their number is
+	// not known.
 	HasMore *bool `json:"hasMore,omitempty,omitzero"`
 
-	// Total corresponds to the JSON schema field "total".
+	// Total is the number of values there are, which may be more than are given.
 	Total *int `json:"total,omitempty,omitzero"`
 
-	// Values corresponds to the JSON schema field "values".
+	// Values are at most 100 values, the best first.
 	Values []string `json:"values"`
 }
 
@@ -562,8 +608,12 @@ func (j *CompleteResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ContentBlock is one piece of what a tool gives back or a prompt consists of.
 type ContentBlock interface{}
 
+// CreateMessageRequest has a client query a model for a server. The client decides
+// which model, and shows the request to a person first. Its result is a
+// [CreateMessageResult].
 type CreateMessageRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -573,28 +623,30 @@ type CreateMessageRequest struct {
 }
 
 type CreateMessageRequestParams struct {
-	// IncludeContext corresponds to the JSON schema field "includeContext".
+	// IncludeContext asks to add what servers know; the client may leave it out.
 	IncludeContext *CreateMessageRequestParamsIncludeContext `json:"includeContext,omitempty,omitzero"`
 
-	// MaxTokens corresponds to the JSON schema field "maxTokens".
+	// MaxTokens is the most tokens to generate; the model may stop earlier.
 	MaxTokens int `json:"maxTokens"`
 
-	// Messages corresponds to the JSON schema field "messages".
+	// Messages are the conversation so far.
 	Messages []SamplingMessage `json:"messages"`
 
-	// Metadata corresponds to the JSON schema field "metadata".
+	// Metadata goes to the model's provider, in the provider's own form.
 	Metadata CreateMessageRequestParamsMetadata `json:"metadata,omitempty,omitzero"`
 
-	// ModelPreferences corresponds to the JSON schema field "modelPreferences".
+	// ModelPreferences guide the choice of a model; the client may ignore them.
 	ModelPreferences *ModelPreferences `json:"modelPreferences,omitempty,omitzero"`
 
-	// StopSequences corresponds to the JSON schema field "stopSequences".
+	// StopSequences end the generation when the model writes one of them.
 	StopSequences []string `json:"stopSequences,omitempty,omitzero"`
 
-	// SystemPrompt corresponds to the JSON schema field "systemPrompt".
+	// SystemPrompt is the system prompt that the server would like; the client may
+	// change it or leave it out.
 	SystemPrompt *string `json:"systemPrompt,omitempty,omitzero"`
 
-	// Temperature corresponds to the JSON schema field "temperature".
+	// Temperature sets how varied the answer is, on the scale of the model's
+	// provider.
 	Temperature *float64 `json:"temperature,omitempty,omitzero"`
 }
 
@@ -630,6 +682,7 @@ func (j *CreateMessageRequestParamsIncludeContext) UnmarshalJSON(value []byte) e
 	return nil
 }
 
+// Metadata goes to the model's provider, in the provider's own form.
 type CreateMessageRequestParamsMetadata map[string]interface{}
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -677,23 +730,26 @@ func (j *CreateMessageRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// CreateMessageResult is a model's answer, after a person has seen it.
 type CreateMessageResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta CreateMessageResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Content corresponds to the JSON schema field "content".
+	// Content is the answer.
 	Content CreateMessageResultContent `json:"content"`
 
-	// Model corresponds to the JSON schema field "model".
+	// Model names the model that answered.
 	Model string `json:"model"`
 
-	// Role corresponds to the JSON schema field "role".
+	// Role is whose turn the answer counts as.
 	Role Role `json:"role"`
 
-	// StopReason corresponds to the JSON schema field "stopReason".
+	// StopReason says why the model stopped: endTurn, stopSequence, maxTokens, or
+	// another word of the provider's.
 	StopReason *string `json:"stopReason,omitempty,omitzero"`
 }
 
+// Content is the answer.
 type CreateMessageResultContent struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta TextContentMeta `json:"_meta,omitempty,omitzero"`
@@ -701,13 +757,13 @@ type CreateMessageResultContent struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Data corresponds to the JSON schema field "data".
+	// Data is the picture.
 	Data *string `json:"data,omitempty,omitzero"`
 
-	// MimeType corresponds to the JSON schema field "mimeType".
+	// MimeType is the format of the picture, such as image/png.
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Text corresponds to the JSON schema field "text".
+	// Text is the text.
 	Text *string `json:"text,omitempty,omitzero"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -771,8 +827,12 @@ func (j *CreateMessageResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Cursor is a place in a long list, in a form that only the side that gave it
+// understands.
 type Cursor string
 
+// ElicitRequest has a client ask its user for input, in a form. Its result is an
+// [ElicitResult].
 type ElicitRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -782,24 +842,26 @@ type ElicitRequest struct {
 }
 
 type ElicitRequestParams struct {
-	// Message corresponds to the JSON schema field "message".
+	// Message is what the person is asked.
 	Message string `json:"message"`
 
-	// RequestedSchema corresponds to the JSON schema field "requestedSchema".
+	// RequestedSchema describes the form.
 	RequestedSchema ElicitRequestParamsRequestedSchema `json:"requestedSchema"`
 }
 
+// RequestedSchema describes the form.
 type ElicitRequestParamsRequestedSchema struct {
-	// Properties corresponds to the JSON schema field "properties".
+	// Properties are the fields by name; nil is written as {}, a form without fields.
 	Properties ElicitRequestParamsRequestedSchemaProperties `json:"properties"`
 
-	// Required corresponds to the JSON schema field "required".
+	// Required names the fields that must be filled in.
 	Required []string `json:"required,omitempty,omitzero"`
 
 	// Type corresponds to the JSON schema field "type".
 	Type string `json:"type"`
 }
 
+// Properties are the fields by name; nil is written as {}, a form without fields.
 type ElicitRequestParamsRequestedSchemaProperties map[string]PrimitiveSchemaDefinition
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -871,14 +933,15 @@ func (j *ElicitRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ElicitResult is what the person did with the question.
 type ElicitResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ElicitResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Action corresponds to the JSON schema field "action".
+	// Action says whether the person agreed, refused, or turned away.
 	Action ElicitResultAction `json:"action"`
 
-	// Content corresponds to the JSON schema field "content".
+	// Content is the filled-in form, by field, when the action is accept.
 	Content ElicitResultContent `json:"content,omitempty,omitzero"`
 }
 
@@ -914,6 +977,7 @@ func (j *ElicitResultAction) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Content is the filled-in form, by field, when the action is accept.
 type ElicitResultContent map[string]interface{}
 
 type ElicitResultMeta map[string]interface{}
@@ -936,6 +1000,8 @@ func (j *ElicitResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// EmbeddedResource is a resource whose contents stand in a prompt or in a tool's
+// result.
 type EmbeddedResource struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta EmbeddedResourceMeta `json:"_meta,omitempty,omitzero"`
@@ -943,7 +1009,7 @@ type EmbeddedResource struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Resource corresponds to the JSON schema field "resource".
+	// Resource is the resource's contents.
 	Resource EmbeddedResourceResource `json:"resource"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -952,17 +1018,18 @@ type EmbeddedResource struct {
 
 type EmbeddedResourceMeta map[string]interface{}
 
+// Resource is the resource's contents.
 type EmbeddedResourceResource struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta TextResourceContentsMeta `json:"_meta,omitempty,omitzero"`
 
-	// Blob corresponds to the JSON schema field "blob".
+	// Blob is the bytes.
 	Blob *string `json:"blob,omitempty,omitzero"`
 
 	// MimeType corresponds to the JSON schema field "mimeType".
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Text corresponds to the JSON schema field "text".
+	// Text is the text.
 	Text *string `json:"text,omitempty,omitzero"`
 
 	// Uri corresponds to the JSON schema field "uri".
@@ -1020,17 +1087,18 @@ func (j *EmbeddedResource) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// EnumSchema asks for one of several values in a form.
 type EnumSchema struct {
-	// Description corresponds to the JSON schema field "description".
+	// Description explains the field to the person.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Enum corresponds to the JSON schema field "enum".
+	// Enum are the values to choose from.
 	Enum []string `json:"enum"`
 
-	// EnumNames corresponds to the JSON schema field "enumNames".
+	// EnumNames are the labels of the values, in their order.
 	EnumNames []string `json:"enumNames,omitempty,omitzero"`
 
-	// Title corresponds to the JSON schema field "title".
+	// Title labels the field.
 	Title *string `json:"title,omitempty,omitzero"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -1061,6 +1129,8 @@ func (j *EnumSchema) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// GetPromptRequest fills in one of a server's prompts. Its result is a
+// [GetPromptResult].
 type GetPromptRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1070,13 +1140,14 @@ type GetPromptRequest struct {
 }
 
 type GetPromptRequestParams struct {
-	// Arguments corresponds to the JSON schema field "arguments".
+	// Arguments are the prompt's arguments by name.
 	Arguments GetPromptRequestParamsArguments `json:"arguments,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name is the prompt's name, as prompts/list gave it.
 	Name string `json:"name"`
 }
 
+// Arguments are the prompt's arguments by name.
 type GetPromptRequestParamsArguments map[string]string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -1121,14 +1192,15 @@ func (j *GetPromptRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// GetPromptResult is a prompt, filled in.
 type GetPromptResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta GetPromptResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description says what the prompt is for.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Messages corresponds to the JSON schema field "messages".
+	// Messages are the conversation to begin with.
 	Messages []PromptMessage `json:"messages"`
 }
 
@@ -1152,6 +1224,7 @@ func (j *GetPromptResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ImageContent is a picture given to or received from a model.
 type ImageContent struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ImageContentMeta `json:"_meta,omitempty,omitzero"`
@@ -1159,10 +1232,10 @@ type ImageContent struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Data corresponds to the JSON schema field "data".
+	// Data is the picture.
 	Data string `json:"data"`
 
-	// MimeType corresponds to the JSON schema field "mimeType".
+	// MimeType is the format of the picture, such as image/png.
 	MimeType string `json:"mimeType"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -1198,14 +1271,15 @@ func (j *ImageContent) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Implementation names a client's or a server's program.
 type Implementation struct {
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the program.
 	Name string `json:"name"`
 
 	// Title corresponds to the JSON schema field "title".
 	Title *string `json:"title,omitempty,omitzero"`
 
-	// Version corresponds to the JSON schema field "version".
+	// Version is the program's version.
 	Version string `json:"version"`
 }
 
@@ -1230,6 +1304,8 @@ func (j *Implementation) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// InitializeRequest is the first request of a session: the client says who it is
+// and what it can do. Its result is an [InitializeResult].
 type InitializeRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1239,13 +1315,14 @@ type InitializeRequest struct {
 }
 
 type InitializeRequestParams struct {
-	// Capabilities corresponds to the JSON schema field "capabilities".
+	// Capabilities are what the client can do.
 	Capabilities ClientCapabilities `json:"capabilities"`
 
-	// ClientInfo corresponds to the JSON schema field "clientInfo".
+	// ClientInfo names the client's program.
 	ClientInfo Implementation `json:"clientInfo"`
 
-	// ProtocolVersion corresponds to the JSON schema field "protocolVersion".
+	// ProtocolVersion is the newest version of the protocol that the client speaks,
+	// such as 2025-06-18.
 	ProtocolVersion string `json:"protocolVersion"`
 }
 
@@ -1297,20 +1374,23 @@ func (j *InitializeRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// InitializeResult is what a server says of itself.
 type InitializeResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta InitializeResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Capabilities corresponds to the JSON schema field "capabilities".
+	// Capabilities are what the server can do.
 	Capabilities ServerCapabilities `json:"capabilities"`
 
-	// Instructions corresponds to the JSON schema field "instructions".
+	// Instructions tell a model how to use the server; a client may add them to its
+	// system prompt.
 	Instructions *string `json:"instructions,omitempty,omitzero"`
 
-	// ProtocolVersion corresponds to the JSON schema field "protocolVersion".
+	// ProtocolVersion is the version that the server wants to speak. A client that
+	// does not speak it disconnects.
 	ProtocolVersion string `json:"protocolVersion"`
 
-	// ServerInfo corresponds to the JSON schema field "serverInfo".
+	// ServerInfo names the server's program.
 	ServerInfo Implementation `json:"serverInfo"`
 }
 
@@ -1340,6 +1420,8 @@ func (j *InitializeResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// InitializedNotification ends the handshake: the client has read the
+// [InitializeResult] and the session begins.
 type InitializedNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1378,25 +1460,27 @@ func (j *InitializedNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// JSONRPCError is the answer to a request that failed.
 type JSONRPCError struct {
-	// Error corresponds to the JSON schema field "error".
+	// Error says what went wrong.
 	Error JSONRPCErrorError `json:"error"`
 
-	// Id corresponds to the JSON schema field "id".
+	// Id is the id of the request that failed.
 	Id RequestId `json:"id"`
 
 	// Jsonrpc corresponds to the JSON schema field "jsonrpc".
 	Jsonrpc string `json:"jsonrpc"`
 }
 
+// Error says what went wrong.
 type JSONRPCErrorError struct {
-	// Code corresponds to the JSON schema field "code".
+	// Code is the kind of error; -32768 to -32000 are JSON-RPC's own.
 	Code int `json:"code"`
 
-	// Data corresponds to the JSON schema field "data".
+	// Data is whatever else the sender knows, any JSON value; nil is absent.
 	Data interface{} `json:"data,omitempty,omitzero"`
 
-	// Message corresponds to the JSON schema field "message".
+	// Message is one short sentence.
 	Message string `json:"message"`
 }
 
@@ -1448,13 +1532,15 @@ func (j *JSONRPCError) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// JSONRPCMessage is anything that travels over a connection.
 type JSONRPCMessage interface{}
 
+// JSONRPCNotification is a message that is not answered.
 type JSONRPCNotification struct {
 	// Jsonrpc corresponds to the JSON schema field "jsonrpc".
 	Jsonrpc string `json:"jsonrpc"`
 
-	// Method corresponds to the JSON schema field "method".
+	// Method is the notification's name.
 	Method string `json:"method"`
 
 	// Params corresponds to the JSON schema field "params".
@@ -1494,14 +1580,15 @@ func (j *JSONRPCNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// JSONRPCRequest is a message that is answered.
 type JSONRPCRequest struct {
-	// Id corresponds to the JSON schema field "id".
+	// Id is repeated in the answer; it must not be null, nor used twice in a session.
 	Id RequestId `json:"id"`
 
 	// Jsonrpc corresponds to the JSON schema field "jsonrpc".
 	Jsonrpc string `json:"jsonrpc"`
 
-	// Method corresponds to the JSON schema field "method".
+	// Method is the request's name.
 	Method string `json:"method"`
 
 	// Params corresponds to the JSON schema field "params".
@@ -1549,14 +1636,15 @@ func (j *JSONRPCRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// JSONRPCResponse is the answer to a request that was done.
 type JSONRPCResponse struct {
-	// Id corresponds to the JSON schema field "id".
+	// Id is the id of the request.
 	Id RequestId `json:"id"`
 
 	// Jsonrpc corresponds to the JSON schema field "jsonrpc".
 	Jsonrpc string `json:"jsonrpc"`
 
-	// Result corresponds to the JSON schema field "result".
+	// Result is the request's result.
 	Result Result `json:"result"`
 }
 
@@ -1587,6 +1675,8 @@ func (j *JSONRPCResponse) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListPromptsRequest asks which prompts a server has. Its result is a
+// [ListPromptsResult].
 type ListPromptsRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1621,6 +1711,7 @@ func (j *ListPromptsRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListPromptsResult is a page of a server's prompts.
 type ListPromptsResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ListPromptsResultMeta `json:"_meta,omitempty,omitzero"`
@@ -1628,7 +1719,7 @@ type ListPromptsResult struct {
 	// NextCursor corresponds to the JSON schema field "nextCursor".
 	NextCursor *string `json:"nextCursor,omitempty,omitzero"`
 
-	// Prompts corresponds to the JSON schema field "prompts".
+	// Prompts are the prompts of this page.
 	Prompts []Prompt `json:"prompts"`
 }
 
@@ -1652,6 +1743,8 @@ func (j *ListPromptsResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListResourceTemplatesRequest asks which resource templates a server has. Its
+// result is a [ListResourceTemplatesResult].
 type ListResourceTemplatesRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1686,6 +1779,7 @@ func (j *ListResourceTemplatesRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListResourceTemplatesResult is a page of a server's resource templates.
 type ListResourceTemplatesResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ListResourceTemplatesResultMeta `json:"_meta,omitempty,omitzero"`
@@ -1693,7 +1787,7 @@ type ListResourceTemplatesResult struct {
 	// NextCursor corresponds to the JSON schema field "nextCursor".
 	NextCursor *string `json:"nextCursor,omitempty,omitzero"`
 
-	// ResourceTemplates corresponds to the JSON schema field "resourceTemplates".
+	// ResourceTemplates are the templates of this page.
 	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 }
 
@@ -1717,6 +1811,8 @@ func (j *ListResourceTemplatesResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListResourcesRequest asks which resources a server has. Its result is a
+// [ListResourcesResult].
 type ListResourcesRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1751,6 +1847,7 @@ func (j *ListResourcesRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListResourcesResult is a page of a server's resources.
 type ListResourcesResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ListResourcesResultMeta `json:"_meta,omitempty,omitzero"`
@@ -1758,7 +1855,7 @@ type ListResourcesResult struct {
 	// NextCursor corresponds to the JSON schema field "nextCursor".
 	NextCursor *string `json:"nextCursor,omitempty,omitzero"`
 
-	// Resources corresponds to the JSON schema field "resources".
+	// Resources are the resources of this page.
 	Resources []Resource `json:"resources"`
 }
 
@@ -1782,6 +1879,8 @@ func (j *ListResourcesResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListRootsRequest asks a client in which folders and files it works. Its result
+// is a [ListRootsResult].
 type ListRootsRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1825,11 +1924,12 @@ func (j *ListRootsRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListRootsResult is a client's roots.
 type ListRootsResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ListRootsResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Roots corresponds to the JSON schema field "roots".
+	// Roots are the places that the client works in.
 	Roots []Root `json:"roots"`
 }
 
@@ -1853,6 +1953,8 @@ func (j *ListRootsResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListToolsRequest asks which tools a server has. Its result is a
+// [ListToolsResult].
 type ListToolsRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1887,6 +1989,7 @@ func (j *ListToolsRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ListToolsResult is a page of a server's tools.
 type ListToolsResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ListToolsResultMeta `json:"_meta,omitempty,omitzero"`
@@ -1894,7 +1997,7 @@ type ListToolsResult struct {
 	// NextCursor corresponds to the JSON schema field "nextCursor".
 	NextCursor *string `json:"nextCursor,omitempty,omitzero"`
 
-	// Tools corresponds to the JSON schema field "tools".
+	// Tools are the tools of this page.
 	Tools []Tool `json:"tools"`
 }
 
@@ -1960,6 +2063,7 @@ func (j *LoggingLevel) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// LoggingMessageNotification is a line of a server's log.
 type LoggingMessageNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -1969,13 +2073,13 @@ type LoggingMessageNotification struct {
 }
 
 type LoggingMessageNotificationParams struct {
-	// Data corresponds to the JSON schema field "data".
+	// Data is what is logged, any JSON value.
 	Data interface{} `json:"data"`
 
-	// Level corresponds to the JSON schema field "level".
+	// Level is how grave it is.
 	Level LoggingLevel `json:"level"`
 
-	// Logger corresponds to the JSON schema field "logger".
+	// Logger names the part of the server that logs.
 	Logger *string `json:"logger,omitempty,omitzero"`
 }
 
@@ -2024,23 +2128,27 @@ func (j *LoggingMessageNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ModelHint is a wish for a model.
 type ModelHint struct {
-	// Name corresponds to the JSON schema field "name".
+	// Name is a part of a model's name, such as sonnet; a client may take another
+	// provider's model of that kind.
 	Name *string `json:"name,omitempty,omitzero"`
 }
 
+// ModelPreferences are a server's wishes for the choice of a model. A client is
+// free to ignore them.
 type ModelPreferences struct {
-	// CostPriority corresponds to the JSON schema field "costPriority".
+	// CostPriority weighs low cost, from 0 (does not matter) to 1 (matters most).
 	CostPriority *float64 `json:"costPriority,omitempty,omitzero"`
 
-	// Hints corresponds to the JSON schema field "hints".
+	// Hints are wishes for models; the first that can be met counts.
 	Hints []ModelHint `json:"hints,omitempty,omitzero"`
 
-	// IntelligencePriority corresponds to the JSON schema field
-	// "intelligencePriority".
+	// IntelligencePriority weighs ability, from 0 (does not matter) to 1 (matters
+	// most).
 	IntelligencePriority *float64 `json:"intelligencePriority,omitempty,omitzero"`
 
-	// SpeedPriority corresponds to the JSON schema field "speedPriority".
+	// SpeedPriority weighs low latency, from 0 (does not matter) to 1 (matters most).
 	SpeedPriority *float64 `json:"speedPriority,omitempty,omitzero"`
 }
 
@@ -2073,8 +2181,9 @@ func (j *ModelPreferences) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Notification is the form of every notification.
 type Notification struct {
-	// Method corresponds to the JSON schema field "method".
+	// Method is the notification's name.
 	Method string `json:"method"`
 
 	// Params corresponds to the JSON schema field "params".
@@ -2108,20 +2217,21 @@ func (j *Notification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// NumberSchema asks for a number in a form.
 type NumberSchema struct {
-	// Description corresponds to the JSON schema field "description".
+	// Description explains the field to the person.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Maximum corresponds to the JSON schema field "maximum".
+	// Maximum is the greatest number allowed.
 	Maximum *float64 `json:"maximum,omitempty,omitzero"`
 
-	// Minimum corresponds to the JSON schema field "minimum".
+	// Minimum is the least number allowed.
 	Minimum *float64 `json:"minimum,omitempty,omitzero"`
 
-	// Title corresponds to the JSON schema field "title".
+	// Title labels the field.
 	Title *string `json:"title,omitempty,omitzero"`
 
-	// Type corresponds to the JSON schema field "type".
+	// Type says whether fractions are allowed.
 	Type NumberSchemaType `json:"type"`
 }
 
@@ -2173,8 +2283,9 @@ func (j *NumberSchema) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// PaginatedRequest is the form of every request for a list.
 type PaginatedRequest struct {
-	// Method corresponds to the JSON schema field "method".
+	// Method is the request's name.
 	Method string `json:"method"`
 
 	// Params corresponds to the JSON schema field "params".
@@ -2204,6 +2315,7 @@ func (j *PaginatedRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// PaginatedResult is the form of every page of a list.
 type PaginatedResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta PaginatedResultMeta `json:"_meta,omitempty,omitzero"`
@@ -2214,6 +2326,8 @@ type PaginatedResult struct {
 
 type PaginatedResultMeta map[string]interface{}
 
+// PingRequest asks whether the other side is still there, which answers at once.
+// Its result is an [EmptyResult].
 type PingRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -2257,8 +2371,11 @@ func (j *PingRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// PrimitiveSchemaDefinition describes one field of a form.
 type PrimitiveSchemaDefinition interface{}
 
+// ProgressNotification tells how far a request has come, if the request carried a
+// progress token.
 type ProgressNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -2268,16 +2385,16 @@ type ProgressNotification struct {
 }
 
 type ProgressNotificationParams struct {
-	// Message corresponds to the JSON schema field "message".
+	// Message says in words what is going on.
 	Message *string `json:"message,omitempty,omitzero"`
 
-	// Progress corresponds to the JSON schema field "progress".
+	// Progress is how far the request has come; it grows with each notification.
 	Progress float64 `json:"progress"`
 
-	// ProgressToken corresponds to the JSON schema field "progressToken".
+	// ProgressToken is the token that the request carried.
 	ProgressToken ProgressToken `json:"progressToken"`
 
-	// Total corresponds to the JSON schema field "total".
+	// Total is what Progress will have reached at the end, if that is known.
 	Total *float64 `json:"total,omitempty,omitzero"`
 }
 
@@ -2326,33 +2443,37 @@ func (j *ProgressNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ProgressToken ties progress notifications to a request.
 type ProgressToken int
 
+// Prompt is a prompt, or a template of one, that a server offers.
 type Prompt struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta PromptMeta `json:"_meta,omitempty,omitzero"`
 
-	// Arguments corresponds to the JSON schema field "arguments".
+	// Arguments are what the template needs to be filled in.
 	Arguments []PromptArgument `json:"arguments,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description says what the prompt is for.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the prompt.
 	Name string `json:"name"`
 
 	// Title corresponds to the JSON schema field "title".
 	Title *string `json:"title,omitempty,omitzero"`
 }
 
+// PromptArgument is an argument of a prompt.
 type PromptArgument struct {
-	// Description corresponds to the JSON schema field "description".
+	// Description explains the argument to a person.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the argument.
 	Name string `json:"name"`
 
-	// Required corresponds to the JSON schema field "required".
+	// Required says that the prompt cannot be filled in without it; absent means that
+	// it can.
 	Required *bool `json:"required,omitempty,omitzero"`
 
 	// Title corresponds to the JSON schema field "title".
@@ -2377,6 +2498,7 @@ func (j *PromptArgument) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// PromptListChangedNotification tells a client to list the prompts again.
 type PromptListChangedNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -2415,11 +2537,13 @@ func (j *PromptListChangedNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// PromptMessage is one message of a prompt. Unlike a [SamplingMessage] it may hold
+// resources.
 type PromptMessage struct {
-	// Content corresponds to the JSON schema field "content".
+	// Content is what is said.
 	Content ContentBlock `json:"content"`
 
-	// Role corresponds to the JSON schema field "role".
+	// Role is who says it.
 	Role Role `json:"role"`
 }
 
@@ -2446,8 +2570,9 @@ func (j *PromptMessage) UnmarshalJSON(value []byte) error {
 
 type PromptMeta map[string]interface{}
 
+// PromptReference names a prompt.
 type PromptReference struct {
-	// Name corresponds to the JSON schema field "name".
+	// Name is the prompt's name.
 	Name string `json:"name"`
 
 	// Title corresponds to the JSON schema field "title".
@@ -2499,6 +2624,8 @@ func (j *Prompt) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ReadResourceRequest asks for the contents of a resource. Its result is a
+// [ReadResourceResult].
 type ReadResourceRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -2508,7 +2635,7 @@ type ReadResourceRequest struct {
 }
 
 type ReadResourceRequestParams struct {
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the resource's address, in whatever scheme the server understands.
 	Uri string `json:"uri"`
 }
 
@@ -2554,25 +2681,27 @@ func (j *ReadResourceRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ReadResourceResult is the contents of a resource.
 type ReadResourceResult struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ReadResourceResultMeta `json:"_meta,omitempty,omitzero"`
 
-	// Contents corresponds to the JSON schema field "contents".
+	// Contents are the parts of the resource, such as the files of a folder.
 	Contents []ReadResourceResultContentsElem `json:"contents"`
 }
 
+// TextResourceContents is a resource, or a part of one, as text.
 type ReadResourceResultContentsElem struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta TextResourceContentsMeta `json:"_meta,omitempty,omitzero"`
 
-	// Blob corresponds to the JSON schema field "blob".
+	// Blob is the bytes.
 	Blob *string `json:"blob,omitempty,omitzero"`
 
 	// MimeType corresponds to the JSON schema field "mimeType".
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Text corresponds to the JSON schema field "text".
+	// Text is the text.
 	Text *string `json:"text,omitempty,omitzero"`
 
 	// Uri corresponds to the JSON schema field "uri".
@@ -2626,14 +2755,16 @@ func (j *ReadResourceResult) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Request is the form of every request.
 type Request struct {
-	// Method corresponds to the JSON schema field "method".
+	// Method is the request's name.
 	Method string `json:"method"`
 
 	// Params corresponds to the JSON schema field "params".
 	Params *RequestParams `json:"params,omitempty,omitzero"`
 }
 
+// RequestId names a JSON-RPC request.
 type RequestId int
 
 type RequestParams struct {
@@ -2644,7 +2775,8 @@ type RequestParams struct {
 }
 
 type RequestParamsMeta struct {
-	// ProgressToken corresponds to the JSON schema field "progressToken".
+	// ProgressToken asks for progress notifications, which will carry it; nil asks
+	// for none.
 	ProgressToken *ProgressToken `json:"progressToken,omitempty,omitzero"`
 
 	AdditionalProperties interface{} `mapstructure:",remain"`
@@ -2668,6 +2800,7 @@ func (j *Request) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Resource is something that a server can read out.
 type Resource struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ResourceMeta `json:"_meta,omitempty,omitzero"`
@@ -2675,16 +2808,16 @@ type Resource struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description says what the resource is, as a hint to a model.
 	Description *string `json:"description,omitempty,omitzero"`
 
 	// MimeType corresponds to the JSON schema field "mimeType".
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the resource.
 	Name string `json:"name"`
 
-	// Size corresponds to the JSON schema field "size".
+	// Size is the number of bytes before any encoding, if it is known.
 	Size *int `json:"size,omitempty,omitzero"`
 
 	// Title corresponds to the JSON schema field "title".
@@ -2694,6 +2827,7 @@ type Resource struct {
 	Uri string `json:"uri"`
 }
 
+// ResourceContents is the form of every part of a resource.
 type ResourceContents struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ResourceContentsMeta `json:"_meta,omitempty,omitzero"`
@@ -2725,6 +2859,8 @@ func (j *ResourceContents) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ResourceLink is a resource that a prompt or a tool's result points to. It need
+// not be among those that resources/list gives.
 type ResourceLink struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ResourceLinkMeta `json:"_meta,omitempty,omitzero"`
@@ -2732,16 +2868,16 @@ type ResourceLink struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description says what the resource is, as a hint to a model.
 	Description *string `json:"description,omitempty,omitzero"`
 
 	// MimeType corresponds to the JSON schema field "mimeType".
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the resource.
 	Name string `json:"name"`
 
-	// Size corresponds to the JSON schema field "size".
+	// Size is the number of bytes before any encoding, if it is known.
 	Size *int `json:"size,omitempty,omitzero"`
 
 	// Title corresponds to the JSON schema field "title".
@@ -2783,6 +2919,7 @@ func (j *ResourceLink) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ResourceListChangedNotification tells a client to list the resources again.
 type ResourceListChangedNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -2823,6 +2960,7 @@ func (j *ResourceListChangedNotification) UnmarshalJSON(value []byte) error {
 
 type ResourceMeta map[string]interface{}
 
+// ResourceTemplate is a family of resources that a server can read out.
 type ResourceTemplate struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ResourceTemplateMeta `json:"_meta,omitempty,omitzero"`
@@ -2830,29 +2968,30 @@ type ResourceTemplate struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description says what the resources are, as a hint to a model.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// MimeType corresponds to the JSON schema field "mimeType".
+	// MimeType is the format of the resources, if it is the same for all.
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the template.
 	Name string `json:"name"`
 
 	// Title corresponds to the JSON schema field "title".
 	Title *string `json:"title,omitempty,omitzero"`
 
-	// UriTemplate corresponds to the JSON schema field "uriTemplate".
+	// UriTemplate makes the resources' addresses, by RFC 6570.
 	UriTemplate string `json:"uriTemplate"`
 }
 
 type ResourceTemplateMeta map[string]interface{}
 
+// ResourceTemplateReference names a resource or a resource template.
 type ResourceTemplateReference struct {
 	// Type corresponds to the JSON schema field "type".
 	Type string `json:"type"`
 
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the address or the template of addresses.
 	Uri string `json:"uri"`
 }
 
@@ -2901,6 +3040,8 @@ func (j *ResourceTemplate) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ResourceUpdatedNotification tells a client that a resource to which it has
+// subscribed has changed.
 type ResourceUpdatedNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -2910,7 +3051,8 @@ type ResourceUpdatedNotification struct {
 }
 
 type ResourceUpdatedNotificationParams struct {
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the resource's address; it may be a part of the one that was subscribed
+	// to.
 	Uri string `json:"uri"`
 }
 
@@ -2977,6 +3119,8 @@ func (j *Resource) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Result is the form of every result. What a result says beside its _meta is in
+// Extra.
 type Result struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ResultMeta `json:"_meta,omitempty,omitzero"`
@@ -3016,14 +3160,15 @@ func (j *Role) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Root is a folder or a file that a client works in.
 type Root struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta RootMeta `json:"_meta,omitempty,omitzero"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name is for people to recognize the root by.
 	Name *string `json:"name,omitempty,omitzero"`
 
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the root's address, which begins with file://.
 	Uri string `json:"uri"`
 }
 
@@ -3047,6 +3192,7 @@ func (j *Root) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// RootsListChangedNotification tells a server to list the roots again.
 type RootsListChangedNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -3085,14 +3231,16 @@ func (j *RootsListChangedNotification) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// SamplingMessage is one message of a conversation with a model.
 type SamplingMessage struct {
-	// Content corresponds to the JSON schema field "content".
+	// Content is what is said.
 	Content SamplingMessageContent `json:"content"`
 
-	// Role corresponds to the JSON schema field "role".
+	// Role is who says it.
 	Role Role `json:"role"`
 }
 
+// Content is what is said.
 type SamplingMessageContent struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta TextContentMeta `json:"_meta,omitempty,omitzero"`
@@ -3100,13 +3248,13 @@ type SamplingMessageContent struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Data corresponds to the JSON schema field "data".
+	// Data is the picture.
 	Data *string `json:"data,omitempty,omitzero"`
 
-	// MimeType corresponds to the JSON schema field "mimeType".
+	// MimeType is the format of the picture, such as image/png.
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Text corresponds to the JSON schema field "text".
+	// Text is the text.
 	Text *string `json:"text,omitempty,omitzero"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -3165,56 +3313,70 @@ func (j *SamplingMessage) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ServerCapabilities are what a server can do for a client. A capability that is
+// nil is one the server does not have; one that is there but empty has no options.
 type ServerCapabilities struct {
-	// Completions corresponds to the JSON schema field "completions".
+	// Completions says that the server completes arguments.
 	Completions ServerCapabilitiesCompletions `json:"completions,omitempty,omitzero"`
 
-	// Experimental corresponds to the JSON schema field "experimental".
+	// Experimental holds capabilities outside the protocol, an object for each name.
 	Experimental ServerCapabilitiesExperimental `json:"experimental,omitempty,omitzero"`
 
-	// Logging corresponds to the JSON schema field "logging".
+	// Logging says that the server sends its log.
 	Logging ServerCapabilitiesLogging `json:"logging,omitempty,omitzero"`
 
-	// Prompts corresponds to the JSON schema field "prompts".
+	// Prompts says that the server has prompts.
 	Prompts *ServerCapabilitiesPrompts `json:"prompts,omitempty,omitzero"`
 
-	// Resources corresponds to the JSON schema field "resources".
+	// Resources says that the server has resources.
 	Resources *ServerCapabilitiesResources `json:"resources,omitempty,omitzero"`
 
-	// Tools corresponds to the JSON schema field "tools".
+	// Tools says that the server has tools.
 	Tools *ServerCapabilitiesTools `json:"tools,omitempty,omitzero"`
 }
 
+// Completions says that the server completes arguments.
 type ServerCapabilitiesCompletions map[string]interface{}
 
+// Experimental holds capabilities outside the protocol, an object for each name.
 type ServerCapabilitiesExperimental map[string]map[string]interface{}
 
+// Logging says that the server sends its log.
 type ServerCapabilitiesLogging map[string]interface{}
 
+// Prompts says that the server has prompts.
 type ServerCapabilitiesPrompts struct {
-	// ListChanged corresponds to the JSON schema field "listChanged".
+	// ListChanged says that the server announces when the list changes.
 	ListChanged *bool `json:"listChanged,omitempty,omitzero"`
 }
 
+// Resources says that the server has resources.
 type ServerCapabilitiesResources struct {
-	// ListChanged corresponds to the JSON schema field "listChanged".
+	// ListChanged says that the server announces when the list changes.
 	ListChanged *bool `json:"listChanged,omitempty,omitzero"`
 
-	// Subscribe corresponds to the JSON schema field "subscribe".
+	// Subscribe says that a client can subscribe to a resource's changes.
 	Subscribe *bool `json:"subscribe,omitempty,omitzero"`
 }
 
+// Tools says that the server has tools.
 type ServerCapabilitiesTools struct {
-	// ListChanged corresponds to the JSON schema field "listChanged".
+	// ListChanged says that the server announces when the list changes.
 	ListChanged *bool `json:"listChanged,omitempty,omitzero"`
 }
 
+// ServerNotification is any notification that a server sends.
 type ServerNotification interface{}
 
+// ServerRequest is any request that a server sends.
 type ServerRequest interface{}
 
+// ServerResult is any result that a server sends. Decoded by itself it is a
+// *[Result], which keeps every member; [DecodeServerResult] knows better.
 type ServerResult interface{}
 
+// SetLevelRequest sets how much of its log a server sends. Its result is an
+// [EmptyResult].
 type SetLevelRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -3224,7 +3386,7 @@ type SetLevelRequest struct {
 }
 
 type SetLevelRequestParams struct {
-	// Level corresponds to the JSON schema field "level".
+	// Level is the least grave level that is wanted.
 	Level LoggingLevel `json:"level"`
 }
 
@@ -3270,20 +3432,21 @@ func (j *SetLevelRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// StringSchema asks for a text in a form.
 type StringSchema struct {
-	// Description corresponds to the JSON schema field "description".
+	// Description explains the field to the person.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// Format corresponds to the JSON schema field "format".
+	// Format says what the text must look like; absent means anything.
 	Format *StringSchemaFormat `json:"format,omitempty,omitzero"`
 
-	// MaxLength corresponds to the JSON schema field "maxLength".
+	// MaxLength is the most characters allowed.
 	MaxLength *int `json:"maxLength,omitempty,omitzero"`
 
-	// MinLength corresponds to the JSON schema field "minLength".
+	// MinLength is the least characters allowed.
 	MinLength *int `json:"minLength,omitempty,omitzero"`
 
-	// Title corresponds to the JSON schema field "title".
+	// Title labels the field.
 	Title *string `json:"title,omitempty,omitzero"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -3345,6 +3508,8 @@ func (j *StringSchema) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// SubscribeRequest asks to be told when a resource changes. Its result is an
+// [EmptyResult].
 type SubscribeRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -3354,7 +3519,7 @@ type SubscribeRequest struct {
 }
 
 type SubscribeRequestParams struct {
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the resource's address, in whatever scheme the server understands.
 	Uri string `json:"uri"`
 }
 
@@ -3400,6 +3565,7 @@ func (j *SubscribeRequest) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// TextContent is a text given to or received from a model.
 type TextContent struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta TextContentMeta `json:"_meta,omitempty,omitzero"`
@@ -3407,7 +3573,7 @@ type TextContent struct {
 	// Annotations corresponds to the JSON schema field "annotations".
 	Annotations *Annotations `json:"annotations,omitempty,omitzero"`
 
-	// Text corresponds to the JSON schema field "text".
+	// Text is the text.
 	Text string `json:"text"`
 
 	// Type corresponds to the JSON schema field "type".
@@ -3440,6 +3606,7 @@ func (j *TextContent) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// TextResourceContents is a resource, or a part of one, as text.
 type TextResourceContents struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta TextResourceContentsMeta `json:"_meta,omitempty,omitzero"`
@@ -3447,7 +3614,7 @@ type TextResourceContents struct {
 	// MimeType corresponds to the JSON schema field "mimeType".
 	MimeType *string `json:"mimeType,omitempty,omitzero"`
 
-	// Text corresponds to the JSON schema field "text".
+	// Text is the text.
 	Text string `json:"text"`
 
 	// Uri corresponds to the JSON schema field "uri".
@@ -3477,46 +3644,57 @@ func (j *TextResourceContents) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// Tool is something that a server can do for a client.
 type Tool struct {
 	// Meta corresponds to the JSON schema field "_meta".
 	Meta ToolMeta `json:"_meta,omitempty,omitzero"`
 
-	// Annotations corresponds to the JSON schema field "annotations".
+	// Annotations say how the tool behaves, if the server is to be believed.
 	Annotations *ToolAnnotations `json:"annotations,omitempty,omitzero"`
 
-	// Description corresponds to the JSON schema field "description".
+	// Description says what the tool does, as a hint to a model.
 	Description *string `json:"description,omitempty,omitzero"`
 
-	// InputSchema corresponds to the JSON schema field "inputSchema".
+	// InputSchema is a JSON schema, as it was sent, of type object: the tool's
+	// arguments. It is required.
 	InputSchema ToolInputSchema `json:"inputSchema"`
 
-	// Name corresponds to the JSON schema field "name".
+	// Name identifies the tool.
 	Name string `json:"name"`
 
-	// OutputSchema corresponds to the JSON schema field "outputSchema".
+	// OutputSchema is a JSON schema, as it was sent, of type object: the tool's
+	// structured content. Nil is absent.
 	OutputSchema *ToolOutputSchema `json:"outputSchema,omitempty,omitzero"`
 
 	// Title corresponds to the JSON schema field "title".
 	Title *string `json:"title,omitempty,omitzero"`
 }
 
+// ToolAnnotations say how a tool behaves. They are hints: nothing that matters for
+// safety may rest on those of a server that is not trusted.
 type ToolAnnotations struct {
-	// DestructiveHint corresponds to the JSON schema field "destructiveHint".
+	// DestructiveHint says that the tool may undo or overwrite things; absent means
+	// true. It has a meaning only for tools that are not read-only.
 	DestructiveHint *bool `json:"destructiveHint,omitempty,omitzero"`
 
-	// IdempotentHint corresponds to the JSON schema field "idempotentHint".
+	// IdempotentHint says that to call the tool again with the same arguments changes
+	// nothing more; absent means false. It has a meaning only for tools that are not
+	// read-only.
 	IdempotentHint *bool `json:"idempotentHint,omitempty,omitzero"`
 
-	// OpenWorldHint corresponds to the JSON schema field "openWorldHint".
+	// OpenWorldHint says that the tool deals with the world outside, such as the web;
+	// absent means true.
 	OpenWorldHint *bool `json:"openWorldHint,omitempty,omitzero"`
 
-	// ReadOnlyHint corresponds to the JSON schema field "readOnlyHint".
+	// ReadOnlyHint says that the tool changes nothing; absent means false.
 	ReadOnlyHint *bool `json:"readOnlyHint,omitempty,omitzero"`
 
-	// Title corresponds to the JSON schema field "title".
+	// Title is for people to know the tool by.
 	Title *string `json:"title,omitempty,omitzero"`
 }
 
+// InputSchema is a JSON schema, as it was sent, of type object: the tool's
+// arguments. It is required.
 type ToolInputSchema struct {
 	// Properties corresponds to the JSON schema field "properties".
 	Properties ToolInputSchemaProperties `json:"properties,omitempty,omitzero"`
@@ -3551,6 +3729,7 @@ func (j *ToolInputSchema) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// ToolListChangedNotification tells a client to list the tools again.
 type ToolListChangedNotification struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
@@ -3591,6 +3770,8 @@ func (j *ToolListChangedNotification) UnmarshalJSON(value []byte) error {
 
 type ToolMeta map[string]interface{}
 
+// OutputSchema is a JSON schema, as it was sent, of type object: the tool's
+// structured content. Nil is absent.
 type ToolOutputSchema struct {
 	// Properties corresponds to the JSON schema field "properties".
 	Properties ToolOutputSchemaProperties `json:"properties,omitempty,omitzero"`
@@ -3671,7 +3852,7 @@ type SamplingMessageContent_1 = ImageContent
 type SamplingMessageContent_0 = TextContent
 
 type UnsubscribeRequestParams struct {
-	// Uri corresponds to the JSON schema field "uri".
+	// Uri is the resource's address, as it was subscribed to.
 	Uri string `json:"uri"`
 }
 
@@ -3693,6 +3874,7 @@ func (j *UnsubscribeRequestParams) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// UnsubscribeRequest ends a subscription. Its result is an [EmptyResult].
 type UnsubscribeRequest struct {
 	// Method corresponds to the JSON schema field "method".
 	Method string `json:"method"`
