@@ -136,7 +136,7 @@ func abortReason(out elicit.Outcome) error {
 	if text := out.ForCaller(); text != "" {
 		return errors.New(text)
 	}
-	if text := out.ForModel(); text != "" {
+	if text := out.ForModel(); text != "" && out.Reason != "" {
 		return errors.New(text)
 	}
 	return errors.New("the client chose to abort the turn")

@@ -28,6 +28,7 @@ type child struct {
 	log     *slog.Logger
 	peer    *jsonrpc.Peer
 	stderr  *tail
+	pid     int // 0 where it was dialled
 	version version
 	agent   string // the user agent that it tells providers
 	home    string // its CODEX_HOME

@@ -13,7 +13,7 @@ import (
 const (
 	hintInstall = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
 	hintUpdate  = "update it with `npm i -g @openai/codex@latest`"
-	hintLogin   = "Codex is not signed in, or its credentials were refused: run `codex login`, or configure a model provider that needs none"
+	hintLogin   = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
 )
 
 // NotFoundError says that there is no codex program.

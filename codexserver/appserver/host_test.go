@@ -79,30 +79,6 @@ func (h *recorder) types() []string {
 	return list
 }
 
-// wait waits for an event of a type.
-func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
-	t.Helper()
-	for {
-		h.mu.Lock()
-		for _, e := range h.events {
-			if e.EventType() == eventType {
-				h.mu.Unlock()
-				return e
-			}
-		}
-		if h.changed == nil {
-			h.changed = make(chan struct{})
-		}
-		next := h.changed
-		h.mu.Unlock()
-		select {
-		case <-next:
-		case <-t.Context().Done():
-			t.Fatalf("no event %s", eventType)
-		}
-	}
-}
-
 // count is how many events of a type there are.
 func (h *recorder) count(eventType string) int {
 	n := 0

@@ -180,7 +180,13 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	return connect(ctx, p, stderr, &e.options, e.accountNews)
+	c, err := connect(ctx, p, stderr, &e.options, e.accountNews)
+	if err != nil {
+		return nil, err
+	}
+	c.pid = p.pid
+	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
+	return c, nil
 }
 
 // environment is ours with Codex's folder.

@@ -82,7 +82,9 @@ func (t *loaded) begin(ctx context.Context, host engine.Host) (*running, error) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.left = nil
+	if left != nil {
+		t.left, t.before = nil, left.name()
+	}
 	t.running = newRunning(ctx, t, host)
 	return t.running, nil
 }
@@ -96,14 +98,10 @@ func (t *loaded) leave(r *running) {
 	}
 	select {
 	case <-r.completed:
+		t.before = r.name()
 	default:
 		t.left = r
 	}
-	r.mu.Lock()
-	if r.id != "" {
-		t.before = r.id
-	}
-	r.mu.Unlock()
 }
 
 // now is the turn that runs, nil between turns.
@@ -118,9 +116,15 @@ func (t *loaded) notification(method string, n *note) {
 	t.mu.Lock()
 	r, left, before := t.running, t.left, t.before
 	t.mu.Unlock()
-	if method == "account/rateLimits/updated" {
+	switch method { // those that name no turn
+	case "account/rateLimits/updated":
 		if r != nil {
 			r.translate(method, n)
+		}
+		return
+	case "serverRequest/resolved":
+		if r != nil {
+			r.resolve(n.RequestID)
 		}
 		return
 	}
@@ -128,19 +132,21 @@ func (t *loaded) notification(method string, n *note) {
 	if n.Turn != nil {
 		id = n.Turn.ID
 	}
-	if left != nil && method == "turn/completed" && left.named(id) {
-		left.complete(n.Turn)
+	if id == "" || id == before {
 		return
 	}
-	if r == nil || id == before && id != "" || id != "" && !r.named(id) {
-		return
+	if left != nil {
+		r = left // no other turn begins before it has ended
 	}
-	switch method {
-	case "turn/started":
-	case "turn/completed":
-		r.complete(n.Turn)
-	case "serverRequest/resolved":
-		r.resolve(n.RequestID)
+	switch {
+	case r == nil:
+	case method == "turn/started":
+		r.named(id)
+	case r.name() != id:
+	case method == "turn/completed":
+		if n.Turn != nil {
+			r.complete(n.Turn)
+		}
 	default:
 		r.translate(method, n)
 	}

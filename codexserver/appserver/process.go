@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 // takes everything with it that it has started.
 type process struct {
 	jsonrpc.Transport
+	pid    int
+	mark   string // the environment variable that its children inherit
 	once   sync.Once
 	closed chan struct{}
 	err    error // how it ended; valid once closed
@@ -26,12 +29,14 @@ type process struct {
 // 0.4 s for the first.
 const leaveGrace = 400 * time.Millisecond
 
+const markName = "CODEX_MCP_CHILD="
+
 // spawn starts a process that dies with this one.
 func spawn(path string, args, env []string, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(path, args...)
-	cmd.Env, cmd.Stderr = env, stderr
+	p := &process{mark: markName + rand.Text(), closed: make(chan struct{})}
+	cmd.Env, cmd.Stderr = append(env, p.mark), stderr
 	cmd.SysProcAttr = dieWithParent()
-	p := &process{closed: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
 		// The kernel ends the process with the thread that started it.
@@ -39,6 +44,9 @@ func spawn(path string, args, env []string, stderr io.Writer) (*process, error) 
 		defer runtime.UnlockOSThread()
 		var err error
 		p.Transport, err = jsonrpc.Command(cmd, leaveGrace)
+		if err == nil {
+			p.pid = cmd.Process.Pid
+		}
 		started <- err
 		if err == nil {
 			<-p.closed
@@ -69,10 +77,11 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// Close ends the process and its group.
+// Close ends the process, its group, and what else it has left.
 func (p *process) Close() error {
 	p.once.Do(func() {
 		p.err = p.Transport.Close()
+		sweep(p.mark)
 		close(p.closed)
 	})
 	<-p.closed

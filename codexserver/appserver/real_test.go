@@ -40,6 +40,7 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	}
 	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
 	t.Cleanup(r.Close)
+	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
 	write(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(`
 model = "mock-model"
 model_provider = "mock"
@@ -204,5 +205,29 @@ func TestRealResume(t *testing.T) {
 	page, err := r.engine.List(t.Context(), 10, "")
 	if err != nil || len(page.Items) != 1 || page.Items[0].ID != conv.ID() || page.Items[0].Preview != "first" {
 		t.Errorf("list: %v, %+v", err, page)
+	}
+}
+
+// wait waits for an event of a type.
+func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
+	t.Helper()
+	for {
+		h.mu.Lock()
+		for _, e := range h.events {
+			if e.EventType() == eventType {
+				h.mu.Unlock()
+				return e
+			}
+		}
+		if h.changed == nil {
+			h.changed = make(chan struct{})
+		}
+		next := h.changed
+		h.mu.Unlock()
+		select {
+		case <-next:
+		case <-t.Context().Done():
+			t.Fatalf("no event %s", eventType)
+		}
 	}
 }

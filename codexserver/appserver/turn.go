@@ -3,6 +3,7 @@ package appserver
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -62,16 +63,22 @@ func newRunning(ctx context.Context, t *loaded, host engine.Host) *running {
 
 var errTurnEnded = errors.New("the turn has ended")
 
-// named notes the turn's id, from the answer or the first notification, and
-// reports whether the turn goes by that id.
-func (r *running) named(id string) bool {
+// named notes the turn's id, from the answer or from turn/started, whichever
+// comes first.
+func (r *running) named(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.id == "" && id != "" {
 		r.id = id
 		close(r.known)
 	}
-	return r.id == id
+}
+
+// name is the turn's id, "" before it is known.
+func (r *running) name() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id
 }
 
 // complete notes that the turn has ended over there; nil says that it never began.
@@ -236,8 +243,6 @@ func (r *running) turns() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := map[string]string{r.thread.id: r.id}
-	for thread, turn := range r.agents {
-		all[thread] = turn
-	}
+	maps.Copy(all, r.agents)
 	return all
 }

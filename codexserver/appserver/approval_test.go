@@ -1,0 +1,224 @@
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// question is one request in the middle of a turn and what it is answered.
+type question struct {
+	name   string
+	host   engine.Host
+	before func(*run) // what is told before
+	method string
+	params string
+	want   string
+}
+
+const (
+	patchItem   = `{"type":"fileChange","id":"p1","changes":[{"path":"/work/a","kind":{"type":"add"},"diff":"x\n"}],"status":"inProgress"}`
+	askCommand  = "item/commandExecution/requestApproval"
+	askPatch    = "item/fileChange/requestApproval"
+	askMore     = "item/permissions/requestApproval"
+	askElicit   = "mcpServer/elicitation/request"
+	askInput    = "item/tool/requestUserInput"
+	ofTurn      = `"threadId":"` + threadID + `","turnId":"` + turnID + `"`
+	ofAgent     = `"threadId":"` + agentID + `","turnId":"agent-turn"`
+	execParams  = `{` + ofTurn + `,"itemId":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work"}`
+	patchParams = `{` + ofTurn + `,"itemId":"p1","reason":null,"grantRoot":null}`
+	moreParams  = `{` + ofTurn + `,"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}}`
+	toolParams  = `{` + ofTurn + `,"serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call","persist":["session"]},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}}`
+	formParams  = `{` + ofTurn + `,"serverName":"s","mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`
+	inputParams = `{` + ofTurn + `,"itemId":"q","isBlocking":true,"questions":[{"id":"q1","header":"Pick","question":"Which one?","options":[{"label":"A","description":"first"},{"label":"B","description":"second"}]}]}`
+	spawn       = `{"type":"subAgentActivity","id":"s1","kind":"started","agentThreadId":"` + agentID + `","agentPath":"/root/worker"}`
+	denied      = `{"decision":"decline"}`
+)
+
+func withItems(r *run) {
+	r.item(threadID, turnID, command)
+	r.item(threadID, turnID, patchItem)
+}
+
+func withAgent(r *run) {
+	r.item(threadID, turnID, spawn)
+	r.tell("turn/started", `{"threadId":%q,"turn":{"id":"agent-turn","status":"inProgress","items":[]}}`, agentID)
+	r.item(agentID, "agent-turn", command)
+}
+
+// deaf is a host that can be asked about commands and patches alone.
+type deaf struct{ engine.Host }
+
+// answering is a host whose client answers a forwarded elicitation.
+func answering(result string, err error) *recorder {
+	return &recorder{elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(result), err
+	}}
+}
+
+func questions() []question {
+	list := []question{}
+	for word, want := range map[elicit.Decision]string{
+		elicit.Approved: "accept", elicit.ApprovedForSession: "acceptForSession",
+		elicit.Denied: "decline", elicit.Abort: "cancel", "": "decline", "maybe": "decline",
+	} {
+		answer := fmt.Sprintf(`{"decision":%q}`, want)
+		list = append(list,
+			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer},
+			question{"patch " + string(word), decide(word), withItems, askPatch, patchParams, answer},
+			question{"sub-agent " + string(word), decide(word), withAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
+		)
+	}
+	yes := decide(elicit.Approved)
+	for word, want := range map[elicit.Decision][2]string{
+		elicit.Approved:           {`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `{"action":"accept","content":{}}`},
+		elicit.ApprovedForSession: {`{"permissions":{"network":{"enabled":true}},"scope":"session"}`, `{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		elicit.Denied:             {`{"permissions":{},"scope":"turn"}`, `{"action":"decline","content":null}`},
+		elicit.Abort:              {`{"permissions":{},"scope":"turn"}`, `{"action":"cancel","content":null}`},
+	} {
+		list = append(list,
+			question{"permissions " + string(word), decide(word), nil, askMore, moreParams, want[0]},
+			question{"tool call " + string(word), decide(word), nil, askElicit, toolParams, want[1]},
+		)
+	}
+	return append(list, []question{
+		{"unknown thread", yes, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied},
+		{"agent nobody announced", yes, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied},
+		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"humanCommand",`, 1), denied},
+		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
+		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
+		{"no params", yes, withItems, askCommand, `{}`, denied},
+		{"wrong types", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":5}`, "error: invalid params"},
+		{"duplicate members", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params"},
+		{"permissions of a deaf host", deaf{yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
+		{"tool call of a deaf host", deaf{yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
+		{"input of a deaf host", deaf{yes}, nil, askInput, inputParams, `{"answers":{}}`},
+		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`},
+		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
+		{"form answered by nonsense", answering(`{"action":"perhaps"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
+		{"form answered twice over", answering(`{"action":"decline","action":"accept"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
+		{"form not shown", answering("", elicit.ErrUnsupported), nil, askElicit, formParams, `{"action":"decline","content":null}`},
+		{"form of Codex's own", answering(`{"action":"accept"}`, nil), nil, askElicit, strings.Replace(formParams, `"form"`, `"openai/form"`, 1), `{"action":"decline","content":null}`},
+		{"input", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, inputParams, `{"answers":{"q1":{"answers":["A"]}}}`},
+		{"input declined", answering(`{"action":"decline"}`, nil), nil, askInput, inputParams, `{"answers":{}}`},
+		{"input secret", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, strings.Replace(inputParams, `"header"`, `"isSecret":true,"header"`, 1), `{"answers":{}}`},
+		{"unknown request", yes, nil, "item/tool/call", `{` + ofTurn + `}`, "error: method not found"},
+	}...)
+}
+
+func TestQuestions(t *testing.T) {
+	for _, q := range questions() {
+		t.Run(q.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				var got string
+				f.turn = func(r *run) {
+					if q.before != nil {
+						q.before(r)
+					}
+					got = r.ask(q.method, "%s", q.params)
+					answered(r)
+				}
+				_ = start(t, f.engine(appserver.Options{}), q.host).Turn(t.Context(), text("go"))
+				if strings.HasPrefix(q.want, "error: ") && strings.HasPrefix(got, q.want) {
+					return
+				}
+				if diff := cmp.Diff(q.want, got); diff != "" {
+					t.Errorf("answer (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestQuestionShown: what the person is shown is what was asked.
+func TestQuestionShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.turn = func(r *run) {
+			withAgent(r)
+			r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
+			answered(r)
+		}
+		h := decide(elicit.Denied)
+		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+			t.Fatal(err)
+		}
+		want := protocol.ExecApprovalRequest{
+			CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
+			Reason: "asked by the sub-agent /root/worker", LeavesSandbox: true,
+		}
+		for _, e := range h.all() {
+			if got, ok := e.(protocol.ExecApprovalRequest); ok {
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("request (-want +got):\n%s", diff)
+				}
+				return
+			}
+		}
+		t.Errorf("nothing was asked: %v", h.types())
+	})
+}
+
+// TestWithdrawnQuestion: an answer to what is not asked any more approves nothing.
+func TestWithdrawnQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		var got string
+		f.turn = func(r *run) {
+			withItems(r)
+			done := make(chan struct{})
+			go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
+			synctest.Wait()
+			r.tell("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID)
+			<-done
+			answered(r)
+		}
+		h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+			<-ctx.Done()
+			return elicit.Outcome{Decision: elicit.Approved} // too late
+		}}
+		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+			t.Error(err)
+		}
+		if got != denied || h.count("exec_command_begin") != 0 {
+			t.Errorf("answer %s, events %v", got, h.types())
+		}
+	})
+}
+
+// TestAbortBySubAgent: an abort ends the whole turn, whoever asked.
+func TestAbortBySubAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.turn = func(r *run) {
+			withAgent(r)
+			r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
+		}
+		h := decide(elicit.Abort)
+		err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
+		var abort *engine.AbortError
+		if !errors.As(err, &abort) || !strings.Contains(err.Error(), "chose to abort") {
+			t.Errorf("error %v", err)
+		}
+		n := 0
+		for _, m := range f.methods() {
+			if m == "turn/interrupt" {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d interrupts, want one of the turn and one of the sub-agent's", n)
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+const (
+	threadID = "0199a2b3-0000-7000-8000-000000000001"
+	turnID   = "turn-1"
+	agentID  = "0199a2b3-0000-7000-8000-00000000000a"
+)
+
+// fake is an app-server whose answers a test sets. Each connection is a run of
+// it, as a process would be.
+type fake struct {
+	t *testing.T
+	// version is that of its user agent.
+	version string
+	// on answers a method in place of the fake; a nil result leaves it to the fake.
+	on map[string]func(*run, *jsonrpc.Request) (any, error)
+	// turn plays a turn that has been asked for. It runs on a goroutine of its own.
+	turn func(*run)
+
+	mu    sync.Mutex
+	calls []string
+	runs  []*run
+}
+
+// run is one connection to the fake.
+type run struct {
+	*fake
+	peer   *jsonrpc.Peer
+	turns  int
+	wire   jsonrpc.Transport
+	n      int // which run this is, from 1
+	cancel context.CancelFunc
+	ctx    context.Context
+}
+
+func newFake(t *testing.T) *fake {
+	return &fake{t: t, version: "0.169.0", on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
+}
+
+// engine gives an engine that dials the fake.
+func (f *fake) engine(o appserver.Options) *appserver.Engine {
+	f.t.Helper()
+	o.Dial = f.dial
+	e, err := appserver.New(&o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func (f *fake) dial(context.Context) (jsonrpc.Transport, error) {
+	ours, theirs := jsonrpc.Pipe()
+	f.mu.Lock()
+	r := &run{fake: f, wire: theirs, n: len(f.runs) + 1}
+	f.runs = append(f.runs, r)
+	f.mu.Unlock()
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.peer = jsonrpc.NewPeer(theirs, jsonrpc.HandlerFunc(r.serve), &jsonrpc.Options{OmitVersion: true})
+	done := make(chan struct{})
+	go func() { defer close(done); _ = r.peer.Run(r.ctx); r.cancel() }()
+	f.t.Cleanup(func() { r.cancel(); <-done })
+	return ours, nil
+}
+
+// methods are the methods that were called, in order.
+func (f *fake) methods() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.calls...)
+}
+
+func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
+	r.mu.Lock()
+	r.calls = append(r.calls, req.Method)
+	answer, turn := r.on[req.Method], r.fake.turn
+	r.mu.Unlock()
+	if answer != nil {
+		if v, err := answer(r, req); v != nil || err != nil {
+			return v, err
+		}
+	}
+	switch req.Method {
+	case "initialize":
+		return map[string]any{"userAgent": "codex_mcp/" + r.version + " (Test; x86_64) unknown (codex_mcp; dev)", "codexHome": r.t.TempDir()}, nil
+	case "account/read":
+		return map[string]any{"account": nil, "requiresOpenaiAuth": false}, nil
+	case "config/read":
+		return map[string]any{"config": map[string]any{"model": "m"}}, nil
+	case "thread/start", "thread/resume", "thread/fork":
+		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","modelProvider":"mock",
+			"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID)), nil
+	case "turn/start":
+		r.mu.Lock()
+		r.turns++
+		r.mu.Unlock()
+		r.tell("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, threadID, r.current())
+		if turn != nil {
+			go turn(r)
+		}
+		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]}}`, r.current())), nil
+	case "turn/interrupt":
+		r.complete("interrupted")
+		return struct{}{}, nil
+	case "initialized":
+		return nil, nil
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: unknown variant `%s`", req.Method)
+}
+
+// current is the id of the turn that was asked for last; the first is turnID.
+func (r *run) current() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("turn-%d", r.turns)
+}
+
+// tell sends a notification.
+func (r *run) tell(method, params string, args ...any) {
+	_ = r.peer.Notify(context.Background(), method, json.RawMessage(fmt.Sprintf(params, args...)))
+}
+
+// complete ends the turn.
+func (r *run) complete(status string) {
+	r.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, threadID, r.current(), status)
+}
+
+// say completes a message of the model.
+func (r *run) say(text string) {
+	r.tell("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m1","text":%q}}`, threadID, r.current(), text)
+}
+
+// item starts an item of a thread's turn.
+func (r *run) item(thread, turn, item string) {
+	r.tell("item/started", `{"threadId":%q,"turnId":%q,"item":%s}`, thread, turn, item)
+}
+
+// ask sends a request and gives the result's text.
+func (r *run) ask(method, params string, args ...any) string {
+	var raw json.RawMessage
+	if err := r.peer.Call(r.ctx, method, json.RawMessage(fmt.Sprintf(params, args...)), &raw); err != nil {
+		return "error: " + err.Error()
+	}
+	return string(raw)
+}
+
+const command = `{"type":"commandExecution","id":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work","status":"inProgress","commandActions":[]}`
+
+// askCommand asks about the command of a thread's turn.
+func (r *run) askCommand(thread, turn string) string {
+	return r.ask("item/commandExecution/requestApproval",
+		`{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work","reason":null}`, thread, turn)
+}

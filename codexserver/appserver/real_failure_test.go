@@ -1,0 +1,265 @@
+//go:build realcodex && unix
+
+package appserver_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// within runs f and fails when it takes longer.
+func within(t *testing.T, limit time.Duration, f func()) {
+	t.Helper()
+	begun := time.Now()
+	f()
+	if took := time.Since(begun); took > limit {
+		t.Errorf("took %v, more than %v", took, limit)
+	}
+}
+
+// descendants are the processes below pid that are alive, by /proc.
+func processes(t *testing.T, home string) []string {
+	t.Helper()
+	var found []string
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		env, err := os.ReadFile(dir + "/environ")
+		if err == nil && strings.Contains(string(env), "CODEX_HOME="+home+"\x00") {
+			name, _ := os.ReadFile(dir + "/cmdline")
+			found = append(found, filepath.Base(dir)+" "+string(name))
+		}
+	}
+	return found
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if pid == 0 {
+		t.Fatal("no process")
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRealKilledInTurn(t *testing.T) {
+	stall := make(chan struct{})
+	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall}, providertest.Say("again"))
+	t.Cleanup(func() { close(stall) })
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(t.Context(), text("go")) }()
+	if err := r.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	within(t, time.Second, func() {
+		kill(t, r.engine.PID())
+		err = <-done
+	})
+	var failed *engine.TurnError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("error %v", err)
+	}
+	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" {
+		t.Errorf("next turn: %v, %q", err, h.answer())
+	}
+}
+
+func TestRealKilledInApproval(t *testing.T) {
+	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("again"))
+	asked := make(chan struct{})
+	h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+		close(asked)
+		<-ctx.Done()
+		return elicit.Outcome{Decision: elicit.Abort}
+	}}
+	conv := r.start(t, h, protocol.Config{})
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(t.Context(), text("go")) }()
+	<-asked
+	var err error
+	within(t, time.Second, func() {
+		kill(t, r.engine.PID())
+		err = <-done
+	})
+	var failed *engine.TurnError
+	if !errors.As(err, &failed) {
+		t.Errorf("error %v", err)
+	}
+	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" || made(r) {
+		t.Errorf("next turn: %v, %q, made %v", err, h.answer(), made(r))
+	}
+}
+
+func TestRealCloseLeavesNothing(t *testing.T) {
+	r := newReal(t, `approval_policy = "never"`+"\n"+`sandbox_mode = "danger-full-access"`,
+		providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo on; sleep 60"})))
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(t.Context(), text("go")) }()
+	h.wait(t, "exec_command_begin")
+	if len(processes(t, r.home)) == 0 {
+		t.Fatal("no process to look for")
+	}
+	within(t, 3*time.Second, func() { r.engine.Close() })
+	if err := <-done; err == nil {
+		t.Error("the turn ended well")
+	}
+	if left := processes(t, r.home); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestRealHangsAndIsKilled(t *testing.T) {
+	stall := make(chan struct{})
+	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall})
+	t.Cleanup(func() { close(stall) })
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(ctx, text("go")) }()
+	if err := r.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(r.engine.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	within(t, time.Second, func() {
+		cancel()
+		<-done
+	})
+	within(t, 3*time.Second, func() { r.engine.Close() })
+	if left := processes(t, r.home); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestRealUntrustedConfiguration(t *testing.T) {
+	r := newReal(t, `approval_policy = "untrusted"`+"\n"+`sandbox_mode = "workspace-write"`,
+		providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "touch made.txt"})), report)
+	h := decide(elicit.Denied)
+	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	if h.count("exec_approval_request") != 1 || made(r) {
+		t.Errorf("made %v, events %v", made(r), h.types())
+	}
+}
+
+func TestRealWordsOfOld(t *testing.T) {
+	r := newReal(t, "\n", providertest.Say("fine"))
+	write(t, filepath.Join(r.home, "config.toml"), string(must(os.ReadFile(filepath.Join(r.home, "config.toml"))))+`
+[profiles.careful]
+model = "careful-model"
+approval_policy = "on-failure"
+`)
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{Profile: "careful", ApprovalPolicy: protocol.ApprovalOnFailure,
+		IncludePlanTool: new(true)})
+	if err := conv.Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Requests()[0].Model(); got != "careful-model" {
+		t.Errorf("model %q", got)
+	}
+	var fault *engine.ConfigError
+	_, err := r.engine.Start(t.Context(), protocol.Config{Profile: "absent", Cwd: r.cwd}, h)
+	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "absent.config.toml") {
+		t.Errorf("absent profile: %v", err)
+	}
+	_, err = r.engine.Start(t.Context(), protocol.Config{Cwd: filepath.Join(r.cwd, "absent")}, h)
+	if !errors.As(err, &fault) {
+		t.Errorf("absent cwd: %v", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestRealNotSignedIn(t *testing.T) {
+	r := newReal(t, "")
+	write(t, filepath.Join(r.home, "config.toml"), "")
+	within(t, 5*time.Second, func() {
+		_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
+		if !errors.Is(err, appserver.ErrNotSignedIn) {
+			t.Errorf("error %v", err)
+		}
+	})
+	if report := r.engine.Check(t.Context()); report.Usable() || report.Version == "" {
+		t.Errorf("report %+v", report)
+	}
+}
+
+func TestRealCannotStart(t *testing.T) {
+	r := newReal(t, "")
+	r.options.CodexHome = filepath.Join(r.home, "absent")
+	r.restart(t)
+	_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
+	if err == nil || !strings.Contains(err.Error(), "make that folder") {
+		t.Errorf("absent home: %v", err)
+	}
+	r.options.Path, r.options.CodexHome = filepath.Join(r.home, "no-codex"), r.home
+	r.restart(t)
+	var missing *appserver.NotFoundError
+	if _, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{}); !errors.As(err, &missing) {
+		t.Errorf("absent program: %v", err)
+	}
+}
+
+func TestRealSecondWriter(t *testing.T) {
+	r := newReal(t, "", providertest.Say("one"))
+	conv := r.start(t, &recorder{}, protocol.Config{})
+	if err := conv.Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	other, err := appserver.New(r.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	_, err = other.Resume(t.Context(), conv.ID(), protocol.Config{}, &recorder{})
+	if err == nil || !strings.Contains(err.Error(), "active writer") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRealOverrides(t *testing.T) {
+	r := newReal(t, "", providertest.Say("fine"))
+	r.options.Overrides = map[string]any{"model": "other-model", "approval_policy": "untrusted",
+		"model_providers": map[string]any{"mock": map[string]any{"http_headers": map[string]any{"x-test": "a \"b\""}}}}
+	r.restart(t)
+	h := &recorder{}
+	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	req := r.Requests()[0]
+	if req.Model() != "other-model" || req.Header.Get("x-test") != `a "b"` {
+		t.Errorf("model %q, header %q", req.Model(), req.Header.Get("x-test"))
+	}
+	if got := r.engine.Check(t.Context()).ApprovalPolicy; got != "untrusted" {
+		t.Errorf("policy %q", got)
+	}
+}
