@@ -31,6 +31,7 @@ type Call struct {
 	method string
 	ready  chan struct{} // closed when done; of capacity 1 and sent to in a pooled call
 	pooled bool          // belongs to Peer.Call
+	note   bool          // made by the handler of a notification
 	raw    []byte        // the result
 	errv   []byte        // the error member
 	err    error         // why there is no answer
@@ -47,6 +48,10 @@ func (c *Call) Done() <-chan struct{} { return c.ready }
 // Result waits for the end of the call, decodes the result into v as
 // [Peer.Call] does, and returns the call's error. It may be called again.
 func (c *Call) Result(v any) error {
+	if c.note {
+		c.p.yield()
+		defer c.p.resume()
+	}
 	<-c.ready
 	return c.decode(v)
 }
@@ -73,6 +78,10 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	}
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
+		if c.note {
+			p.yield()
+			defer p.resume()
+		}
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
@@ -116,7 +125,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.p, c.method = p, method
+	c.p, c.method, c.note = p, method, p.inNote(ctx)
 	cs := &p.calls
 	cs.mu.Lock()
 	switch {

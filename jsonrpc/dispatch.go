@@ -14,13 +14,16 @@ import (
 // Notifications are handled one by one in order of arrival by one goroutine,
 // which exists while there are any. A request that arrives while it is busy
 // queues behind them and is started, not handled, by it; else the read loop
-// starts it at once.
+// starts it at once. While a notification's handler waits for an answer from
+// the other side, requests do not queue: two sides could else wait for each
+// other for ever.
 type inbound struct {
 	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
-	queue    []*Request      // notifications, and requests behind them
+	queue    fifo            // notifications, and requests behind them
 	ordering bool            // the ordered goroutine exists
-	waiting  []*Request      // may start when one of those running has finished
+	yielding int             // calls that handlers of notifications wait for
+	waiting  fifo            // may start when one of those running has finished
 	running  int             // requests in their handlers
 	active   int             // accepted and not finished: requests and notifications
 	bytes    int             // size of queue and waiting
@@ -99,7 +102,7 @@ func (p *Peer) accept(r *Request) {
 	}
 	in := &p.in
 	in.mu.Lock()
-	behind := in.ordering
+	behind := in.ordering && in.yielding == 0
 	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
 		in.mu.Unlock()
@@ -108,13 +111,13 @@ func (p *Peer) accept(r *Request) {
 	}
 	switch {
 	case behind || r.IsNotification():
-		in.queue = append(in.queue, r)
-		in.ordering = true
-		if !behind {
+		in.queue.push(r)
+		if !in.ordering {
+			in.ordering = true
 			p.handlers.Go(p.ordered)
 		}
 	case wait:
-		in.waiting = append(in.waiting, r)
+		in.waiting.push(r)
 	default:
 		in.running++
 		p.spawn(r)
@@ -181,58 +184,68 @@ func (p *Peer) acceptInline(r *Request) {
 // ordered handles notifications, and starts the requests among them, until
 // none is left.
 func (p *Peer) ordered() {
-	in := &p.in
-	var todo []*Request
-	i := 0
+	over := false
 	defer func() {
-		if i < len(todo) { // a handler ended this goroutine: another takes over
-			in.mu.Lock()
-			in.queue = append(todo[i+1:], in.queue...)
-			in.mu.Unlock()
+		if !over { // a handler ended this goroutine: another takes over
 			p.handlers.Go(p.ordered)
 		}
 	}()
+	in := &p.in
 	for {
 		in.mu.Lock()
-		clear(todo)
-		todo, in.queue = in.queue, todo[:0]
-		if len(todo) == 0 {
+		r := in.queue.pop()
+		switch {
+		case r == nil:
 			in.ordering = false
+			over = true
 			in.mu.Unlock()
 			return
-		}
-		in.mu.Unlock()
-		for i = 0; i < len(todo); i++ {
-			p.orderedOne(todo[i])
+		case !r.IsNotification():
+			p.start(r)
+			in.mu.Unlock()
+		default:
+			in.bytes -= r.size
+			in.mu.Unlock()
+			_, err := p.call(r)
+			p.noteDone(r, err)
 		}
 	}
-}
-
-func (p *Peer) orderedOne(r *Request) {
-	if !r.IsNotification() {
-		p.start(r)
-		return
-	}
-	p.in.mu.Lock()
-	p.in.bytes -= r.size
-	p.in.mu.Unlock()
-	_, err := p.call(r)
-	p.noteDone(r, err)
 }
 
 // start lets a request that queued behind notifications run, or wait for a
-// free place.
+// free place. The lock is held.
 func (p *Peer) start(r *Request) {
 	in := &p.in
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	if in.running >= p.o.MaxConcurrent {
-		in.waiting = append(in.waiting, r)
+		in.waiting.push(r)
 		return
 	}
 	in.bytes -= r.size
 	in.running++
 	p.spawn(r)
+}
+
+// noteKey is the key under which the context of a notification's handler holds
+// the peer.
+type noteKey struct{}
+
+// inNote reports whether ctx is that of a handler of one of p's notifications.
+func (p *Peer) inNote(ctx context.Context) bool { return ctx.Value(noteKey{}) == p }
+
+// yield lets requests overtake notifications while one of these waits for an
+// answer; resume ends that.
+func (p *Peer) yield() {
+	in := &p.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.yielding++
+	in.queue.take(func(r *Request) bool { return !r.IsNotification() }, p.start)
+}
+
+func (p *Peer) resume() {
+	p.in.mu.Lock()
+	p.in.yielding--
+	p.in.mu.Unlock()
 }
 
 // spawn starts a goroutine for a request.
@@ -262,13 +275,10 @@ func (p *Peer) next() (r *Request) {
 	in := &p.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if len(in.waiting) == 0 {
+	if r = in.waiting.pop(); r == nil {
 		in.running--
 		return nil
 	}
-	r = in.waiting[0]
-	in.waiting[0] = nil
-	in.waiting = in.waiting[1:]
 	in.bytes -= r.size
 	return r
 }
@@ -316,7 +326,7 @@ func (p *Peer) call(r *Request) (v any, err error) {
 	}()
 	var ctx context.Context = &r.ctx
 	if r.IsNotification() {
-		ctx = p.base
+		ctx = p.note
 	}
 	v, err = p.h.ServeRPC(ctx, r)
 	finished = true

@@ -33,6 +33,7 @@ type Peer struct {
 	conn     context.Context // of the transport's Read and Write; ends after its Close
 	connEnd  context.CancelFunc
 	base     context.Context // of handlers; set by Run
+	note     context.Context // of handlers of notifications; set by Run
 	handlers sync.WaitGroup
 
 	life struct {
@@ -142,7 +143,7 @@ func (p *Peer) Stats() Stats {
 	p.calls.mu.Unlock()
 	p.in.mu.Lock()
 	s.Running = p.in.running
-	s.Waiting = len(p.in.queue) + len(p.in.waiting)
+	s.Waiting = p.in.queue.len() + p.in.waiting.len()
 	s.WaitingBytes = p.in.bytes
 	s.Dropped = p.in.dropped
 	p.in.mu.Unlock()

@@ -212,4 +212,10 @@ func (c *requestContext) end(cause error) {
 func (c *requestContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
 func (c *requestContext) Done() <-chan struct{}       { return c.real().Done() }
 func (c *requestContext) Err() error                  { return c.real().Err() }
-func (c *requestContext) Value(key any) any           { return c.real().Value(key) }
+
+func (c *requestContext) Value(key any) any {
+	if _, ok := key.(noteKey); ok {
+		return c.base.Value(key) // no need for the real one
+	}
+	return c.real().Value(key)
+}

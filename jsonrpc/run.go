@@ -35,7 +35,7 @@ func (p *Peer) Run(ctx context.Context) error {
 		return nil
 	}
 	p.life.running = true
-	p.base = base
+	p.base, p.note = base, context.WithValue(base, noteKey{}, p)
 	p.life.Unlock()
 
 	read, wrote := make(chan error, 1), make(chan struct{})

@@ -1,0 +1,42 @@
+package jsonrpc
+
+// fifo is a queue of requests. The zero fifo is empty.
+type fifo struct {
+	items []*Request
+	head  int
+}
+
+func (q *fifo) len() int { return len(q.items) - q.head }
+
+func (q *fifo) push(r *Request) { q.items = append(q.items, r) }
+
+// pop takes the oldest off the queue; nil if there is none.
+func (q *fifo) pop() *Request {
+	if q.len() == 0 {
+		return nil
+	}
+	r := q.items[q.head]
+	q.items[q.head] = nil
+	if q.head++; 2*q.head >= len(q.items) {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	return r
+}
+
+// take takes those off the queue that which chooses, and hands them to f in
+// their order.
+func (q *fifo) take(which func(*Request) bool, f func(*Request)) {
+	n := 0
+	for _, r := range q.items[q.head:] {
+		if which(r) {
+			f(r)
+		} else {
+			q.items[n] = r
+			n++
+		}
+	}
+	clear(q.items[n:])
+	q.items, q.head = q.items[:n], 0
+}

@@ -1,0 +1,364 @@
+package jsonrpc_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTorture makes 100,000 calls in 50 connections with handlers that are
+// slow, hang, panic, fail, end their goroutine and call back, callers that
+// give up, a line in between that adds nonsense, and connections cut at
+// random. Each connection lives in a bubble, which fails when a goroutine is
+// left at its end.
+func TestTorture(t *testing.T) {
+	const rounds, callers, each = 50, 50, 40
+	var returned atomic.Int64
+	for round := range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWire(uint64(round), round%3 == 0)
+			o := &jsonrpc.Options{
+				Cancellation:  jsonrpc.MCPCancel,
+				MaxConcurrent: []int{0, 4}[round%2],
+				Egress:        jsonrpc.EgressOptions{HardLimit: 1 << 16, HighWater: 1 << 12, Block: true},
+			}
+			tt := &torturer{cancelled: map[string]bool{}}
+			a := jsonrpc.NewPeer(w.a, tt, o)
+			b := jsonrpc.NewPeer(w.b, tt, o)
+			var ends sync.WaitGroup
+			ends.Go(func() { _ = a.Run(context.Background()) }) // a cut connection is an error, an ended one is not
+			ends.Go(func() { _ = b.Run(context.Background()) })
+			var calls sync.WaitGroup
+			for i := range callers {
+				calls.Go(func() {
+					rnd := rand.New(rand.NewPCG(uint64(round), uint64(i)))
+					for range each {
+						tt.call(t, a, rnd)
+						returned.Add(1)
+					}
+				})
+			}
+			calls.Wait()
+			_ = a.Close()
+			ends.Wait()
+			w.wait()
+			for id := range w.answered {
+				if tt.cancelled[id] && id != `"x"` { // which the line uses again and again
+					t.Errorf("request %s was cancelled and answered", id)
+				}
+			}
+			if s := a.Stats(); s.Pending != 0 {
+				t.Errorf("%d calls still pending", s.Pending)
+			}
+		})
+	}
+	if diff := cmp.Diff(int64(rounds*callers*each), returned.Load()); diff != "" {
+		t.Errorf("calls returned (-want +got):\n%s", diff)
+	}
+}
+
+// torturer is the handler of both ends and makes the calls.
+type torturer struct {
+	mu        sync.Mutex
+	cancelled map[string]bool // ids whose handler saw the cancellation
+}
+
+var torments = []string{"echo", "slow", "stubborn", "hang", "panic", "fail", "back", "exit", "later", "unknown"}
+
+func (tt *torturer) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	defer func() {
+		if errors.Is(context.Cause(ctx), jsonrpc.ErrCancelled) {
+			tt.mu.Lock()
+			tt.cancelled[r.ID.String()] = true
+			tt.mu.Unlock()
+		}
+	}()
+	switch r.Method {
+	case "echo", "note":
+		return r.Params, nil
+	case "slow":
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(3 * time.Millisecond):
+			return "slow", nil
+		}
+	case "stubborn":
+		<-time.After(3 * time.Millisecond)
+		return "stubborn", nil
+	case "hang":
+		<-ctx.Done()
+		return "hung", nil
+	case "panic":
+		panic("tormented")
+	case "exit":
+		runtime.Goexit()
+	case "fail":
+		return nil, jsonrpc.Errorf(-1, "failed")
+	case "back":
+		if err := r.Peer().Notify(ctx, "note", r.Params); err != nil {
+			return nil, err
+		}
+		return "back", r.Peer().Call(ctx, "echo", r.Params, nil)
+	case "later":
+		w := r.Responder()
+		time.AfterFunc(2*time.Millisecond, func() { _ = w.Reply("later", nil) })
+		return nil, nil
+	}
+	return nil, jsonrpc.CodeMethodNotFound
+}
+
+func (tt *torturer) call(t *testing.T, p *jsonrpc.Peer, rnd *rand.Rand) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(8))*time.Millisecond)
+	defer cancel()
+	method := torments[rnd.IntN(len(torments))]
+	params := text{strings.Repeat("x", rnd.IntN(100))}
+	if rnd.IntN(4) > 0 {
+		check(t, method, p.Call(ctx, method, params, nil))
+		return
+	}
+	c := p.Start(ctx, method, params)
+	if rnd.IntN(2) == 0 {
+		c.Cancel("changed my mind")
+	}
+	check(t, method, c.Result(nil))
+}
+
+// check knows what each call may come to when others interfere.
+func check(t *testing.T, method string, err error) {
+	var e *jsonrpc.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
+	case err == nil && strings.Contains("echo slow stubborn back later hang", method):
+	case errors.As(err, &e) && strings.Contains("panic fail exit unknown back", method):
+	case errors.As(err, &e) && strings.Contains(e.Message, inUse): // the line had doubled the request
+	default:
+		t.Errorf("%s: %v", method, err)
+	}
+}
+
+// wire carries lines between two transports and adds some of its own.
+type wire struct {
+	a, b     jsonrpc.Transport
+	closers  []io.Closer
+	wg       sync.WaitGroup
+	answered map[string]bool // ids in answers from b to a
+}
+
+func newWire(seed uint64, cut bool) *wire {
+	w := &wire{answered: map[string]bool{}}
+	pipe := func() (*io.PipeReader, *io.PipeWriter) {
+		r, x := io.Pipe()
+		w.closers = append(w.closers, r, x)
+		return r, x
+	}
+	ar, toA := pipe()
+	fromA, aw := pipe()
+	br, toB := pipe()
+	fromB, bw := pipe()
+	w.a, w.b = jsonrpc.Lines(ar, aw, both{ar, aw}), jsonrpc.Lines(br, bw, both{br, bw})
+	w.wg.Go(func() { w.carry(fromA, toB, rand.New(rand.NewPCG(seed, 100)), cut, false) })
+	w.wg.Go(func() { w.carry(fromB, toA, rand.New(rand.NewPCG(seed, 200)), cut, true) })
+	return w
+}
+
+type both struct{ r, w io.Closer }
+
+func (c both) Close() error { _, _ = c.r.Close(), c.w.Close(); return nil }
+
+func (w *wire) wait() { w.wg.Wait() }
+
+var nonsense = []string{
+	"nonsense", "{}", "[1,2]", `{"jsonrpc":"2.0","id":999999,"result":{}}`, `{"jsonrpc":"2.0","id":"0","result":{}}`,
+	`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":"x","method":"slow"}`,
+	`{"jsonrpc":"2.0","id":"x","method":"slow"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`,
+	`{"jsonrpc":"2.0","method":"panic"}`, `{"jsonrpc":"2.0","method":"exit"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77777}}`,
+}
+
+// inUse is in the refusal of a duplicate id.
+const inUse = "already in use"
+
+func (w *wire) carry(r *io.PipeReader, to *io.PipeWriter, rnd *rand.Rand, cut, answers bool) {
+	defer func() {
+		_ = r.Close()
+		_ = to.Close()
+	}()
+	br := bufio.NewReader(r)
+	for n := 0; ; n++ {
+		line, err := br.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if _, id, ok := strings.Cut(line, `"id":`); ok && answers && !strings.Contains(line, `"method"`) && !strings.Contains(line, inUse) {
+			id, _, _ = strings.Cut(id, ",")
+			w.answered[id] = true
+		}
+		switch rnd.IntN(20) {
+		case 0:
+			line += nonsense[rnd.IntN(len(nonsense))] + "\n"
+		case 1:
+			line += line // a second answer, or a duplicate id
+		}
+		if cut && n > 100 && rnd.IntN(2000) == 0 {
+			line = line[:len(line)/2]
+			_, _ = io.WriteString(to, line)
+			return
+		}
+		if _, err := io.WriteString(to, line); err != nil {
+			return
+		}
+	}
+}
+
+type tick struct {
+	N int `json:"n"`
+}
+
+// counted is the answer of a flooding handler.
+type counted struct{ Sent, Refused int }
+
+// TestFlood sends a million notifications to a side that does not read, while
+// it goes on asking.
+func TestFlood(t *testing.T) {
+	for _, block := range []bool{false, true} {
+		t.Run(fmt.Sprintf("block=%v", block), func(t *testing.T) { flood(t, block) })
+	}
+}
+
+func flood(t *testing.T, block bool) {
+	const million, requests, limit = 1_000_000, 2000, 8 << 20
+	var pressure atomic.Int64
+	o := &jsonrpc.Options{
+		DrainTimeout: time.Minute,
+		Egress:       jsonrpc.EgressOptions{HighWater: 1 << 20, HardLimit: limit, Block: block},
+		Hooks:        &jsonrpc.Hooks{Pressure: func(jsonrpc.Stats) { pressure.Add(1) }},
+	}
+	flooded := make(chan counted, 1)
+	h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if r.Method != "flood" {
+			return r.Params, nil
+		}
+		var c counted
+		for i := range million {
+			switch err := r.Peer().Notify(ctx, "tick", tick{i}); {
+			case err == nil:
+				c.Sent++
+			case errors.Is(err, jsonrpc.ErrFull):
+				c.Refused++
+			default:
+				return nil, err
+			}
+		}
+		flooded <- c
+		return c, nil
+	})
+	ir, iw := io.Pipe()
+	or, ow := io.Pipe()
+	p := jsonrpc.NewPeer(jsonrpc.Lines(ir, ow, ow), h, o)
+	go func() { _ = p.Run(context.Background()) }()
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+
+	say := func(s string) {
+		if _, err := io.WriteString(iw, s+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":"flood","method":"flood"}`)
+	for i := range requests {
+		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"echo","params":[%d]}`, i, i))
+	}
+	var c counted
+	if !block { // all of them were refused or queued without anybody reading
+		c = <-flooded
+	}
+	var during runtime.MemStats
+	runtime.ReadMemStats(&during)
+	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*limit {
+		t.Errorf("heap has grown by %d MiB, the limit is %d", grown>>20, limit>>20)
+	}
+	_ = iw.Close()
+	ticks, answers, last := 0, 0, -1
+	for sc := bufio.NewScanner(or); sc.Scan(); {
+		if _, n, ok := strings.Cut(sc.Text(), `"params":{"n":`); ok {
+			var i int
+			if _, err := fmt.Sscan(strings.TrimRight(n, "}"), &i); err != nil || i <= last {
+				t.Fatalf("tick %d after %d: %v", i, last, err)
+			}
+			ticks, last = ticks+1, i
+		} else {
+			answers++
+		}
+	}
+	<-p.Done()
+	if block {
+		c = <-flooded
+	}
+	if err := p.Err(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]int{requests + 1, c.Sent, million}, []int{answers, ticks, c.Sent + c.Refused}); diff != "" {
+		t.Errorf("answers, ticks, sent and refused (-want +got):\n%s", diff)
+	}
+	if s := p.Stats(); s.EgressPeak > limit || s.EgressBytes != 0 || pressure.Load() == 0 {
+		t.Errorf("pressure reported %d times, stats %+v", pressure.Load(), s)
+	}
+	if !block && c.Refused == 0 {
+		t.Error("nothing was refused: the limit was never reached")
+	}
+}
+
+// TestMutualFlood has both sides flood each other from handlers that call back.
+func TestMutualFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ticks atomic.Int64
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			switch r.Method {
+			case "tick":
+				if ticks.Add(1)%1000 == 0 { // a notification handler may call back too
+					return nil, r.Peer().Call(ctx, "echo", r.Params, nil)
+				}
+				return nil, nil
+			case "work":
+				for range 1000 {
+					if err := r.Peer().Notify(ctx, "tick", r.Params); err != nil {
+						return nil, err
+					}
+				}
+				return "done", r.Peer().Call(ctx, "echo", r.Params, nil)
+			}
+			return r.Params, nil
+		})
+		o := &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HighWater: 1 << 10, HardLimit: 1 << 14, Block: true}}
+		a, b := connect(t, h, h, o, o)
+		var wg sync.WaitGroup
+		for range 50 {
+			for _, p := range []*jsonrpc.Peer{a, b} {
+				wg.Go(func() {
+					if err := p.Call(context.Background(), "work", text{strings.Repeat("x", 100)}, nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		synctest.Wait()
+		if diff := cmp.Diff(int64(100_000), ticks.Load()); diff != "" {
+			t.Errorf("ticks (-want +got):\n%s", diff)
+		}
+	})
+}
