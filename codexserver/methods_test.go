@@ -144,8 +144,11 @@ func (c *rpcClient) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error)
 		line += " " + *p.ID
 	}
 	c.told = append(c.told, strings.TrimSpace(line+" "+p.Msg.Message))
-	if strings.HasSuffix(r.Method, "Approval") {
+	switch {
+	case strings.HasSuffix(r.Method, "Approval"):
 		return c.decision, nil
+	case r.Method == "elicitation/create":
+		return json.RawMessage(`{"action":"decline"}`), nil
 	}
 	return nil, nil
 }
