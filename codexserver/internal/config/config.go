@@ -188,14 +188,14 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	for key := range l.Call.Overrides {
+		if Ours(key) {
+			return nil, fmt.Errorf("%s: is set for the whole server, not for one call", key)
+		}
+	}
 	call, err := fromJSON(l.Call.Overrides)
 	if err != nil {
 		return nil, err
-	}
-	for key := range call {
-		if Ours(key) {
-			return nil, fmt.Errorf("%s: is not a setting of one call", key)
-		}
 	}
 	args := arguments(l.Call)
 

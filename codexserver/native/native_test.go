@@ -1,0 +1,372 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// host records events and answers approvals.
+type host struct {
+	mu     sync.Mutex
+	events []protocol.EventMsg
+	// on is called for each event, after it was recorded.
+	on func(protocol.EventMsg)
+	// exec answers; nil refuses.
+	exec func(context.Context, protocol.ExecApprovalRequest) elicit.Decision
+}
+
+func (h *host) Emit(m protocol.EventMsg) {
+	h.mu.Lock()
+	h.events = append(h.events, m)
+	on := h.on
+	h.mu.Unlock()
+	if on != nil {
+		on(m)
+	}
+}
+
+func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	h.Emit(r)
+	if h.exec == nil {
+		return elicit.Outcome{Decision: elicit.Denied}
+	}
+	return elicit.Outcome{Decision: h.exec(ctx, r)}
+}
+
+func (h *host) ApprovePatch(_ context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	h.Emit(r)
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+// take gives the recorded events in short form and forgets them.
+func (h *host) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []string
+	for _, m := range h.events {
+		out = append(out, short(m))
+	}
+	h.events = nil
+	return out
+}
+
+func short(m protocol.EventMsg) string {
+	switch m := m.(type) {
+	case protocol.AgentMessage:
+		return "agent_message " + m.Message
+	case protocol.AgentMessageDelta:
+		return "agent_message_delta " + m.Delta
+	case protocol.ExecApprovalRequest:
+		return "exec_approval_request " + strings.Join(m.Command, " ")
+	case protocol.ExecCommandBegin:
+		return "exec_command_begin " + strings.Join(m.Command, " ")
+	case protocol.ExecCommandEnd:
+		return fmt.Sprintf("exec_command_end %d", m.ExitCode)
+	case protocol.TaskComplete:
+		if m.LastAgentMessage == nil {
+			return "task_complete null"
+		}
+		return "task_complete " + *m.LastAgentMessage
+	case protocol.TurnAborted:
+		return "turn_aborted " + string(m.Reason)
+	case protocol.Error:
+		return "error " + m.Message
+	}
+	return m.EventType()
+}
+
+func approve(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return elicit.Approved }
+
+// bench is an engine with a scripted provider and a folder to work in.
+type bench struct {
+	provider  *providertest.Server
+	home, cwd string
+	engine    *native.Engine
+	limits    native.Limits
+}
+
+// setup makes one; extra is TOML at the end of config.toml.
+func setup(t testing.TB, extra string, limits native.Limits, turns ...providertest.Turn) *bench {
+	t.Helper()
+	b := &bench{provider: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir(), limits: limits}
+	t.Cleanup(b.provider.Close)
+	top, tables, _ := strings.Cut(extra, "---\n")
+	config := fmt.Sprintf(`model = "scripted"
+model_provider = "test"
+approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+%s
+[model_providers.test]
+base_url = %q
+request_max_retries = 0
+stream_max_retries = 0
+%s`, top, b.provider.BaseURL(), tables)
+	if err := os.WriteFile(filepath.Join(b.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(t)
+	return b
+}
+
+// reopen makes another engine on the same folders, as after a restart.
+func (b *bench) reopen(t testing.TB) {
+	t.Helper()
+	e, err := native.New(&native.Options{
+		CodexHome: b.home,
+		Limits:    b.limits,
+		Environ:   []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = e
+	t.Cleanup(func() { _ = e.Close() })
+}
+
+func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.Conversation {
+	t.Helper()
+	cfg.Cwd = b.cwd
+	c, err := b.engine.Start(t.Context(), cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func say(text string) protocol.TurnInput { return protocol.TurnInput{Items: protocol.TextInput(text)} }
+
+func diff(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestTurnRunsAnApprovedCommand(t *testing.T) {
+	b := setup(t, "", native.Limits{},
+		providertest.Call(providertest.Shell("c1", "touch", "made")),
+		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+			return providertest.Say("done:" + r.LastToolOutput())
+		}})
+	h := &host{exec: approve}
+	c := b.start(t, h, protocol.Config{})
+	if err := c.Turn(t.Context(), say("make it")); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "events", []string{
+		"session_configured", "task_started", "exec_approval_request touch made",
+		"exec_command_begin touch made", "exec_command_end 0", "token_count",
+		"agent_message done:", "token_count", "task_complete done:",
+	}, h.take())
+	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusedCommandDoesNotRun(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		decision elicit.Decision
+		want     []string
+		abort    bool
+	}{
+		{"denied", elicit.Denied, []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
+		{"abort", elicit.Abort, []string{"turn_aborted interrupted"}, true},
+		{"unknown word", elicit.Decision("yes"), []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "", native.Limits{},
+				providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("ok"), providertest.Say("next"))
+			h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return tt.decision }}
+			c := b.start(t, h, protocol.Config{})
+			err := c.Turn(t.Context(), say("make it"))
+			var abort *engine.AbortError
+			if errors.As(err, &abort) != tt.abort {
+				t.Fatalf("Turn: %v", err)
+			}
+			diff(t, "events", append([]string{"session_configured", "task_started", "exec_approval_request touch made"}, tt.want...), h.take())
+			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
+				t.Error("the command ran")
+			}
+			if err := c.Turn(t.Context(), say("again")); err != nil {
+				t.Fatal("the conversation is not usable:", err)
+			}
+			validRequests(t, b.provider)
+		})
+	}
+}
+
+func TestApprovedForSessionIsRemembered(t *testing.T) {
+	call := providertest.Call(providertest.Shell("", "touch", "a"))
+	other := providertest.Call(providertest.Shell("", "touch", "b"))
+	b := setup(t, "", native.Limits{}, call, call, other, providertest.Say("ok"))
+	asked := 0
+	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
+		asked++
+		return elicit.ApprovedForSession
+	}}
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want 2: once for each command", asked)
+	}
+}
+
+func TestParallelCallsAndTheirText(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Turn{
+		Text: []string{"Looking ", "around."},
+		ToolCalls: []providertest.ToolCall{
+			providertest.Shell("c1", "echo", "one"), providertest.Shell("c2", "echo", "two"),
+		},
+	}, providertest.Say("ok"))
+	h := &host{}
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	last := b.provider.Requests()[1]
+	diff(t, "outputs", []providertest.ToolOutput{
+		{CallID: "c1", Output: `{"output":"one\n","metadata":{"exit_code":0,"duration_seconds":0.0}}`},
+		{CallID: "c2", Output: `{"output":"two\n","metadata":{"exit_code":0,"duration_seconds":0.0}}`},
+	}, last.ToolOutputs())
+	if !strings.Contains(string(last.Body), `"role":"assistant","content":"Looking around.","tool_calls":[{"id":"c1"`) {
+		t.Errorf("the text lost its place: %s", last.Body)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	slow := providertest.Call(providertest.Shell("c1", "sh", "-c", "touch begun; exec sleep 600"))
+	for _, tt := range []struct {
+		name string
+		turn providertest.Turn
+		// at says when to interrupt; nil is when the request has arrived.
+		at   func(protocol.EventMsg) bool
+		kept bool // the call is part of the history afterwards
+	}{
+		{"before the first byte", providertest.Turn{Wait: make(chan struct{})}, nil, false},
+		{"in the stream", providertest.Turn{Text: []string{"x"}, Stall: make(chan struct{})}, is[protocol.AgentMessageDelta], false},
+		{"during the question", slow, is[protocol.ExecApprovalRequest], false},
+		{"during the command", slow, is[protocol.ExecCommandBegin], true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "show_raw_agent_reasoning = true", native.Limits{}, tt.turn, providertest.Say("later"))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cause := errors.New("user pressed a key")
+			h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+				if ctx.Err() != nil {
+					return elicit.Abort
+				}
+				return elicit.Approved
+			}}
+			h.on = func(m protocol.EventMsg) {
+				if tt.at != nil && tt.at(m) {
+					cancel(cause)
+				}
+			}
+			var waiting sync.WaitGroup
+			defer waiting.Wait()
+			if tt.at == nil {
+				waiting.Go(func() {
+					_ = b.provider.Await(t.Context(), 1)
+					cancel(cause)
+				})
+			}
+			c := b.start(t, h, protocol.Config{})
+			err := c.Turn(ctx, say("first"))
+			var abort *engine.AbortError
+			if !errors.As(err, &abort) || !errors.Is(err, cause) {
+				t.Fatalf("Turn: %v, want an abort for the cause", err)
+			}
+			events := h.take()
+			diff(t, "last event", "turn_aborted interrupted", events[len(events)-1])
+			if err := c.Turn(t.Context(), say("second")); err != nil {
+				t.Fatal(err)
+			}
+			last := string(b.provider.Requests()[len(b.provider.Requests())-1].Body)
+			if strings.Contains(last, "c1") != tt.kept || !strings.Contains(last, "first") {
+				t.Errorf("history after the interrupt: %s", last)
+			}
+			validRequests(t, b.provider)
+		})
+	}
+}
+
+func is[E protocol.EventMsg](m protocol.EventMsg) bool { _, ok := m.(E); return ok }
+
+func TestFailedTurn(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		extra string
+		turn  providertest.Turn
+		want  string
+	}{
+		{"bad request", "", providertest.Turn{Status: 400, Body: "no such model"}, "error unexpected status 400 Bad Request: no such model"},
+		{"server error", "", providertest.Turn{Status: 500}, "error exceeded retry limit, last status: 500 Internal Server Error"},
+		{"cut", "", providertest.Turn{Text: []string{"x"}, Truncate: true}, "error stream disconnected before completion: stream closed before the answer was finished"},
+		{"half JSON", "", providertest.Turn{Body: "data: {\"choices\":[{\"delta\":\n\n"}, "error stream disconnected before completion: event cannot be read: "},
+		{"not a stream", "", providertest.Turn{Body: "<html>"}, "error stream disconnected before completion: stream closed before the answer was finished"},
+		{"missing key", "---\nenv_key = \"NO_SUCH_KEY\"", providertest.Turn{}, "error Missing environment variable: `NO_SUCH_KEY`."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, tt.extra, native.Limits{}, tt.turn)
+			h := &host{}
+			err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go"))
+			var failed *engine.TurnError
+			if !errors.As(err, &failed) {
+				t.Fatalf("Turn: %v, want a turn error", err)
+			}
+			got := h.take()
+			if len(got) != 4 || !strings.HasPrefix(got[2], tt.want) || got[2] != "error "+failed.Message || got[3] != "task_complete null" {
+				t.Errorf("events %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStartErrorsNameTheFault(t *testing.T) {
+	b := setup(t, "", native.Limits{})
+	for _, tt := range []struct {
+		name string
+		cfg  protocol.Config
+		want string
+	}{
+		{"profile", protocol.Config{Profile: "nosuch"}, "nosuch"},
+		{"provider", protocol.Config{Overrides: rawConfig(`model_provider`, `"nosuch"`)}, "nosuch"},
+		{"type", protocol.Config{Overrides: rawConfig(`model_context_window`, `"big"`)}, "model_context_window"},
+		{"ours", protocol.Config{Overrides: rawConfig(`approvals.timeout`, `"1s"`)}, "approvals.timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := b.engine.Start(t.Context(), tt.cfg, &host{})
+			var config *engine.ConfigError
+			if !errors.As(err, &config) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Start: %v, want a configuration error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNewNamesTheLineOfABrokenFile(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	if err := os.WriteFile(path, []byte("model = \"x\"\nbroken = = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := native.New(&native.Options{CodexHome: home})
+	if err == nil || !strings.Contains(err.Error(), path+":2:") {
+		t.Errorf("New: %v, want the file and line 2", err)
+	}
+}
