@@ -121,15 +121,16 @@ func TestQuestions(t *testing.T) {
 		t.Run(q.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				var got string
+				answer := make(chan string, 1)
 				f.turn = func(r *run) {
 					if q.before != nil {
 						q.before(r)
 					}
-					got = r.ask(q.method, "%s", q.params)
+					answer <- r.ask(q.method, "%s", q.params)
 					answered(r)
 				}
 				_ = start(t, f.engine(appserver.Options{}), q.host).Turn(t.Context(), text("go"))
+				got := <-answer
 				if strings.HasPrefix(q.want, "error: ") && strings.HasPrefix(got, q.want) {
 					return
 				}
