@@ -1,0 +1,68 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// limit is how many files of one root are given.
+const limit = 50
+
+// Files gives the files below roots, each an absolute folder, whose paths match
+// query, best first, those that are equal by path. An empty query matches
+// nothing, a root that is no folder has no files. When ctx ends, Files gives
+// what it has found so far.
+func Files(ctx context.Context, query string, roots []string) []protocol.FuzzyFile {
+	files := []protocol.FuzzyFile{}
+	if query == "" {
+		return files
+	}
+	p := parsePattern(query)
+	for _, root := range roots {
+		files = append(files, p.best(ctx, root)...)
+	}
+	slices.SortStableFunc(files, func(a, b protocol.FuzzyFile) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path))
+	})
+	return files
+}
+
+// hit is a path that matches.
+type hit struct {
+	path  string
+	score int
+}
+
+// best gives the best files of one root.
+func (p *pattern) best(ctx context.Context, root string) []protocol.FuzzyFile {
+	var hits []hit
+	cut := func() {
+		slices.SortFunc(hits, func(a, b hit) int {
+			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.path, b.path))
+		})
+		hits = hits[:min(len(hits), limit)]
+	}
+	walk(ctx, root, func(file string) {
+		file = strings.ToValidUTF8(file, "\uFFFD") // it becomes JSON
+		score, ok := p.match(file, nil)
+		if !ok {
+			return
+		}
+		if hits = append(hits, hit{file, score}); len(hits) == 100*limit {
+			cut()
+		}
+	})
+	cut()
+	files := make([]protocol.FuzzyFile, len(hits))
+	for i, h := range hits {
+		indices := []uint32{}
+		p.match(h.path, &indices)
+		files[i] = protocol.FuzzyFile{Root: root, Path: h.path, FileName: path.Base(h.path), Score: uint32(h.score), Indices: indices}
+	}
+	return files
+}

@@ -1,0 +1,89 @@
+package search
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// walk calls file with the path, relative to root and with slashes, of each file
+// that is not ignored. Hidden files count, what is in .git does not; symbolic
+// links are files and not followed.
+func walk(ctx context.Context, root string, file func(path string)) {
+	if !filepath.IsAbs(root) {
+		return
+	}
+	w := walker{ctx: ctx, file: file}
+	root = filepath.Clean(root)
+	rules, above := outer(root)
+	w.folder(root, "", above, rules)
+}
+
+type walker struct {
+	ctx  context.Context // of this one walk
+	file func(string)
+}
+
+// folder walks one folder: dir as the system calls it, path as file gets it
+// with a slash at its end, names down to it from where the outermost rules lie.
+func (w *walker) folder(dir, path string, names []string, rules *rules) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && len(entries) == 0 {
+		return // not there, or not for us
+	}
+	rules = rules.with(dir, len(names), func(name string) bool {
+		_, ok := slices.BinarySearchFunc(entries, name, func(e os.DirEntry, name string) int {
+			switch {
+			case e.Name() < name:
+				return -1
+			case e.Name() > name:
+				return 1
+			}
+			return 0
+		})
+		return ok
+	})
+	for _, e := range entries {
+		if w.ctx.Err() != nil {
+			return
+		}
+		name := e.Name()
+		names := append(names, name)
+		isDir := e.IsDir()
+		if name == ".git" || rules.ignore(names, isDir) {
+			continue
+		}
+		switch {
+		case isDir:
+			w.folder(filepath.Join(dir, name), path+name+"/", names, rules)
+		case e.Type().IsRegular() || e.Type()&os.ModeSymlink != 0:
+			w.file(path + name)
+		}
+	}
+}
+
+// outer gives the rules that the repository of root has for it: those of the
+// folders above it, and the names down from the repository to it.
+func outer(root string) (*rules, []string) {
+	var above []string // innermost first
+	dir := root
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return nil, nil
+		}
+		above = append(above, filepath.Base(dir))
+		dir = parent
+	}
+	slices.Reverse(above)
+	r := (*rules)(nil).read(filepath.Join(dir, ".git", "info", "exclude"), 0)
+	for i, name := range above {
+		r = r.with(dir, i, nil)
+		dir = filepath.Join(dir, name)
+	}
+	return r, above
+}
