@@ -1,0 +1,129 @@
+package enginetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// limit bounds every wait; it is reached only by an engine that breaks a promise.
+const limit = 30 * time.Second
+
+// Subject is an engine with a model that does as it is told.
+type Subject struct {
+	Engine engine.Engine
+	// Config starts the conversations of the suite. Cwd is set by the suite;
+	// the approval policy must ask for every command that is not known to be
+	// safe, or the engine must ask for all of them.
+	Config protocol.Config
+	// Script replaces what the model does next.
+	Script func(steps ...Step)
+}
+
+// Step is one answer of the model: a command to run, or a text, or a failure.
+type Step struct {
+	// Command, when it is not nil, is an argv that the model wants to run.
+	Command []string
+	// Text is what it says otherwise.
+	Text string
+	// Fail makes the model's provider fail for good.
+	Fail bool
+}
+
+// host keeps what an engine says and answers what it asks.
+type host struct {
+	decide func(ctx context.Context, r protocol.EventMsg) elicit.Outcome
+
+	mu     sync.Mutex
+	events []protocol.EventMsg
+	closed bool // the turn has returned
+	late   []string
+}
+
+func (h *host) Emit(m protocol.EventMsg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		h.late = append(h.late, m.EventType())
+	}
+	h.events = append(h.events, m)
+}
+
+func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	h.Emit(r)
+	return h.decide(ctx, r)
+}
+
+func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	h.Emit(r)
+	return h.decide(ctx, r)
+}
+
+// take returns the events so far and forgets them.
+func (h *host) take() []protocol.EventMsg {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events := h.events
+	h.events = nil
+	return events
+}
+
+// always is the same decision for every question.
+func always(d elicit.Decision) func(context.Context, protocol.EventMsg) elicit.Outcome {
+	return func(context.Context, protocol.EventMsg) elicit.Outcome { return elicit.Outcome{Decision: d} }
+}
+
+// conversation is a started conversation of the suite.
+type conversation struct {
+	engine.Conversation
+	*host
+	cwd string
+}
+
+func start(t *testing.T, s *Subject, decide func(context.Context, protocol.EventMsg) elicit.Outcome) *conversation {
+	t.Helper()
+	h := &host{decide: decide}
+	cfg := s.Config
+	cfg.Cwd = folder(t)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	c, err := s.Engine.Start(ctx, cfg, h)
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return &conversation{c, h, cfg.Cwd}
+}
+
+// say runs a turn and returns its events and how it ended.
+func (c *conversation) say(t *testing.T, ctx context.Context, text string) ([]protocol.EventMsg, error) {
+	t.Helper()
+	c.take()
+	c.mu.Lock()
+	c.closed = false
+	c.mu.Unlock()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(text)}) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-time.After(limit):
+		t.Fatalf("the turn %q does not end", text)
+	}
+	c.mu.Lock()
+	c.closed = true
+	if len(c.late) > 0 {
+		t.Errorf("events after the end of a turn: %q", c.late)
+	}
+	c.mu.Unlock()
+	return c.take(), err
+}
