@@ -26,6 +26,10 @@ const (
 	// Those that a rule for a file may grant.
 	fileRights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
 
+	// What nobody needs below a writable folder: a device made there would lead
+	// around all rules.
+	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+
 	abiTruncate = 3 // below, seccomp has to stop truncation
 )
 
@@ -72,7 +76,7 @@ func newRuleset(abi int, roots []string) (fd int, err error) {
 	}
 	fd = int(r)
 	for _, root := range roots {
-		err = errors.Join(err, allowBeneath(fd, root, handled, true))
+		err = errors.Join(err, allowBeneath(fd, root, handled&^deviceNodes, true))
 	}
 	for _, device := range devices {
 		if e := allowBeneath(fd, device, handled&fileRights, false); !errors.Is(e, unix.ENOENT) {

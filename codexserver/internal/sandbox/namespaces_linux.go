@@ -162,7 +162,8 @@ func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("ambient capabilities: %w", err)
 	}
-	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
+	// Only root would get them back with the next program.
+	for capability := uintptr(0); os.Getuid() == 0 && capability <= unix.CAP_LAST_CAP; capability++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("bounding capabilities: %w", err)
 		}
