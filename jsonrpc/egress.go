@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -93,7 +95,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	if e.err == nil && c == regardless && e.bytes+n > 2*e.o.HardLimit {
 		e.fail(ErrFull)
 	}
-	if err := e.err; err != nil {
+	if e.err != nil {
+		err := e.refusal()
 		e.mu.Unlock()
 		putBuffer(b)
 		return err
@@ -219,7 +222,7 @@ func (e *egress) wrote(n, msgs int, err error) {
 	e.bytes -= n
 	e.count -= msgs
 	if err != nil {
-		e.fail(err)
+		e.fail(fmt.Errorf("jsonrpc: write: %w", err))
 		return
 	}
 	e.sent += uint64(msgs)
@@ -272,7 +275,15 @@ func (e *egress) flush(ctx context.Context) error {
 		}
 		e.mu.Lock()
 	}
-	return e.err
+	return e.refusal()
+}
+
+// refusal is what senders get once the queue has failed, nil before.
+func (e *egress) refusal() error {
+	if e.err == nil || errors.Is(e.err, ErrClosed) {
+		return e.err
+	}
+	return fmt.Errorf("%w: %w", ErrClosed, e.err)
 }
 
 // close makes every further send fail with err and ends the writer.
