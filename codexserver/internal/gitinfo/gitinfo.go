@@ -62,10 +62,14 @@ func line(ctx context.Context, dir string, args ...string) string {
 func Run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	return prepare(ctx, dir, args...).Output()
+}
+
+func prepare(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	args = append([]string{"-c", "core.fsmonitor=", "-c", "core.hooksPath=" + os.DevNull}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
 	cmd.WaitDelay = time.Second
-	return cmd.Output()
+	return cmd
 }
