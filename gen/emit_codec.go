@@ -270,7 +270,7 @@ func (e *emitter) marshalers(s *source) error {
 			continue
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
-		s.line("func (v %s) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }\n", t.name)
+		s.line("func (v %s) MarshalJSON() ([]byte, error) { return encode(&v) }\n", t.name)
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return decode(b, v, false) }\n", t.name)
 		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")

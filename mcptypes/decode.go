@@ -104,12 +104,19 @@ var decoders = sync.Pool{New: func() any {
 	return &decoder{Decoder: jsontext.NewDecoder(buf), buf: buf}
 }}
 
+// unchecked spares a decoder what the first reading has checked.
+var unchecked = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
 // newDecoder returns a decoder for b. A second reading of text that has been
 // read before is checked: it need not look for duplicates and bad UTF-8 again.
 func newDecoder(b []byte, checked bool) *decoder {
 	d := decoders.Get().(*decoder)
 	*d.buf = *bytes.NewBuffer(b)
-	d.Reset(d.buf, jsontext.AllowDuplicateNames(checked), jsontext.AllowInvalidUTF8(checked))
+	if checked {
+		d.Reset(d.buf, unchecked...)
+	} else {
+		d.Reset(d.buf)
+	}
 	return d
 }
 

@@ -1,6 +1,7 @@
 package mcptypes
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -17,7 +19,12 @@ import (
 // each sorted by name. What the schema would refuse is an error that names its
 // place: an absent id, a nil union, raw JSON that is none, a known name among
 // the unknown members.
-func Encode(v any) ([]byte, error) { return AppendJSON(nil, v) }
+func Encode(v any) ([]byte, error) {
+	if v, ok := v.(encodable); ok {
+		return encode(v)
+	}
+	return AppendJSON(nil, v)
+}
 
 // AppendJSON appends to b what [Encode] returns.
 func AppendJSON(b []byte, v any) ([]byte, error) {
@@ -34,13 +41,36 @@ func AppendJSON(b []byte, v any) ([]byte, error) {
 // encodable is what every generated object is, by its pointer.
 type encodable interface{ encode(*encoder) }
 
-func appendJSON(b []byte, v encodable) ([]byte, error) {
-	e := encoder{b: b}
-	v.encode(&e)
-	if e.err != nil {
-		return b, e.err
+// encode is appendJSON into a new slice of the right size. Buffers that have
+// grown large are given away rather than kept.
+func encode(v encodable) ([]byte, error) {
+	const large = 1 << 16
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	v.encode(e)
+	switch {
+	case e.err != nil:
+		return nil, e.err
+	case cap(e.b) > large:
+		b := e.b
+		e.b = nil
+		return b, nil
 	}
-	return e.b, nil
+	return bytes.Clone(e.b), nil
+}
+
+func appendJSON(b []byte, v encodable) ([]byte, error) {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	own := e.b
+	e.b = b
+	v.encode(e)
+	out, err := e.b, e.err
+	e.b = own
+	if err != nil {
+		return b, err
+	}
+	return out, nil
 }
 
 func marshalTo(enc *jsontext.Encoder, v encodable) error {
@@ -71,6 +101,13 @@ func (e *encodeError) Unwrap() error { return e.err }
 type encoder struct {
 	b   []byte
 	err *encodeError
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+func (e *encoder) release() {
+	e.b, e.err = e.b[:0], nil
+	encoders.Put(e)
 }
 
 var (
@@ -215,12 +252,27 @@ func (e *encoder) scalar(s scalar) {
 	e.b = s.append(e.b)
 }
 
-// any writes raw JSON on one line, its strings and numbers as they stand.
+// any writes raw JSON as it stands, unless it has more than one line.
 func (e *encoder) any(raw json.RawMessage) {
-	if raw == nil {
+	switch {
+	case raw == nil:
 		e.fail(errNoValue)
-		return
+	case oneLine(raw) && jsontext.Value(raw).IsValid():
+		e.b = append(e.b, bytes.Trim(raw, " \t")...)
+	default:
+		e.reformat(raw)
 	}
+}
+
+// oneLine reports whether raw has no line breaks; inside of strings they would
+// be escaped.
+func oneLine(raw json.RawMessage) bool {
+	return bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0
+}
+
+// reformat writes raw JSON without white space, its strings and numbers as they
+// stand, or says what is wrong with it.
+func (e *encoder) reformat(raw json.RawMessage) {
 	b, err := jsontext.AppendFormat(e.b, raw, jsontext.PreserveRawStrings(true))
 	if err != nil {
 		e.fail(err)
@@ -238,14 +290,23 @@ func (e *encoder) object(raw json.RawMessage) {
 
 // writeShape writes a raw object after check has walked it.
 func writeShape(e *encoder, raw json.RawMessage, check func(*decoder) error) {
-	start := len(e.b)
-	if e.any(raw); e.err != nil {
+	if raw == nil {
+		e.fail(errNoValue)
 		return
 	}
-	d := newDecoder(e.b[start:], true)
+	d := newDecoder(raw, false)
 	defer d.release()
-	if err, ok := asDecodeError(check(d), "").(*DecodeError); ok {
-		e.err = &encodeError{jsontext.Pointer(err.Path), errors.New(err.Msg)}
+	err := check(d)
+	if err == nil {
+		err = d.atEnd()
+	}
+	switch at, _ := asDecodeError(err, "").(*DecodeError); {
+	case at != nil:
+		e.err = &encodeError{jsontext.Pointer(at.Path), errors.New(at.Msg)}
+	case oneLine(raw):
+		e.b = append(e.b, bytes.Trim(raw, " \t")...)
+	default:
+		e.reformat(raw)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestEncode(t *testing.T) {
 		{mcptypes.ListToolsRequest{}, `{"method":"tools/list"}`},
 		{mcptypes.EmptyResult{}, `{}`},
 		{mcptypes.Result{Extra: map[string]json.RawMessage{"b": raw("2"), "a": raw(" [1, 2.50] "), "": raw(`"\u0041"`)}},
-			`{"":"\u0041","a":[1,2.50],"b":2}`},
+			`{"":"\u0041","a":[1, 2.50],"b":2}`},
 		{mcptypes.CallToolRequestParams{Name: "x", Arguments: raw("{\n  \"n\": 9007199254740993\n}"),
 			Meta: &mcptypes.RequestMeta{ProgressToken: new(mcptypes.IntToken(1<<53 + 1))}},
 			`{"_meta":{"progressToken":9007199254740993},"arguments":{"n":9007199254740993},"name":"x"}`},
@@ -78,7 +78,7 @@ func TestEncodeErrors(t *testing.T) {
 		{tool(``), `/tools/0/inputSchema: `},
 		{tool(`{"type":"array"}`), `/tools/0/inputSchema/type: want "object", found "array"`},
 		{tool(`{}`), `/tools/0/inputSchema/type: required, but absent`},
-		{tool(`{"type":"object","type":"object"}`), `/tools/0/inputSchema: `},
+		{tool(`{"type":"object","type":"object"}`), `/tools/0/inputSchema/type: duplicate member`},
 		{tool(`{"type":"object"`), `/tools/0/inputSchema: `},
 		{5, `cannot encode int`}, {nil, `cannot encode <nil>`},
 	}

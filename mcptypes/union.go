@@ -41,7 +41,7 @@ func (v *Unknown) encode(e *encoder) {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Unknown) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Unknown) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Unknown) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }

@@ -20,7 +20,7 @@ func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToStr
 func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Base64) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Base64) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Base64) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -106,7 +106,7 @@ func (v ElicitValue) String() string {
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent value is an
 // error.
-func (v ElicitValue) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ElicitValue) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (v *ElicitValue) UnmarshalJSON(b []byte) error { return Decode(b, v) }

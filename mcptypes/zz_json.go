@@ -5,7 +5,7 @@ package mcptypes
 import "github.com/go-json-experiment/json/jsontext"
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Annotations) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Annotations) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Annotations) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -17,7 +17,7 @@ func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshal
 func (v *Annotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v AudioContent) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v AudioContent) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -29,7 +29,7 @@ func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BaseMetadata) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v BaseMetadata) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -41,7 +41,7 @@ func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *BaseMetadata) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -55,7 +55,7 @@ func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BooleanSchema) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v BooleanSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -67,7 +67,7 @@ func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marsh
 func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CallToolRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -81,7 +81,7 @@ func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -95,7 +95,7 @@ func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CallToolResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CallToolResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -107,7 +107,7 @@ func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error { return mars
 func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CancelledNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -121,7 +121,7 @@ func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -137,7 +137,7 @@ func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -151,7 +151,7 @@ func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -167,7 +167,7 @@ func (v *ClientCapabilitiesRoots) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteArgument) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CompleteArgument) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -181,7 +181,7 @@ func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteContext) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CompleteContext) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteContext) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -195,7 +195,7 @@ func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CompleteRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -209,7 +209,7 @@ func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -223,7 +223,7 @@ func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CompleteResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -235,7 +235,7 @@ func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error { return mars
 func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -251,7 +251,7 @@ func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -265,7 +265,7 @@ func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -281,7 +281,7 @@ func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -295,7 +295,7 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Cursor) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Cursor) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Cursor) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -307,7 +307,7 @@ func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(en
 func (v *Cursor) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ElicitRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -319,7 +319,7 @@ func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marsh
 func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ElicitRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -333,7 +333,7 @@ func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ElicitResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -345,7 +345,7 @@ func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResultAction) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ElicitResultAction) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -359,7 +359,7 @@ func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitSchema) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ElicitSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -371,7 +371,7 @@ func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -385,7 +385,7 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EnumSchema) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v EnumSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *EnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -397,7 +397,7 @@ func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalT
 func (v *EnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ErrorObject) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ErrorObject) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ErrorObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -409,7 +409,7 @@ func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshal
 func (v *ErrorObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -423,7 +423,7 @@ func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -437,7 +437,7 @@ func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v GetPromptResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -451,7 +451,7 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ImageContent) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ImageContent) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -463,7 +463,7 @@ func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Implementation) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Implementation) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Implementation) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -475,7 +475,7 @@ func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error { return mars
 func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v IncludeContext) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v IncludeContext) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *IncludeContext) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -487,7 +487,7 @@ func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error { return mars
 func (v *IncludeContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v InitializeRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -501,7 +501,7 @@ func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v InitializeRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -517,7 +517,7 @@ func (v *InitializeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v InitializeResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializeResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -531,7 +531,7 @@ func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v InitializedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -547,7 +547,7 @@ func (v *InitializedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -563,7 +563,7 @@ func (v *InitializedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCError) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v JSONRPCError) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -575,7 +575,7 @@ func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *JSONRPCError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -589,7 +589,7 @@ func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -605,7 +605,7 @@ func (v *JSONRPCNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -617,7 +617,7 @@ func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return mars
 func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -631,7 +631,7 @@ func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCResponse) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v JSONRPCResponse) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -645,7 +645,7 @@ func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -659,7 +659,7 @@ func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -675,7 +675,7 @@ func (v *ListPromptsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -689,7 +689,7 @@ func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -705,7 +705,7 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error {
@@ -723,7 +723,7 @@ func (v *ListResourceTemplatesRequestParams) UnmarshalJSONFrom(dec *jsontext.Dec
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -739,7 +739,7 @@ func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -753,7 +753,7 @@ func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -769,7 +769,7 @@ func (v *ListResourcesRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -783,7 +783,7 @@ func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -797,7 +797,7 @@ func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -811,7 +811,7 @@ func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListRootsResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -825,7 +825,7 @@ func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -839,7 +839,7 @@ func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -853,7 +853,7 @@ func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ListToolsResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -867,7 +867,7 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingLevel) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v LoggingLevel) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -879,7 +879,7 @@ func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *LoggingLevel) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -895,7 +895,7 @@ func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -911,7 +911,7 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelHint) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ModelHint) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ModelHint) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -923,7 +923,7 @@ func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo
 func (v *ModelHint) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelPreferences) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ModelPreferences) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -937,7 +937,7 @@ func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Notification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Notification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -949,7 +949,7 @@ func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v NotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *NotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -963,7 +963,7 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchema) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v NumberSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -975,7 +975,7 @@ func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchemaType) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v NumberSchemaType) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -989,7 +989,7 @@ func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1003,7 +1003,7 @@ func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1017,7 +1017,7 @@ func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PaginatedResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1031,7 +1031,7 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PingRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PingRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1043,7 +1043,7 @@ func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshal
 func (v *PingRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PingRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1057,7 +1057,7 @@ func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ProgressNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1071,7 +1071,7 @@ func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1087,7 +1087,7 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Prompt) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Prompt) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Prompt) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1099,7 +1099,7 @@ func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(en
 func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptArgument) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PromptArgument) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptArgument) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1111,7 +1111,7 @@ func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return mars
 func (v *PromptArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1127,9 +1127,7 @@ func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	return appendJSON(nil, &v)
-}
+func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error {
@@ -1147,7 +1145,7 @@ func (v *PromptListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.De
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptMessage) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PromptMessage) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1159,7 +1157,7 @@ func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marsh
 func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptReference) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v PromptReference) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1173,7 +1171,7 @@ func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1187,7 +1185,7 @@ func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1203,7 +1201,7 @@ func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1217,7 +1215,7 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Request) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Request) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1229,7 +1227,7 @@ func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(e
 func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestMeta) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v RequestMeta) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RequestMeta) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1241,7 +1239,7 @@ func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error { return marshal
 func (v *RequestMeta) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v RequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1253,7 +1251,7 @@ func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marsh
 func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Resource) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Resource) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Resource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1265,7 +1263,7 @@ func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(
 func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceContents) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceContents) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1279,7 +1277,7 @@ func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceLink) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceLink) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1291,7 +1289,7 @@ func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1307,9 +1305,7 @@ func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decode
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	return appendJSON(nil, &v)
-}
+func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error {
@@ -1327,7 +1323,7 @@ func (v *ResourceListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1341,7 +1337,7 @@ func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1357,7 +1353,7 @@ func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1373,7 +1369,7 @@ func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1389,7 +1385,7 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Result) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Result) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Result) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1401,7 +1397,7 @@ func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(en
 func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Role) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Role) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Role) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1413,7 +1409,7 @@ func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc,
 func (v *Role) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Root) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Root) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Root) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1425,7 +1421,7 @@ func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc,
 func (v *Root) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1441,7 +1437,7 @@ func (v *RootsListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error {
@@ -1459,7 +1455,7 @@ func (v *RootsListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Dec
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SamplingMessage) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v SamplingMessage) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1473,7 +1469,7 @@ func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1487,7 +1483,7 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1503,7 +1499,7 @@ func (v *ServerCapabilitiesPrompts) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1519,7 +1515,7 @@ func (v *ServerCapabilitiesResources) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1535,7 +1531,7 @@ func (v *ServerCapabilitiesTools) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v SetLevelRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1549,7 +1545,7 @@ func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1563,7 +1559,7 @@ func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchema) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v StringSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1575,7 +1571,7 @@ func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marsha
 func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchemaFormat) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v StringSchemaFormat) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1589,7 +1585,7 @@ func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v SubscribeRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1603,7 +1599,7 @@ func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1617,7 +1613,7 @@ func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextContent) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v TextContent) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *TextContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1629,7 +1625,7 @@ func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshal
 func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextResourceContents) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v TextResourceContents) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1643,7 +1639,7 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Tool) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v Tool) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Tool) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1655,7 +1651,7 @@ func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc,
 func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolAnnotations) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ToolAnnotations) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1669,7 +1665,7 @@ func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1685,7 +1681,7 @@ func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1701,7 +1697,7 @@ func (v *ToolListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
@@ -1715,7 +1711,7 @@ func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) { return appendJSON(nil, &v) }
+func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
