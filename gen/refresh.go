@@ -173,10 +173,12 @@ func (r refresher) record(source string, upstream, stripped []byte) error {
 		commit = commitHash.FindString(source)
 	}
 	switch {
-	case commit == "" && isFile:
-		commit, source = "not known", "a file"
 	case commit == "":
+		fmt.Fprintln(r.report, "upstream's commit is not known: name it with -commit")
 		commit = "not known"
+		if isFile {
+			source = "a file"
+		}
 	case isFile:
 		source = repository + "/blob/" + commit + "/schema/" + filepath.Base(filepath.Dir(r.schema)) + "/schema.json"
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -46,6 +47,9 @@ func DecodeStrict(b []byte, v any) error { return decode(b, v, true) }
 type decodable interface{ decode(*decoder) error }
 
 func decode(b []byte, v any, strict bool) error {
+	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
+		return fmt.Errorf("mcptypes: cannot decode into %T, want a pointer that is not nil", v)
+	}
 	target, ok := v.(decodable)
 	if !ok {
 		if target = unionTarget(v); target == nil {

@@ -120,8 +120,9 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"a/b~":{"c":1}`, new(mcptypes.Result), `mcptypes: unexpected EOF`},
 		{`{"roots":[]} x`, new(mcptypes.ListRootsResult), `mcptypes: found 'x' after the value`},
 		{`"x"`, new(int), `mcptypes: cannot decode into *int`},
-		{`"x"`, mcptypes.Result{}, `mcptypes: cannot decode into mcptypes.Result`},
-		{`"x"`, nil, `mcptypes: cannot decode into <nil>`},
+		{`"x"`, mcptypes.Result{}, `mcptypes: cannot decode into mcptypes.Result, want a pointer that is not nil`},
+		{`"x"`, nil, `mcptypes: cannot decode into <nil>, want a pointer that is not nil`},
+		{`{}`, (*mcptypes.Result)(nil), `mcptypes: cannot decode into *mcptypes.Result, want a pointer that is not nil`},
 	}
 	for _, tt := range tests {
 		if err := mcptypes.Decode([]byte(tt.in), tt.to); err == nil || err.Error() != tt.want {
@@ -197,6 +198,19 @@ func TestUnknownArm(t *testing.T) {
 	}
 	err := mcptypes.DecodeStrict([]byte(in), &got)
 	if err == nil || err.Error() != `mcptypes: /content/0/type: "video" is not known` {
+		t.Errorf("strict: %v", err)
+	}
+}
+
+// TestFormFraction is the ledger's rule about the numbers of a form.
+func TestFormFraction(t *testing.T) {
+	const in = `{"action":"accept","content":{"n":1.50}}`
+	var answer mcptypes.ElicitResult
+	if err := mcptypes.Decode([]byte(in), &answer); err != nil || answer.Content["n"].String() != "1.50" {
+		t.Errorf("%v, %v", answer.Content, err)
+	}
+	err := mcptypes.DecodeStrict([]byte(in), &answer)
+	if err == nil || err.Error() != "mcptypes: /content/n: want a string, an integer or a boolean, found 1.50" {
 		t.Errorf("strict: %v", err)
 	}
 }
