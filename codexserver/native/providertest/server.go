@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -63,6 +64,13 @@ func (s *Server) Add(turns ...Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns = append(s.turns, turns...)
+}
+
+// Reset replaces what is left of the script.
+func (s *Server) Reset(turns ...Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns = slices.Clone(turns)
 }
 
 // Requests are the requests so far, oldest first.
@@ -138,7 +146,7 @@ func (s *Server) take(req Request) (Turn, bool) {
 	close(s.arrived)
 	s.arrived = make(chan struct{})
 	for i, t := range s.turns {
-		if !strings.Contains(string(req.Body), t.Match) {
+		if !bytes.Contains(req.Body, []byte(t.Match)) {
 			continue
 		}
 		if !t.Repeat {

@@ -1,0 +1,262 @@
+package config_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseOverride(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		key   string
+		value any
+		err   string
+	}{
+		{in: "model=gpt-5", key: "model", value: "gpt-5"},
+		{in: `model="gpt-5"`, key: "model", value: "gpt-5"},
+		{in: " model = gpt-5 ", key: "model", value: "gpt-5"},
+		{in: "a.b=true", key: "a.b", value: true},
+		{in: "a=1", key: "a", value: int64(1)},
+		{in: "a=1.5", key: "a", value: 1.5},
+		{in: `a=["x", "y"]`, key: "a", value: []any{"x", "y"}},
+		{in: "a={b=1}", key: "a", value: map[string]any{"b": int64(1)}},
+		{in: "a=b=c", key: "a", value: "b=c"},
+		{in: "a=", key: "a", value: ""},
+		{in: "a='quoted text", key: "a", value: "quoted text"},
+		{in: "a=1\nb = 2", key: "a", value: "1\nb = 2"},
+		{in: "a=2025-01-02", key: "a", value: "2025-01-02"},
+		{in: "a=2s", key: "a", value: "2s"},
+		{in: `projects."/a.b".trust_level=trusted`, key: `projects."/a.b".trust_level`, value: "trusted"},
+		{in: "novalue", err: "missing '='"},
+		{in: "=x", err: "empty segment"},
+		{in: "a..b=x", err: "empty segment"},
+		{in: `a."b=x`, err: "quote is not closed"},
+		{in: `a."b"c=x`, err: "want a dot"},
+	} {
+		t.Run(tt.in, func(t *testing.T) {
+			key, value, err := config.ParseOverride(tt.in)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+const file = `
+model = "from file"
+model_context_window = 1
+approval_policy = "never"
+model_provider = "local"
+[model_providers.local]
+base_url = "http://localhost:1"
+http_headers = { "X-A" = "file" }
+[profiles.fast]
+model = "from profile"
+model_context_window = 2
+model_verbosity = "low"
+[tui]
+anything = "goes"
+`
+
+func home(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func raw(members ...string) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for i := 0; i < len(members); i += 2 {
+		out[members[i]] = json.RawMessage(members[i+1])
+	}
+	return out
+}
+
+func TestPrecedence(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": file})
+	type result struct {
+		Model     string
+		Window    int64
+		Verbosity string
+	}
+	for _, tt := range []struct {
+		name      string
+		overrides map[string]any
+		call      protocol.Config
+		want      result
+	}{
+		{"file", nil, protocol.Config{}, result{"from file", 1, ""}},
+		{"profile", nil, protocol.Config{Profile: "fast"}, result{"from profile", 2, "low"}},
+		{"profile of -c", map[string]any{"profile": "fast"}, protocol.Config{}, result{"from profile", 2, "low"}},
+		{"profile of the call's config", nil, protocol.Config{Overrides: raw("profile", `"fast"`)}, result{"from profile", 2, "low"}},
+		{"profile made of -c", map[string]any{"profiles.own.model": "made"}, protocol.Config{Profile: "own"}, result{"made", 1, ""}},
+		{"-c over profile", map[string]any{"model": "from -c"}, protocol.Config{Profile: "fast"}, result{"from -c", 2, "low"}},
+		{"config over -c", map[string]any{"model": "from -c", "model_context_window": int64(3)},
+			protocol.Config{Profile: "fast", Overrides: raw("model", `"from config"`)}, result{"from config", 3, "low"}},
+		{"argument over config", map[string]any{"model": "from -c"},
+			protocol.Config{Model: "argument", Overrides: raw("model", `"from config"`)}, result{"argument", 1, ""}},
+		{"null says nothing", nil, protocol.Config{Overrides: raw("model", `null`)}, result{"from file", 1, ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := config.Load(config.Layers{Home: dir, Overrides: tt.overrides, Call: tt.call})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, result{c.Model, c.ContextWindow, c.Verbosity}); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTablesAreMerged(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": file})
+	c, err := config.Load(config.Layers{Home: dir,
+		Overrides: map[string]any{"model_providers.local.wire_api": "responses", "approvals.timeout": "1s"},
+		Call: protocol.Config{Overrides: raw(
+			"model_providers", `{"local":{"http_headers":{"X-B":"call"}}}`,
+			"model_providers.local.query_params", `{"v":"1"}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Provider{
+		BaseURL: "http://localhost:1", WireAPI: config.WireResponses,
+		HTTPHeaders: map[string]string{"X-A": "file", "X-B": "call"},
+		QueryParams: map[string]string{"v": "1"},
+	}
+	if d := cmp.Diff(want, c.Provider()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := config.Load(config.Layers{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Model != "gpt-5-codex" || c.ApprovalPolicy != protocol.ApprovalOnRequest || c.SandboxMode != protocol.SandboxReadOnly ||
+		c.Provider().WireAPI != config.WireResponses || !c.Provider().RequiresOpenAIAuth {
+		t.Errorf("defaults %+v", c)
+	}
+}
+
+func TestErrorsNameTheKey(t *testing.T) {
+	for _, tt := range []struct{ name, file, want string }{
+		{"syntax", "model = \"a\"\nx = [1,,\n", "config.toml:2:"},
+		{"duplicate", "model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
+		{"string for a number", `model_context_window = "big"`, "model_context_window: want an integer, have a string"},
+		{"number for a string", `model = 7`, "model: want a string, have a number"},
+		{"deep", "[model_providers.\"a.b\"]\nbase_url = true", `model_providers."a.b".base_url: want a string, have a boolean`},
+		{"list", `notify = ["a", 1]`, "notify.1: want a string"},
+		{"table", `tools = "all"`, "tools: want a table, have a string"},
+		{"policy", `approval_policy = "always"`, `approval_policy: "always" is not one of`},
+		{"sandbox", `sandbox_mode = "none"`, `sandbox_mode: "none"`},
+		{"wire", "[model_providers.x]\nwire_api = \"soap\"", "model_providers.x.wire_api"},
+		{"profile", `profile = "nosuch"`, `there is no "nosuch"`},
+		{"provider", `model_provider = "nosuch"`, `there is no "nosuch"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file})})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestErrorsDoNotShowValues(t *testing.T) {
+	_, err := config.Load(config.Layers{Home: home(t, map[string]string{
+		"config.toml": "[model_providers.x.http_headers]\nAuthorization = [\"hunter2\"]"})})
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	dir := home(t, map[string]string{config.SettingsFile: "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n"})
+	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "limits.wall_time=1h", "tools.web_search=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals); d != "" {
+		t.Errorf("approvals (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(config.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128}, s.Limits); d != "" {
+		t.Errorf("limits (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
+		t.Errorf("for the engine (-want +got):\n%s", d)
+	}
+}
+
+func TestSettingsThatAreWrong(t *testing.T) {
+	for _, tt := range []struct{ name, file, flag, want string }{
+		{"syntax", "[approvals", "", "codex-mcp.toml:1:"},
+		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", "approvals.on_cancle: unknown key"},
+		{"unknown table", "[aprovals]\n", "", "aprovals: unknown key"},
+		{"word", "", "approvals.on_error=approve", "on_error"},
+		{"time", "", "approvals.timeout=soon", "approvals.timeout: want a duration"},
+		{"negative", "", "approvals.timeout=-1s", "approvals.timeout: want a duration"},
+		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
+		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
+		{"no value", "", "novalue", "missing '='"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var flags []string
+			if tt.flag != "" {
+				flags = []string{tt.flag}
+			}
+			_, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), flags)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTimeoutOfZeroIsForEver(t *testing.T) {
+	s, _, err := config.LoadSettings(t.TempDir(), []string{"approvals.timeout=0"})
+	if err != nil || s.Approvals.Timeout >= 0 {
+		t.Errorf("timeout %v, %v", s, err)
+	}
+}
+
+func FuzzParseOverride(f *testing.F) {
+	for _, s := range []string{"a=1", `a."b.c"=[1]`, "a=\"", "=", "a.b.c={x=1}", "a=1979-05-27"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		key, value, err := config.ParseOverride(s)
+		if err != nil {
+			return
+		}
+		// What was accepted reaches the configuration or names its key.
+		_, err = config.Load(config.Layers{Home: t.TempDir(), Overrides: map[string]any{key: value}})
+		if err != nil && err.Error() == "" {
+			t.Error("an error without words")
+		}
+	})
+}

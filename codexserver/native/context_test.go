@@ -1,0 +1,171 @@
+package native_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// userMessages are the texts of the user's messages in a chat request.
+func userMessages(t testing.TB, r providertest.Request) []string {
+	t.Helper()
+	var body struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range body.Messages {
+		var text string
+		if m.Role == "user" && json.Unmarshal(m.Content, &text) == nil {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func TestFirstMessages(t *testing.T) {
+	b := setup(t, "project_doc_max_bytes = 30", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
+	write(t, filepath.Join(b.home, "AGENTS.md"), "be kind\n")
+	write(t, filepath.Join(b.cwd, ".git", "HEAD"), "ref: refs/heads/main\n")
+	write(t, filepath.Join(b.cwd, "AGENTS.md"), "root rule\n")
+	write(t, filepath.Join(b.cwd, "sub", "AGENTS.md"), "a rule that is too long to be kept\n")
+	root := b.cwd
+	b.cwd = filepath.Join(root, "sub")
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	if err := c.Turn(t.Context(), say("hi")); err != nil {
+		t.Fatal(err)
+	}
+	environment := "<environment_context>\n  <cwd>" + b.cwd + "</cwd>\n  <approval_policy>untrusted</approval_policy>\n" +
+		"  <sandbox_mode>danger-full-access</sandbox_mode>\n  <network_access>enabled</network_access>\n  <shell>bash</shell>\n</environment_context>"
+	want := []string{
+		"<user_instructions>\n\nbe kind\n\n--- project-doc ---\n\nroot rule\n\na rule that is too lo\n\n</user_instructions>",
+		environment, "hi",
+	}
+	diff(t, "messages", want, userMessages(t, b.provider.Requests()[0]))
+	if events := h.take(); events[1] != "background_event" {
+		t.Errorf("no warning of the cut file: %q", events)
+	}
+
+	// What changes is told, and nothing else.
+	in := say("now write")
+	in.Context = &protocol.TurnContext{
+		Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalNever, Model: "scripted", Summary: protocol.SummaryAuto,
+		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{root}},
+	}
+	if err := c.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	changed := "<environment_context>\n  <approval_policy>never</approval_policy>\n  <sandbox_mode>workspace-write</sandbox_mode>\n" +
+		"  <network_access>restricted</network_access>\n  <writable_roots>\n    <root>" + root + "</root>\n  </writable_roots>\n</environment_context>"
+	diff(t, "messages", append(want, changed, "now write"), userMessages(t, b.provider.Requests()[1]))
+}
+
+func TestInstructions(t *testing.T) {
+	for _, tt := range []struct {
+		name, config string
+		base         *string
+		want         string
+	}{
+		{"ours", "", nil, "You are Codex, a coding agent."},
+		{"the caller's", "", new("Be a poet."), "Be a poet."},
+		{"a file's", `experimental_instructions_file = "base.md"`, nil, "Be a painter."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, tt.config, native.Limits{}, providertest.Say("ok"))
+			write(t, filepath.Join(b.cwd, "base.md"), "Be a painter.\n")
+			c := b.start(t, &host{}, protocol.Config{BaseInstructions: tt.base})
+			if err := c.Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, lastRequest(b), `"role":"system","content":"`+tt.want)
+		})
+	}
+}
+
+func TestNotify(t *testing.T) {
+	b := setup(t, `notify = ["sh", "-c", 'printf %s "$1" > told.json', "x"]`, native.Limits{}, providertest.Say("all \"done\""))
+	c := b.start(t, &host{}, protocol.Config{})
+	if err := c.Turn(t.Context(), say("do it")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil { // waits for the program
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(b.cwd, "told.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "notification",
+		`{"type":"agent-turn-complete","turn-id":"1","input-messages":["do it"],"last-assistant-message":"all \"done\""}`, string(got))
+}
+
+func TestImages(t *testing.T) {
+	b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"))
+	write(t, filepath.Join(b.cwd, "a.png"), "\x89PNG\r\n\x1a\n")
+	in := protocol.TurnInput{Items: []protocol.InputItem{
+		{Type: protocol.InputText, Text: "look"},
+		{Type: protocol.InputImage, ImageURL: "data:image/png;base64,AAAA"},
+		{Type: protocol.InputLocalImage, Path: "a.png"},
+	}}
+	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastRequest(b), `"look"`, `{"type":"input_image","image_url":"data:image/png;base64,AAAA"}`,
+		`{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}`)
+}
+
+func TestRolloutIsComplete(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "echo", "x")), providertest.Say("ok"))
+	h := &host{}
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
+		t.Fatal(err)
+	}
+	path := configured(t, h).RolloutPath
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for line := range strings.Lines(string(data)) {
+		var l protocol.RolloutLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		var p struct{ Type, Role string }
+		if err := json.Unmarshal(l.Payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, strings.TrimSpace(string(l.Type)+" "+p.Type+" "+p.Role))
+	}
+	diff(t, "lines", []string{
+		"session_meta", "response_item message user", "response_item message user", "event_msg user_message",
+		"turn_context", "response_item function_call", "response_item function_call_output", "event_msg token_count",
+		"turn_context", "response_item message assistant", "event_msg agent_message", "event_msg token_count",
+	}, kinds)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}

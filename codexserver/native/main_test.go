@@ -1,0 +1,83 @@
+package native_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestMain lets the test binary play other programs as well: $PLAY names one.
+func TestMain(m *testing.M) {
+	switch os.Getenv("PLAY") {
+	case "":
+		os.Exit(m.Run())
+	case "mcp server":
+		playServer()
+	case "engine":
+		playEngine()
+	}
+}
+
+// playServer is an MCP server with a few tools.
+func playServer() {
+	mux := &jsonrpc.Mux{}
+	peer := jsonrpc.NewPeer(jsonrpc.Stdio(), mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	mux.HandleRaw("initialize", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"toy","version":"1"}}`), nil
+	})
+	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}},
+{"name":"ask me","inputSchema":{}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"inputSchema":7}]}`), nil
+	})
+	mux.HandleRaw("tools/call", func(ctx context.Context, params json.RawMessage) (any, error) {
+		var call struct {
+			Name      string
+			Arguments struct{ X string }
+		}
+		if err := json.Unmarshal(params, &call); err != nil {
+			return nil, err
+		}
+		text := "echo:" + call.Arguments.X
+		switch call.Name {
+		case "ask me":
+			var answer json.RawMessage
+			err := peer.Call(ctx, "elicitation/create", json.RawMessage(`{"message":"May I?","requestedSchema":{"type":"object","properties":{}}}`), &answer)
+			text = fmt.Sprintf("%s %v", answer, err)
+		case "fail":
+			return nil, &jsonrpc.Error{Code: -32000, Message: "out of order"}
+		case "die":
+			os.Exit(3)
+		}
+		return map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}, nil
+	})
+	_ = peer.Run(context.Background())
+}
+
+// playEngine runs one turn, in the folders that the environment names, and writes
+// the conversation's file and what the command prints. Somebody kills it then.
+func playEngine() {
+	e, err := native.New(&native.Options{CodexHome: os.Getenv("PLAY_HOME")})
+	if err != nil {
+		panic(err)
+	}
+	h := &host{exec: approve, on: func(m protocol.EventMsg) {
+		switch m := m.(type) {
+		case protocol.SessionConfigured:
+			fmt.Println(m.RolloutPath)
+		case protocol.ExecCommandOutputDelta: // its process id
+			fmt.Print(string(m.Chunk))
+		}
+	}}
+	var c engine.Conversation
+	if c, err = e.Start(context.Background(), protocol.Config{Cwd: os.Getenv("PLAY_CWD")}, h); err != nil {
+		panic(err)
+	}
+	_ = c.Turn(context.Background(), say("the task"))
+}

@@ -1,0 +1,97 @@
+package native_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// toy is the configuration of the server that this binary plays.
+func toy(more string) string {
+	return fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = %q\nenv = { PLAY = \"mcp server\" }\n%s\n", os.Args[0], more)
+}
+
+// asking is a host that puts questions to its client.
+type asking struct {
+	*host
+	params string
+}
+
+func (h *asking) Elicit(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+	h.params = string(params)
+	return json.RawMessage(`{"action":"accept","content":{}}`), nil
+}
+
+func TestToolsOfMCPServers(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		tool      string
+		arguments string
+		output    string
+		events    []string
+	}{
+		{"call", "toy__echo", `{"x": "1"}`, `[{"type":"text","text":"echo:1"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"question", "toy__ask_me", `{}`, `[{"type":"text","text":"{\"action\":\"accept\",\"content\":{}} <nil>"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"error", "toy__fail", `{}`, `tool call error: toy/fail: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"death", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"half JSON", "toy__echo", `{"x":`, `the arguments are not JSON: `, nil},
+		{"no object", "toy__echo", `[1]`, `the arguments are not a JSON object`, nil},
+		{"unknown", "toy__none", `{}`, `unsupported call: toy__none`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, toy(""), native.Limits{},
+				providertest.Call(providertest.ToolCall{ID: "c1", Name: tt.tool, Arguments: tt.arguments}), providertest.Say("ok"))
+			h := &asking{host: &host{}}
+			c := b.start(t, h, protocol.Config{})
+			if err := c.Turn(t.Context(), say("use it")); err != nil {
+				t.Fatal(err)
+			}
+			got := b.provider.Requests()[1].ToolOutputs()
+			if len(got) != 1 || !strings.HasPrefix(got[0].Output, tt.output) {
+				t.Errorf("outputs %q, want %q", got, tt.output)
+			}
+			events := slices.DeleteFunc(h.take(), func(e string) bool { return !strings.HasPrefix(e, "mcp_") })
+			if d := cmp.Diff(tt.events, events); d != "" && len(tt.events)+len(events) > 0 {
+				t.Errorf("events (-want +got):\n%s", d)
+			}
+			if tt.name == "question" && !strings.Contains(h.params, `The MCP server \"toy\" asks: May I?`) {
+				t.Errorf("the question does not say who asks: %s", h.params)
+			}
+		})
+	}
+}
+
+func TestBrokenMCPServerCostsAWarning(t *testing.T) {
+	for _, tt := range []struct{ name, config, want string }{
+		{"no program", "---\n[mcp_servers.bad]\ncommand = \"no_such_program_here\"\n", "bad"},
+		{"no command", "---\n[mcp_servers.bad]\nurl = \"http://localhost\"\n", "it has no command"},
+		{"not MCP", "---\n[mcp_servers.bad]\ncommand = \"echo\"\nargs = [\"hello\"]\n", "initialize"},
+		{"silent", "---\n[mcp_servers.bad]\ncommand = \"sleep\"\nargs = [\"600\"]\nstartup_timeout_sec = 0.2\n", "in time"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, tt.config, native.Limits{}, providertest.Say("ok"))
+			h := &host{}
+			var warning string
+			h.on = func(m protocol.EventMsg) {
+				if w, ok := m.(protocol.BackgroundEvent); ok {
+					warning += w.Message
+				}
+			}
+			if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(warning, `"bad" did not start`) || !strings.Contains(warning, tt.want) {
+				t.Errorf("warning %q, want %q", warning, tt.want)
+			}
+		})
+	}
+}

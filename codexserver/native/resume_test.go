@@ -1,0 +1,204 @@
+package native_test
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// configured is the first event of a conversation.
+func configured(t testing.TB, h *host) protocol.SessionConfigured {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.events {
+		if c, ok := m.(protocol.SessionConfigured); ok {
+			return c
+		}
+	}
+	t.Fatal("no session_configured")
+	panic("unreachable")
+}
+
+func TestResumeAndFork(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
+				providertest.Turn{Text: []string{"on it"}, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
+				providertest.Say("first answer"), providertest.Say("second answer"), providertest.Say("forked answer"))
+			h := &host{}
+			c := b.start(t, h, protocol.Config{})
+			if err := c.Turn(t.Context(), say("first question")); err != nil {
+				t.Fatal(err)
+			}
+			first := configured(t, h)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b.reopen(t)
+
+			path, err := b.engine.FindRollout(t.Context(), c.ID())
+			if err != nil || path != first.RolloutPath {
+				t.Fatalf("FindRollout: %q, %v, want %q", path, err, first.RolloutPath)
+			}
+			h = &host{}
+			c, err = b.engine.Resume(t.Context(), path, protocol.Config{}, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := configured(t, h)
+			if again.SessionID != first.SessionID || again.RolloutPath != path || len(again.InitialMessages) == 0 {
+				t.Errorf("resumed as %+v", again)
+			}
+			if err := c.Turn(t.Context(), say("second question")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, lastRequest(b), "first question", "on it", "c1", "first answer", "second question")
+
+			h = &host{}
+			fork, err := b.engine.Fork(t.Context(), path, protocol.Config{}, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fork.Close()
+			if err := fork.Turn(t.Context(), say("other question")); err != nil {
+				t.Fatal(err)
+			}
+			if fork.ID() == c.ID() || configured(t, h).RolloutPath == path {
+				t.Error("the fork is the conversation itself")
+			}
+			inOrder(t, lastRequest(b), "first question", "second answer", "other question")
+			validRequests(t, b.provider)
+		})
+	}
+}
+
+func lastRequest(b *bench) string {
+	all := b.provider.Requests()
+	return string(all[len(all)-1].Body)
+}
+
+// inOrder fails the test unless text holds all parts, one after another.
+func inOrder(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, p := range parts {
+		_, after, found := strings.Cut(rest, p)
+		if !found {
+			t.Fatalf("want %q, after what came before it, in %s", p, text)
+		}
+		rest = after
+	}
+}
+
+func TestResumeOfWhatIsNotThere(t *testing.T) {
+	b := setup(t, "", native.Limits{})
+	_, err := b.engine.Resume(t.Context(), filepath.Join(b.home, "none.jsonl"), protocol.Config{}, &host{})
+	if !isNotFound(err) {
+		t.Errorf("Resume: %v, want not found", err)
+	}
+	for _, id := range []string{"01995a2b-0000-7000-8000-000000000000", "*", "../x"} {
+		if _, err := b.engine.FindRollout(t.Context(), id); !isNotFound(err) {
+			t.Errorf("FindRollout(%q): %v, want not found", id, err)
+		}
+	}
+}
+
+// A process that is killed while a command runs leaves a conversation that goes
+// on: the model is told that the command was not finished.
+func TestResumeAfterKill(t *testing.T) {
+	b := setup(t, "", native.Limits{},
+		providertest.Call(providertest.Shell("c1", "sh", "-c", "echo $$; exec sleep 600"), providertest.Shell("c2", "echo", "never")),
+		providertest.Say("recovered"))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PLAY=engine", "PLAY_HOME="+b.home, "PLAY_CWD="+b.cwd)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	var read []string // the file, and the command's process id
+	for len(read) < 2 && lines.Scan() {
+		read = append(read, lines.Text())
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if len(read) < 2 {
+		t.Fatalf("the engine wrote %q", read)
+	}
+	path := read[0]
+	endProcess(t, read[1])
+
+	// And the line that it was writing is torn.
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"timestamp":"2025-09-30T00:00:00.000Z","type":"response_item","payl`); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	h := &host{}
+	c, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Turn(t.Context(), say("go on")); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastRequest(b), "the task", "c1", "c2", "aborted", "aborted", "go on")
+	validRequests(t, b.provider)
+	if events := h.take(); !slices.Contains(events, "task_complete recovered") {
+		t.Errorf("events %q", events)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), `"payl`+"\n"); n != 0 {
+		t.Error("the torn line is still there")
+	}
+}
+
+// endProcess ends the command that the killed engine left behind.
+func endProcess(t *testing.T, id string) {
+	t.Helper()
+	pid, err := strconv.Atoi(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
+
+var _ engine.Resumer = (*native.Engine)(nil)
