@@ -1,0 +1,214 @@
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+const limit = time.Minute
+
+// codex042 is the server of September 2025.
+func codex042(t *testing.T) []string {
+	t.Helper()
+	dir := os.Getenv("CODEX_NPM")
+	bin := filepath.Join(dir, "codex-0.42.0", "node_modules", "@openai", "codex", "vendor", "x86_64-unknown-linux-musl", "codex", "codex")
+	if _, err := os.Stat(bin); err != nil {
+		t.Fatalf("Codex 0.42.0 is missing (.ci/run interop installs it): %v", err)
+	}
+	return []string{bin, "mcp", "serve"}
+}
+
+// ours is this project's server, built anew.
+func ours(t *testing.T) []string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "codex-mcp")
+	build := exec.Command("go", "build", "-o", bin, "./codexserver/cmd/codex-mcp")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return []string{bin}
+}
+
+// TestRolloutsGoBothWays lets one server make a conversation and the other
+// list it, resume it and go on with it.
+func TestRolloutsGoBothWays(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		for _, tt := range []struct {
+			name       string
+			makes, has func(*testing.T) []string
+		}{
+			{"theirs then ours", codex042, ours},
+			{"ours then theirs", ours, codex042},
+		} {
+			t.Run(wire+"/"+tt.name, func(t *testing.T) {
+				model := providertest.New(
+					providertest.Call(providertest.Shell("call_1", "echo", "from the command")),
+					providertest.Say("the first answer"), providertest.Say("the second answer"))
+				defer model.Close()
+				home := newHome(t, model, wire)
+
+				first := connect(t, home, tt.makes(t))
+				id, _ := first.start(t)
+				first.say(t, id, "the first prompt", "the first answer")
+				first.close(t)
+
+				second := connect(t, home, tt.has(t))
+				path := second.list(t, id, "the first prompt")
+				second.resume(t, path, id)
+				second.say(t, id, "the second prompt", "the second answer")
+				second.close(t)
+
+				requests := model.Requests()
+				last := string(requests[len(requests)-1].Body)
+				for _, part := range []string{"the first prompt", "from the command", "the first answer", "the second prompt"} {
+					if !strings.Contains(last, part) {
+						t.Errorf("the last request lacks %q:\n%s", part, last)
+					}
+				}
+			})
+		}
+	}
+}
+
+func newHome(t *testing.T, model *providertest.Server, wire string) string {
+	t.Helper()
+	home := t.TempDir()
+	config := fmt.Sprintf(`model = "mock-model"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = %q
+wire_api = %q
+`, model.BaseURL(), wire)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// server is a running server and what its conversations said.
+type server struct {
+	*jsonrpc.Peer
+	answers chan string // of each turn that is complete
+	ended   chan error
+}
+
+func connect(t *testing.T, home string, argv []string) *server {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "TERM=xterm"}
+	transport, err := jsonrpc.Command(cmd, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{answers: make(chan string, 16), ended: make(chan error, 1)}
+	mux := &jsonrpc.Mux{}
+	jsonrpc.HandleNotify(mux, "codex/event/task_complete", func(_ context.Context, p struct {
+		Msg protocol.TaskComplete `json:"msg"`
+	}) {
+		if p.Msg.LastAgentMessage != nil {
+			s.answers <- *p.Msg.LastAgentMessage
+		}
+	})
+	s.Peer = jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{LenientVersion: true})
+	go func() { s.ended <- s.Run(context.Background()) }()
+	s.ask(t, "initialize", map[string]any{
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "interop", "version": "1"},
+	}, nil)
+	return s
+}
+
+func (s *server) ask(t *testing.T, method string, params, result any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := s.Call(ctx, method, params, result); err != nil {
+		t.Fatalf("%s: %v", method, err)
+	}
+}
+
+func (s *server) start(t *testing.T) (id, path string) {
+	t.Helper()
+	var r protocol.NewConversationResult
+	s.ask(t, "newConversation", struct{}{}, &r)
+	s.listen(t, r.ConversationID)
+	return r.ConversationID, r.RolloutPath
+}
+
+func (s *server) listen(t *testing.T, id string) {
+	t.Helper()
+	s.ask(t, "addConversationListener", protocol.AddConversationListenerParams{ConversationID: id}, nil)
+}
+
+func (s *server) say(t *testing.T, id, text, want string) {
+	t.Helper()
+	s.ask(t, "sendUserMessage", protocol.SendUserMessageParams{ConversationID: id, Items: protocol.TextInput(text)}, nil)
+	select {
+	case got := <-s.answers:
+		if got != want {
+			t.Errorf("%q was answered %q, want %q", text, got, want)
+		}
+	case <-time.After(limit):
+		t.Fatalf("%q was not answered", text)
+	}
+}
+
+func (s *server) list(t *testing.T, id, preview string) (path string) {
+	t.Helper()
+	var r protocol.ListConversationsResult
+	s.ask(t, "listConversations", struct{}{}, &r)
+	for _, c := range r.Items {
+		if c.ConversationID == id {
+			if c.Preview != preview {
+				t.Errorf("preview %q, want %q", c.Preview, preview)
+			}
+			return c.Path
+		}
+	}
+	t.Fatalf("conversation %s is not listed: %+v", id, r.Items)
+	return ""
+}
+
+func (s *server) resume(t *testing.T, path, id string) {
+	t.Helper()
+	var r protocol.ResumeConversationResult
+	s.ask(t, "resumeConversation", protocol.ResumeConversationParams{Path: path}, &r)
+	if r.ConversationID != id {
+		t.Errorf("resumed %s as %s", id, r.ConversationID)
+	}
+	past, err := json.Marshal(r.InitialMessages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"the first prompt", "the first answer"} {
+		if !strings.Contains(string(past), part) {
+			t.Errorf("the initial messages lack %q: %s", part, past)
+		}
+	}
+	s.listen(t, id)
+}
+
+func (s *server) close(t *testing.T) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if err := <-s.ended; err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
