@@ -1,0 +1,59 @@
+package native_test
+
+import (
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestPromises holds the engine against the promises of package engine, on both
+// wires.
+func TestPromises(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T) *enginetest.Subject { return subject(t, wire) })
+		})
+	}
+}
+
+func subject(t *testing.T, wire string) *enginetest.Subject {
+	model := providertest.New()
+	t.Cleanup(model.Close)
+	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+		"model":                                   "mock-model",
+		"model_provider":                          "mock",
+		"model_providers.mock.name":               "mock",
+		"model_providers.mock.base_url":           model.BaseURL(),
+		"model_providers.mock.wire_api":           wire,
+		"model_providers.mock.stream_max_retries": int64(0),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &enginetest.Subject{
+		Engine: e,
+		Config: protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxDangerFullAccess},
+		Script: func(steps ...enginetest.Step) {
+			var turns []providertest.Turn
+			for _, s := range steps {
+				switch {
+				case s.Fail:
+					turns = append(turns, providertest.Turn{Status: 400, Body: `{"error":{"message":"no"}}`})
+				case s.Command != nil:
+					turns = append(turns, providertest.Call(providertest.Shell("call", s.Command...)))
+				default:
+					turns = append(turns, providertest.Say(s.Text))
+				}
+			}
+			model.Reset(turns...)
+		},
+	}
+}
