@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -31,27 +30,19 @@ func awaitExit(cmd *exec.Cmd) {
 // whose it was. For the same reason a daemon in a session of its own, whose
 // parents ended before, is not found.
 func killAll(leader int) {
-	if lastPID() == leader {
-		_ = unix.Kill(leader, unix.SIGKILL) // it has no children
-		return
-	}
-	_ = unix.Kill(-leader, unix.SIGSTOP)
 	stopped := map[int]bool{}
-	for fresh := true; fresh; {
+	left := members(leader, stopped)
+	for fresh := len(left) > 0; fresh; left = members(leader, stopped) {
 		fresh = false
-		for _, pid := range members(leader, stopped) {
+		for _, pid := range left {
 			if !stopped[pid] {
 				_ = unix.Kill(pid, unix.SIGSTOP)
 				stopped[pid], fresh = true, true
 			}
 		}
 	}
-	_ = unix.Kill(-leader, unix.SIGKILL)
-	for deadline := time.Now().Add(killGrace); time.Now().Before(deadline); {
-		left := members(leader, stopped)
-		if len(left) == 0 {
-			return
-		}
+	_ = unix.Kill(-leader, unix.SIGKILL) // should /proc tell nothing
+	for deadline := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(deadline); left = members(leader, stopped) {
 		killEach(left, time.Until(deadline))
 	}
 }
@@ -111,7 +102,7 @@ type procStat struct {
 // members are the live processes of leader's session and group, those that are
 // known, and the descendants of all of them.
 func members(leader int, known map[int]bool) []int {
-	all := processes()
+	all := processes(leader)
 	found := map[int]bool{leader: true}
 	for grew := true; grew; {
 		grew = false
@@ -130,14 +121,25 @@ func members(leader int, known map[int]bool) []int {
 	return live
 }
 
-func processes() []procStat {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+// processes are those that may be younger than leader, and itself.
+func processes(leader int) []procStat {
+	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	inOrder := lastPID() >= leader // ids have not begun anew since
 	var all []procStat
-	for _, dir := range dirs {
-		b, err := os.ReadFile(dir + "/stat")
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || inOrder && pid < leader {
+			continue
+		}
+		b, err := os.ReadFile("/proc/" + name + "/stat")
 		if err != nil {
 			continue // ended meanwhile
 		}

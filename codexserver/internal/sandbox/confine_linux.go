@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 
@@ -27,21 +28,36 @@ func (t Tier) lacks() error {
 	return unavailable("no tier is called %q", string(t))
 }
 
-// restrict puts the confinement on the calling thread, for good.
-func (c *Confinement) restrict() error {
+// rules are a confinement in the kernel's terms.
+type rules struct {
+	ruleset *os.File // of Landlock
+	filter  []unix.SockFilter
+}
+
+// compile makes the rules. They hold the writable folders themselves, whatever
+// takes their names later.
+func (c *Confinement) compile() error {
 	abi := landlockABI()
-	ruleset, err := newRuleset(abi, c.roots)
+	fd, err := newRuleset(abi, c.roots)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(ruleset)
+	c.rules = rules{
+		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
+		filter:  filter(c.policy.NetworkAccess, abi < abiTruncate),
+	}
+	return nil
+}
+
+// restrict puts the confinement on the calling thread, for good.
+func (c *Confinement) restrict() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
-	if err := restrictSelf(ruleset); err != nil {
+	if err := restrictSelf(int(c.rules.ruleset.Fd())); err != nil {
 		return err
 	}
-	return installFilter(filter(c.policy.NetworkAccess, abi < abiTruncate))
+	return installFilter(c.rules.filter)
 }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {

@@ -98,6 +98,9 @@ func becomeConfined(text string, argv []string) error {
 		return err
 	}
 	c := &Confinement{policy: spec.Policy, roots: spec.Roots}
+	if err := c.compile(); err != nil {
+		return err
+	}
 	if err := c.restrict(); err != nil {
 		return err
 	}

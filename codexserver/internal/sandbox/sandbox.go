@@ -68,6 +68,7 @@ type Confinement struct {
 	helper  []string
 	tier    Tier
 	cwd     string
+	rules   rules // of this process's, when there is no helper
 }
 
 // Confine prepares a confinement for what runs in cwd with the environment env.
@@ -100,6 +101,9 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	}
 	if err := s.lacks(); err != nil {
 		return nil, err
+	}
+	if err := c.compile(); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	return c, nil
 }

@@ -4,6 +4,8 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -37,36 +39,50 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// filter builds the program that the kernel runs for each system call.
+// filter builds the program that the kernel runs for each system call, and for
+// every possible one when it is installed: so it is kept flat.
 func filter(network, truncate bool) []unix.SockFilter {
+	bodies := map[uint32]program{}
+	for _, nr := range admin {
+		bodies[nr] = denial(unix.EPERM)
+	}
+	if !network {
+		bodies[unix.SYS_CONNECT] = denial(unix.EPERM)
+		bodies[unix.SYS_SOCKET] = localStream()
+		bodies[unix.SYS_SOCKETPAIR] = localStream()
+		bodies[unix.SYS_SENDTO] = withoutAddress()
+	}
+	if truncate {
+		bodies[unix.SYS_TRUNCATE] = denial(unix.EACCES)
+		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are out of sight
+		bodies[unix.SYS_OPENAT] = noReadTruncate(2)
+		for _, nr := range legacyOpen {
+			bodies[nr] = noReadTruncate(1)
+		}
+	}
+
 	p := program{}
 	// A call of another architecture has other numbers.
 	p.load(offsetArch)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nativeArch, 1, 0)
 	p.deny(unix.EPERM)
 	p.load(offsetNumber)
-	for _, nr := range admin {
-		p.when(nr, denial(unix.EPERM))
-	}
 	for _, nr := range foreign {
 		p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, nr, 0, 1)
 		p.deny(unix.ENOSYS)
 	}
-	if !network {
-		p.when(unix.SYS_CONNECT, denial(unix.EPERM))
-		p.when(unix.SYS_SOCKET, localStream())
-		p.when(unix.SYS_SOCKETPAIR, localStream())
-		p.when(unix.SYS_SENDTO, withoutAddress())
-	}
-	if truncate {
-		p.when(unix.SYS_TRUNCATE, denial(unix.EACCES))
-		p.when(unix.SYS_OPENAT2, denial(unix.ENOSYS)) // its flags are out of sight
-		p.when(unix.SYS_OPENAT, noReadTruncate(2))
-		for _, nr := range legacyOpen {
-			p.when(nr, noReadTruncate(1))
+	groups := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(bodies)), 8))
+	for i, group := range groups {
+		var body program
+		for _, nr := range group {
+			body.when(nr, bodies[nr])
 		}
+		body.allow()
+		if i+1 < len(groups) { // skip the group for the numbers of later ones
+			p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, groups[i+1][0], uint8(len(body)), 0)
+		}
+		p = append(p, body...)
 	}
-	p.add(unix.BPF_RET|unix.BPF_K, seccompAllow, 0, 0)
 	return p
 }
 

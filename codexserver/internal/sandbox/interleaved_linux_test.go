@@ -1,0 +1,139 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+var readOnly = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+
+// TestInterleaved runs confined and free commands side by side: none of the
+// first writes a file, none of the others is hampered, nor is the process.
+func TestInterleaved(t *testing.T) {
+	const each, workers = 1000, 8
+	base := fixture(t)
+	work, outside := filepath.Join(base, "work"), filepath.Join(base, "outside/dir")
+	confinement, err := sandbox.New(sandbox.Options{}).Confine(readOnly, work, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := make(chan int)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for n := range jobs {
+				spec := command.Spec{
+					Argv: []string{"/bin/sh", "-c", fmt.Sprintf("echo x > %s/free-%d", outside, n)}, Dir: work, Timeout: time.Minute,
+				}
+				want := 0
+				if n%2 == 1 {
+					spec.Argv[2] = fmt.Sprintf("echo x > %s/confined-%d", outside, n)
+					spec.Starter, want = confinement, 2
+				}
+				res, err := command.Run(t.Context(), spec, nil)
+				if err != nil || res.ExitCode != want {
+					t.Errorf("%q: %d %q %v", spec.Argv, res.ExitCode, res.Aggregated, err)
+				}
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Errorf("the process is hampered: %v", err)
+					continue
+				}
+				l.Close()
+				if err := os.WriteFile(fmt.Sprintf("%s/own-%d", outside, n), nil, 0o666); err != nil {
+					t.Errorf("the process is hampered: %v", err)
+				}
+			}
+		})
+	}
+	for n := range 2 * each {
+		jobs <- n
+	}
+	close(jobs)
+	wg.Wait()
+	for pattern, want := range map[string]int{"free-*": each, "confined-*": 0, "own-*": 2 * each} {
+		found, err := filepath.Glob(filepath.Join(outside, pattern))
+		if err != nil || len(found) != want {
+			t.Errorf("%d files %s, want %d: %v", len(found), pattern, want, err)
+		}
+	}
+}
+
+// TestDo confines a function of this process, and nothing beside it.
+func TestDo(t *testing.T) {
+	base := fixture(t)
+	confinement, err := sandbox.New(sandbox.Options{}).Confine(readOnly, filepath.Join(base, "work"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(base, "work/new")
+	err = confinement.Do(func() error { return os.WriteFile(path, nil, 0o666) })
+	if !os.IsPermission(err) {
+		t.Errorf("confined: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Errorf("outside: %v", err)
+	}
+}
+
+func TestReplacedRoot(t *testing.T) {
+	base := fixture(t)
+	work := filepath.Join(base, "work")
+	s := sandbox.New(sandbox.Options{})
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true}
+	if _, err := s.Confine(policy, work, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.Rename(work, work+"2"), os.Symlink(filepath.Join(base, "outside"), work)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Confine(policy, work, nil); err == nil {
+		t.Error("a link in the place of the workspace is followed")
+	}
+}
+
+// BenchmarkStart compares a command in each tier with a bare exec, by the
+// median of pairs.
+func BenchmarkStart(b *testing.B) {
+	dir := b.TempDir()
+	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
+		b.Run(string(tier), func(b *testing.B) {
+			policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite}
+			confinement, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(policy, dir, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			run := func(start func(*exec.Cmd) error) time.Duration {
+				cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: dir, Env: []string{}}
+				begin := time.Now()
+				if err := start(cmd); err != nil {
+					b.Fatal(err)
+				}
+				if err := cmd.Wait(); err != nil {
+					b.Fatal(err)
+				}
+				return time.Since(begin)
+			}
+			var ratios []float64
+			for b.Loop() {
+				bare := run((*exec.Cmd).Start)
+				ratios = append(ratios, float64(run(confinement.Start))/float64(bare))
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[len(ratios)/2], "median-ratio")
+		})
+	}
+}
