@@ -1,0 +1,128 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSetDefaultModel(t *testing.T) {
+	full, err := os.ReadFile("testdata/saved/full.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(full)
+	for _, tt := range []struct{ name, before, model, effort, want string }{
+		// As recorded of Codex 0.42.
+		{"recorded, set", text, "new-model", "high", strings.Replace(text, `"gpt-4o"`, `"new-model"`, 1)},
+		{"recorded, taken out", text, "", "", strings.Replace(strings.Replace(text, "model = \"gpt-4o\"\n", "", 1), "model_reasoning_effort = \"high\"\n", "", 1)},
+		{"empty", "", "m", "low", "model = \"m\"\nmodel_reasoning_effort = \"low\"\n"},
+		{"tables alone", "[t]\na=1\n", "b", "low", "model = \"b\"\nmodel_reasoning_effort = \"low\"\n[t]\na=1\n"},
+		{"tables and comments", "# c1\n\n# c2\n[t]\na=1\n", "b", "low", "model = \"b\"\nmodel_reasoning_effort = \"low\"\n# c1\n\n# c2\n[t]\na=1\n"},
+		{"profile without a table", "profile = \"p\"\n[t]\na=1\n", "b", "low", "profile = \"p\"\n[t]\na=1\n\n[profiles.p]\nmodel = \"b\"\nmodel_reasoning_effort = \"low\"\n"},
+		{"dotted keys of a profile", "profile = \"p\"\nprofiles.p.model = \"x\"\nprofiles.q.model = \"z\"\n", "b", "low", "profile = \"p\"\nprofiles.p.model = \"b\"\nprofiles.p.model_reasoning_effort = \"low\"\nprofiles.q.model = \"z\"\n"},
+		{"dotted keys of a profile, taken out", "profile = \"p\"\nprofiles.p.model = \"x\"\nprofiles.q.model = \"z\"\n", "", "", "profile = \"p\"\nprofiles.q.model = \"z\"\n"},
+		{"profile of an odd name", "profile = \"a b.c\"\n", "b", "", "profile = \"a b.c\"\n\n[profiles.\"a b.c\"]\nmodel = \"b\"\n"},
+		{"no line break at the end", "x = 1", "b", "low", "x = 1\nmodel = \"b\"\nmodel_reasoning_effort = \"low\"\n"},
+		{"value of many lines", "model = \"\"\"\na\"\"\"\nx = 1\n", "b", "", "model = \"b\"\nx = 1\n"},
+		{"value of another type", "model = 5\n", "b", "", "model = \"b\"\n"},
+		{"quoted key", "\"model\" = 'a'\n", "b", "", "\"model\" = \"b\"\n"},
+		{"profile of another type", "profile=5\n", "b", "", "profile=5\nmodel = \"b\"\n"},
+		{"array tables", "a = 1\n[[arr]]\nmodel=1\n[z]\n", "b", "low", "a = 1\nmodel = \"b\"\nmodel_reasoning_effort = \"low\"\n[[arr]]\nmodel=1\n[z]\n"},
+		// Where 0.42 loses comments or reorders, the file stays as it was.
+		{"comments", "# top\n\nmodel = \"a\" # why\n# tail\nother = 1 # x\n\n[t]\na=1\n", "b", "low", "# top\n\nmodel = \"b\" # why\n# tail\nother = 1 # x\nmodel_reasoning_effort = \"low\"\n\n[t]\na=1\n"},
+		{"comments, taken out", "# top\n  model = \"a\"  # why\n# tail\nother = 1\n", "", "", "# top\n  # why\n# tail\nother = 1\n"},
+		{"windows' line breaks", "model = \"a\"\r\nx = 1\r\n[t]\r\n", "b", "low", "model = \"b\"\r\nx = 1\r\nmodel_reasoning_effort = \"low\"\r\n[t]\r\n"},
+		{"profile in an inline table", "profile = \"p\"\nprofiles = { p = { model = \"x\", approval_policy = \"never\" } } # c\n", "b", "low",
+			"profile = \"p\"\nprofiles = { p = { model = \"b\", approval_policy = \"never\", model_reasoning_effort = \"low\" } } # c\n"},
+		{"profile in an inline table, taken out", "profile = \"p\"\nprofiles = { p = { model = \"x\", approval_policy = \"never\" } }\n", "", "",
+			"profile = \"p\"\nprofiles = { p = { approval_policy = \"never\" } }\n"},
+		{"the last of an inline table, taken out", "profile = \"p\"\nprofiles = { p = { a = 1, model = \"x\" } }\n", "", "", "profile = \"p\"\nprofiles = { p = { a = 1 } }\n"},
+		{"the only one of an inline table, taken out", "profile = \"p\"\nprofiles.p = {model=\"x\"}\n", "", "", "profile = \"p\"\nprofiles.p = {}\n"},
+		{"an empty inline table", "profile = \"p\"\n[profiles]\np = {}\nq = { model = \"y\" }\n", "b", "low", "profile = \"p\"\n[profiles]\np = { model = \"b\", model_reasoning_effort = \"low\" }\nq = { model = \"y\" }\n"},
+		{"inline profiles without this one", "profile = \"p\"\nprofiles = { q = {} }\n", "b", "", "profile = \"p\"\nprofiles = { q = {}, p.model = \"b\" }\n"},
+		{"dotted in a table", "profile = \"p\"\n[profiles]\n\"p\" . x = 1 # c\nq.x = 2\n", "b", "", "profile = \"p\"\n[profiles]\n\"p\" . x = 1 # c\n\"p\".model = \"b\"\nq.x = 2\n"},
+		{"a table below the profile's", "profile = \"p\"\n[profiles.p.sub]\na = 1\n", "b", "", "profile = \"p\"\n[profiles.p.sub]\na = 1\n\n[profiles.p]\nmodel = \"b\"\n"},
+		{"characters to escape", "model = \"a\"\n", "q\"u\\o\n\t\x7f\u00e9\u0001", "", "model = \"q\\\"u\\\\o\\n\\t\\u007Fé\\u0001\"\n"},
+		{"nothing to take out", "# only a comment", "", "", "# only a comment"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home := homeWith(t, tt.before)
+			var model *string
+			var effort *protocol.ReasoningEffort
+			if tt.model != "" {
+				model = &tt.model
+			}
+			if e := protocol.ReasoningEffort(tt.effort); e != "" {
+				effort = &e
+			}
+			for range 2 { // the second time there is nothing left to do
+				if err := config.SetDefaultModel(home, model, effort); err != nil {
+					t.Fatal(err)
+				}
+				got, err := os.ReadFile(filepath.Join(home, "config.toml"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+					t.Fatal("(-want +got)\n" + diff)
+				}
+			}
+		})
+	}
+}
+
+func TestSetDefaultModelFile(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "new")
+	path := filepath.Join(home, "config.toml")
+	if err := config.SetDefaultModel(home, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("taking nothing out of no file made one")
+	}
+	model := "m"
+	if err := config.SetDefaultModel(home, &model, nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	// A link to the file, as those have who keep it elsewhere, stays one.
+	link := t.TempDir()
+	if err := os.Symlink(path, filepath.Join(link, "config.toml")); err != nil {
+		t.Fatal(err)
+	}
+	model = "other"
+	if err := config.SetDefaultModel(link, &model, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "model = \"other\"\n" {
+		t.Errorf("behind the link: %q, %v", got, err)
+	}
+}
+
+func TestSetDefaultModelRefused(t *testing.T) {
+	for _, tt := range []struct{ file, want string }{
+		{"model = \n", "config.toml:1:"},
+		{"profile = \"p\"\nprofiles = 5\n", "profiles is no table"},
+		{"profile = \"p\"\n[[profiles]]\np = 1\n", "profiles is no table"},
+		{"profile = \"p\"\nprofiles.p = \"x\"\n", "profiles.p is no table"},
+	} {
+		home := homeWith(t, tt.file)
+		model := "m"
+		err := config.SetDefaultModel(home, &model, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want %s", tt.file, err, tt.want)
+		}
+		if got, _ := os.ReadFile(filepath.Join(home, "config.toml")); string(got) != tt.file {
+			t.Errorf("%q became %q", tt.file, got)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// savedFile is the part of config.toml that clients show. What is not in the
+// file is nil.
+type savedFile struct {
+	savedModel
+	SandboxMode           *protocol.SandboxMode `json:"sandbox_mode"`
+	SandboxWorkspaceWrite *WorkspaceWrite       `json:"sandbox_workspace_write"`
+	Tools                 *savedTools           `json:"tools"`
+	Profile               *string               `json:"profile"`
+	Profiles              map[string]struct {
+		savedModel
+		ModelProvider  *string `json:"model_provider"`
+		ChatGPTBaseURL *string `json:"chatgpt_base_url"`
+	} `json:"profiles"`
+}
+
+// savedModel are the keys that a profile and the top of the file share.
+type savedModel struct {
+	Model            *string                    `json:"model"`
+	ApprovalPolicy   *protocol.ApprovalPolicy   `json:"approval_policy"`
+	ReasoningEffort  *protocol.ReasoningEffort  `json:"model_reasoning_effort"`
+	ReasoningSummary *protocol.ReasoningSummary `json:"model_reasoning_summary"`
+	Verbosity        *string                    `json:"model_verbosity"`
+}
+
+type savedTools struct {
+	WebSearch        *bool `json:"web_search"`
+	WebSearchRequest *bool `json:"web_search_request"` // another name of it
+	ViewImage        *bool `json:"view_image"`
+}
+
+// Saved reads what config.toml in home says by itself, without defaults,
+// profiles or overrides. A file that is not there says nothing.
+func Saved(home string) (*protocol.UserSavedConfig, error) {
+	path := filepath.Join(home, "config.toml")
+	doc, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var f savedFile
+	if err := decode(doc, &f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := f.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f.saved(), nil
+}
+
+func (f *savedFile) check() error {
+	if f.SandboxMode != nil {
+		if err := word("sandbox_mode", *f.SandboxMode, wordsOf(protocol.SandboxModes())); err != nil {
+			return err
+		}
+	}
+	if err := f.savedModel.check(""); err != nil {
+		return err
+	}
+	for name, p := range f.Profiles {
+		if err := p.check("profiles." + joinKey([]string{name}) + "."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m savedModel) check(prefix string) error {
+	if m.ApprovalPolicy != nil {
+		if err := word(prefix+"approval_policy", *m.ApprovalPolicy, wordsOf(protocol.ApprovalPolicies())); err != nil {
+			return err
+		}
+	}
+	if m.ReasoningEffort != nil { // the last two are words of later versions
+		if err := word(prefix+"model_reasoning_effort", *m.ReasoningEffort, []string{"minimal", "low", "medium", "high", "none", "xhigh"}); err != nil {
+			return err
+		}
+	}
+	if m.ReasoningSummary != nil {
+		if err := word(prefix+"model_reasoning_summary", *m.ReasoningSummary, []string{"auto", "concise", "detailed", "none"}); err != nil {
+			return err
+		}
+	}
+	if m.Verbosity != nil {
+		return word(prefix+"model_verbosity", *m.Verbosity, []string{"low", "medium", "high"})
+	}
+	return nil
+}
+
+func word[S ~string](key string, value S, allowed []string) error {
+	if slices.Contains(allowed, string(value)) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %q", key, string(value), allowed)
+}
+
+func (f *savedFile) saved() *protocol.UserSavedConfig {
+	s := &protocol.UserSavedConfig{
+		ApprovalPolicy:        orZero(f.ApprovalPolicy),
+		SandboxMode:           orZero(f.SandboxMode),
+		Model:                 f.Model,
+		ModelReasoningEffort:  orZero(f.ReasoningEffort),
+		ModelReasoningSummary: orZero(f.ReasoningSummary),
+		ModelVerbosity:        f.Verbosity,
+		Profile:               f.Profile,
+		Profiles:              make(map[string]protocol.SavedProfile, len(f.Profiles)),
+	}
+	if w := f.SandboxWorkspaceWrite; w != nil {
+		s.SandboxSettings = &protocol.SandboxSettings{
+			WritableRoots:       append([]string{}, w.WritableRoots...),
+			NetworkAccess:       &w.NetworkAccess,
+			ExcludeTmpdirEnvVar: &w.ExcludeTmpdirEnvVar,
+			ExcludeSlashTmp:     &w.ExcludeSlashTmp,
+		}
+	}
+	if t := f.Tools; t != nil {
+		s.Tools = &protocol.SavedTools{WebSearch: t.WebSearch, ViewImage: t.ViewImage}
+		if t.WebSearch == nil {
+			s.Tools.WebSearch = t.WebSearchRequest
+		}
+	}
+	for name, p := range f.Profiles {
+		s.Profiles[name] = protocol.SavedProfile{
+			Model:                 p.Model,
+			ModelProvider:         p.ModelProvider,
+			ApprovalPolicy:        p.ApprovalPolicy,
+			ModelReasoningEffort:  p.ReasoningEffort,
+			ModelReasoningSummary: p.ReasoningSummary,
+			ModelVerbosity:        p.Verbosity,
+			ChatGPTBaseURL:        p.ChatGPTBaseURL,
+		}
+	}
+	return s
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
