@@ -1,0 +1,131 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/uuid"
+)
+
+var _ engine.Library = (*Engine)(nil)
+
+const defaultPageSize = 25
+
+// List implements [engine.Library]. A conversation in which the user has said
+// nothing yet is not in the list.
+func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	size := defaultPageSize
+	if p.PageSize != nil {
+		size = *p.PageSize
+	}
+	if size < 0 {
+		return nil, &engine.RefusedError{Err: fmt.Errorf("pageSize: %d is less than 0", size)}
+	}
+	r := &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{}}
+	if size == 0 {
+		return r, nil
+	}
+	paths, err := rollout.Paths(ctx, e.home)
+	if err != nil {
+		return nil, err
+	}
+	after, started := parseCursor(p.Cursor)
+	for _, path := range paths {
+		here := cursorOf(path)
+		if started && here >= after {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		head, err := readHead(path)
+		if err != nil {
+			e.log.Debug("a rollout is left out of the list", "path", path, "error", err)
+			continue
+		}
+		item := protocol.ConversationSummary{ConversationID: head.id, Path: path, Preview: head.preview}
+		if head.timestamp != "" {
+			item.Timestamp = &head.timestamp
+		}
+		r.Items = append(r.Items, item)
+		r.NextCursor = &here
+		if len(r.Items) == size {
+			break
+		}
+	}
+	return r, nil
+}
+
+// fileTime is how the time stands in a rollout's name.
+const fileTime = "2006-01-02T15-04-05"
+
+// cursorOf is the cursor of the page that begins after a rollout. Cursors order
+// as their rollouts do.
+func cursorOf(path string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "rollout-"), ".jsonl")
+	if len(name) <= len(fileTime) {
+		return ""
+	}
+	return name[:len(fileTime)] + "|" + name[len(fileTime)+1:]
+}
+
+// parseCursor gives a cursor in the form of [cursorOf]; one that cannot be read
+// is none.
+func parseCursor(text string) (cursor string, ok bool) {
+	at, id, found := strings.Cut(text, "|")
+	if !found {
+		return "", false
+	}
+	if _, err := time.Parse(fileTime, at); err != nil {
+		return "", false
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return "", false
+	}
+	return at + "|" + parsed.String(), true
+}
+
+// Archive implements [engine.Library]: the rollout goes to archived_sessions.
+func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams) error {
+	path, err := e.inSessions(p.RolloutPath)
+	if err != nil {
+		return err
+	}
+	if id, ok := rollout.IDOf(path); !ok || id != p.ConversationID {
+		return &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not the rollout of conversation %s", p.RolloutPath, p.ConversationID)}
+	}
+	return rollout.Archive(e.home, path)
+}
+
+// inSessions gives the file that path, which comes from a client, leads to when
+// it lies in the sessions folder.
+func (e *Engine) inSessions(path string) (string, error) {
+	refused := &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not in the sessions folder", path)}
+	if !filepath.IsAbs(path) {
+		return "", refused
+	}
+	sessions, err := filepath.EvalSymlinks(filepath.Join(e.home, "sessions"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", refused
+	}
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", refused
+	}
+	if rel, err := filepath.Rel(sessions, real); err != nil || !filepath.IsLocal(rel) {
+		return "", refused
+	}
+	return real, nil
+}

@@ -1,0 +1,107 @@
+package native
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+)
+
+// A list shows what the beginning of each rollout tells: so many lines are
+// read, none longer than this.
+const (
+	headLines   = 64
+	headMaxLine = 4 << 20
+)
+
+// head is the beginning of a rollout.
+type head struct {
+	id, timestamp string
+	// preview is the user's first message.
+	preview string
+	said    bool // there is one
+}
+
+// readHead reads as far as the user's first message.
+func readHead(path string) (*head, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := &head{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 0, 16<<10), headMaxLine)
+	for n := 0; n < headLines && !(h.said && h.id != "") && lines.Scan(); n++ {
+		var l protocol.RolloutLine
+		if json.Unmarshal(lines.Bytes(), &l) == nil {
+			h.add(l)
+		}
+	}
+	switch {
+	case h.id == "":
+		return nil, errors.New("there is no session_meta line")
+	case !h.said:
+		return nil, errors.New("the user has said nothing yet")
+	}
+	return h, nil
+}
+
+func (h *head) add(l protocol.RolloutLine) {
+	switch l.Type {
+	case protocol.RolloutSessionMeta:
+		var meta protocol.SessionMeta
+		if json.Unmarshal(l.Payload, &meta) == nil && h.id == "" {
+			h.id, h.timestamp = meta.ID, meta.Timestamp
+		}
+	case protocol.RolloutResponseItem:
+		var m struct {
+			Type    string `json:"type"`
+			Role    string `json:"role"`
+			Content []struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(l.Payload, &m) != nil || m.Type != "message" || m.Role != "user" {
+			return
+		}
+		for _, c := range m.Content {
+			if c.Type == "input_text" && h.say(c.Text) {
+				return
+			}
+		}
+	case protocol.RolloutEventMsg:
+		var m struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Kind    string `json:"kind"`
+		}
+		if json.Unmarshal(l.Payload, &m) == nil && m.Type == "user_message" && (m.Kind == "" || m.Kind == "plain") {
+			h.say(m.Message)
+		}
+	}
+}
+
+// say takes a message as the user's first, unless there is one or it is context
+// that the engine has put in.
+func (h *head) say(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	for _, tag := range []string{"user_instructions>", "environment_context>"} {
+		if strings.HasPrefix(trimmed, "<"+tag) && strings.HasSuffix(trimmed, "</"+tag) {
+			return false
+		}
+	}
+	if h.said {
+		return true
+	}
+	// Editors put their own context before the request, under this heading.
+	if _, request, ok := strings.Cut(text, "## My request for Codex:"); ok {
+		text = strings.TrimSpace(request)
+	}
+	h.preview, h.said = text, true
+	return true
+}

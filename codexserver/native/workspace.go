@@ -1,0 +1,110 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/search"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+var (
+	_ engine.Configurator = (*Engine)(nil)
+	_ engine.Commander    = (*Engine)(nil)
+	_ engine.Searcher     = (*Engine)(nil)
+	_ engine.Differ       = (*Engine)(nil)
+)
+
+// SavedConfig implements [engine.Configurator].
+func (e *Engine) SavedConfig(context.Context) (*protocol.UserSavedConfig, error) {
+	return config.Saved(e.home)
+}
+
+// SetDefaultModel implements [engine.Configurator]. Where config.toml names a
+// profile, it is the profile's model that is set.
+func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelParams) error {
+	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
+}
+
+// SearchFiles implements [engine.Searcher]. It gives no more than 50 files of
+// each root.
+func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
+}
+
+// GitDiffToRemote implements [engine.Differ].
+func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
+	if !filepath.IsAbs(cwd) {
+		return nil, &engine.RefusedError{Err: errors.New("want an absolute path")}
+	}
+	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd)
+	if err != nil {
+		return nil, &engine.RefusedError{Err: err}
+	}
+	return &protocol.GitDiffToRemoteResult{SHA: sha, Diff: diff}, nil
+}
+
+// ExecOneOff implements [engine.Commander]. A policy that this system cannot
+// enforce is a [*engine.RefusedError]: nothing runs with less of a sandbox than
+// was asked for.
+func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
+	if len(p.Command) == 0 {
+		return nil, &engine.RefusedError{Err: errors.New("command: must not be empty")}
+	}
+	spec, err := e.oneOff(p)
+	if err != nil {
+		return nil, err
+	}
+	done, err := command.Run(ctx, spec, nil)
+	if err != nil {
+		return nil, err
+	}
+	if done.TimedOut {
+		return nil, fmt.Errorf("the command timed out after %v", spec.Timeout)
+	}
+	return &protocol.ExecOneOffCommandResult{ExitCode: done.ExitCode, Stdout: done.Stdout, Stderr: done.Stderr}, nil
+}
+
+func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error) {
+	cfg, err := e.config(protocol.Config{})
+	if err != nil {
+		return command.Spec{}, err
+	}
+	spec := command.Spec{Argv: p.Command, Env: environ(cfg.ShellEnvironment, e.environ), Timeout: command.DefaultTimeout}
+	if p.TimeoutMs != nil {
+		// No command is waited for longer than a day, and none ended before it began.
+		const most = int64(24 * time.Hour / time.Millisecond)
+		spec.Timeout = time.Duration(min(max(*p.TimeoutMs, 1), most)) * time.Millisecond
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return command.Spec{}, err
+	}
+	spec.Dir = p.Cwd
+	if !filepath.IsAbs(spec.Dir) {
+		spec.Dir = filepath.Join(wd, spec.Dir)
+	}
+	policy := cfg.Sandbox()
+	if p.SandboxPolicy != nil {
+		policy = *p.SandboxPolicy
+	}
+	if policy.Mode == protocol.SandboxDangerFullAccess {
+		return spec, nil
+	}
+	confinement, err := sandbox.New(sandbox.Options{}).Confine(policy, spec.Dir, spec.Env)
+	if err != nil {
+		return command.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
+	}
+	spec.Starter = confinement
+	spec.Env = append(spec.Env, confinement.Environ()...)
+	return spec, nil
+}
