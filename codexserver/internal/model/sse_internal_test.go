@@ -1,0 +1,132 @@
+package model
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// readAll gives the events of a stream and how it ended.
+func readAll(r io.Reader, maxBytes int64) (events []string, err error) {
+	s := newSSE(r, maxBytes)
+	for {
+		data, err := s.next()
+		if err != nil {
+			return events, err
+		}
+		events = append(events, string(data))
+	}
+}
+
+func TestSSE(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"lines", "data: a\n\ndata: b\n\n", []string{"a", "b"}},
+		{"carriage returns", "data: a\r\n\r\ndata: b\r\rdata: c\n\r\n", []string{"a", "b", "c"}},
+		{"no blank", "data:a\n\n", []string{"a"}},
+		{"one blank of two", "data:  a\n\n", []string{" a"}},
+		{"lines of one event", "data: a\ndata: b\n\n", []string{"a\nb"}},
+		{"other fields", "event: x\nid: 1\nretry: 5\ndata: a\n\n", []string{"a"}},
+		{"comments", ": keep\n\n: alive\n\ndata: a\n\n", []string{"a"}},
+		{"event without data", "event: ping\n\ndata: a\n\n", []string{"a"}},
+		{"empty data", "data\n\ndata:\n\n", []string{"", ""}},
+		{"byte order mark", "\ufeffdata: a\n\n", []string{"a"}},
+		{"cut off", "data: a\n\ndata: b\n", []string{"a"}},
+		{"nothing", "", nil},
+		{"other text", "<html>\n<body>\n\n", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {
+				got, err := readAll(r, 1<<20)
+				if !errors.Is(err, io.EOF) {
+					t.Errorf("ended with %v", err)
+				}
+				if d := cmp.Diff(tt.want, got); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			}
+		})
+	}
+}
+
+func TestSSELimits(t *testing.T) {
+	endless := io.LimitReader(zeros{}, 1<<40)
+	for _, limit := range []int64{1, 100, 1 << 20, 64 << 20} {
+		_, err := readAll(endless, limit)
+		var over *LimitError
+		if !errors.As(err, &over) {
+			t.Errorf("limit %d: ended with %v", limit, err)
+		}
+	}
+}
+
+// zeros is an endless line.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func FuzzSSE(f *testing.F) {
+	for _, s := range []string{"data: a\n\n", "data: a\r\n\r\n", "data\rdata:b\n\r", ": c\n\ndata: x\ndata: y\n\n", "\ufeffdata: a\n\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		whole, err := readAll(strings.NewReader(in), 1<<20)
+		bytewise, err2 := readAll(iotest.OneByteReader(strings.NewReader(in)), 1<<20)
+		if d := cmp.Diff(whole, bytewise); d != "" {
+			t.Errorf("how the bytes arrive makes a difference (-whole +bytewise):\n%s", d)
+		}
+		if !errors.Is(err, io.EOF) || !errors.Is(err2, io.EOF) {
+			t.Errorf("ended with %v and %v", err, err2)
+		}
+		for _, e := range whole {
+			if strings.Contains(e, "\r") {
+				t.Errorf("event %q holds the end of a line", e)
+			}
+		}
+		short, _ := readAll(strings.NewReader(in), int64(len(in)/2))
+		if len(short) > len(whole) {
+			t.Errorf("half of the stream has more events")
+		}
+	})
+}
+
+// FuzzStreams reads anything as a response: it ends, and what it gives can be
+// sent back.
+func FuzzStreams(f *testing.F) {
+	f.Add(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"n","arguments":"{}"}}]},"finish_reason":"stop"}]}`)
+	f.Add(`{"type":"response.output_item.done","item":{"type":"function_call","name":"n","arguments":"{}","call_id":"c"}}`)
+	f.Add(`{"type":"response.failed","response":{"error":{"code":"x","message":"try again in 1.5s"}}}`)
+	f.Add(`{"error":{"message":5}}`)
+	f.Add("[DONE]")
+	f.Fuzz(func(t *testing.T, event string) {
+		for _, w := range []wire{chatWire{}, responsesWire{}} {
+			events := []string{event, event, `{"type":"response.completed"}`, "[DONE]"}
+			s := &stream{emit: func(Event) {}, maxCalls: 8, next: func() ([]byte, error) {
+				if len(events) == 0 {
+					return nil, io.EOF
+				}
+				data := []byte(events[0])
+				events = events[1:]
+				return data, nil
+			}}
+			resp, err := w.read(s)
+			if err != nil {
+				continue
+			}
+			if _, err := w.body(&Request{Items: resp.Items}); err != nil {
+				t.Errorf("what was read cannot be sent: %v", err)
+			}
+		}
+	})
+}
