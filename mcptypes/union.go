@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -138,7 +139,7 @@ func untagged[T any](d *decoder, shapes []shape, read func(d *decoder, arm int) 
 		return none, err
 	}
 	for i, s := range shapes {
-		if count(s.present, names) < len(s.present) {
+		if _, lacks := lacking(s.present, names); lacks {
 			continue
 		}
 		v, err := again(d, raw, func(sub *decoder) (T, error) { return read(sub, i) })
@@ -147,9 +148,15 @@ func untagged[T any](d *decoder, shapes []shape, read func(d *decoder, arm int) 
 		}
 		return v, nil
 	}
-	return none, d.missing(nearest(shapes, names))
+	name := nearest(shapes, names)
+	if _, null := names[name]; null {
+		return none, &DecodeError{Path: string(d.StackPointer().AppendToken(name)), Msg: "required, but null"}
+	}
+	return none, d.missing(name)
 }
 
+// names reads the names of an object's members, each with whether its value is
+// not null.
 func (d *decoder) names() (map[string]bool, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
@@ -160,10 +167,8 @@ func (d *decoder) names() (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		names[string(name)] = true
-		if d.PeekKind() == 'n' {
-			names[string(name)] = false // a null tells nothing
-		}
+		key := string(name)
+		names[key] = d.PeekKind() != 'n'
 		if err := d.SkipValue(); err != nil {
 			return nil, err
 		}
@@ -171,43 +176,36 @@ func (d *decoder) names() (map[string]bool, error) {
 	return names, d.end()
 }
 
-func count(members []string, names map[string]bool) (n int) {
+// lacking returns the first of members that is not there, or null.
+func lacking(members []string, names map[string]bool) (name string, ok bool) {
 	for _, m := range members {
-		if names[m] {
-			n++
+		if !names[m] {
+			return m, true
 		}
 	}
-	return n
+	return "", false
 }
 
-// nearest returns what is missing of the arm that the names fit best.
-func nearest(shapes []shape, names map[string]bool) string {
-	best, missing := [3]int{}, ""
-	for _, s := range shapes {
-		required, optional := count(s.required, names), count(s.optional, names)
-		rank := [3]int{
-			required - len(s.required),
-			required + optional,
-			-len(s.optional),
-		}
-		if missing != "" && !above(rank, best) {
-			continue
-		}
-		for _, m := range s.present {
-			if !names[m] {
-				best, missing = rank, m
-				break
+// nearest returns what is lacking of the arm that the names fit best: the one
+// with the fewest required members missing, then the most members there, then
+// the fewest optional ones missing.
+func nearest(shapes []shape, names map[string]bool) (name string) {
+	there := func(members []string) (n int) {
+		for _, m := range members {
+			if _, ok := names[m]; ok {
+				n++
 			}
 		}
+		return n
 	}
-	return missing
-}
-
-func above(a, b [3]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] > b[i]
+	var best [3]int
+	for i, s := range shapes {
+		required, optional := there(s.required), there(s.optional)
+		rank := [3]int{required - len(s.required), required + optional, optional - len(s.optional)}
+		if i == 0 || slices.Compare(rank[:], best[:]) > 0 {
+			best = rank
+			name, _ = lacking(s.present, names)
 		}
 	}
-	return false
+	return name
 }
