@@ -6,10 +6,18 @@ import (
 	"sync"
 )
 
+// place is where an answer is sent from.
+type place uint8
+
+const (
+	onHandler  place = iota // the goroutine of the handler, which has nothing else to do
+	onReadLoop              // which must not wait
+	elsewhere               // a goroutine of somebody else
+)
+
 // answer answers a request, unless it was cancelled and its profile wants no
-// answer then. It reports whether it was the first to. On the read loop it
-// queues without waiting.
-func (p *Peer) answer(r *Request, v any, err error, onReadLoop bool) bool {
+// answer then. It reports whether it was the first to.
+func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	if r.IsNotification() {
 		return true
 	}
@@ -23,9 +31,15 @@ func (p *Peer) answer(r *Request, v any, err error, onReadLoop bool) bool {
 	delete(in.inflight, r.ID)
 	cancelled, alone := r.cancelled, in.running <= 1
 	in.mu.Unlock()
-	c := answer
-	if onReadLoop {
+	c, w := answer, byWriter
+	switch {
+	case from == onReadLoop:
 		c = regardless
+	case !alone: // the writer sends more with one write
+	case from == onHandler:
+		w = bySender
+	default:
+		w = ifPrompt
 	}
 	var b *bytes.Buffer
 	if !cancelled || p.o.Cancellation.Answer {
@@ -38,10 +52,6 @@ func (p *Peer) answer(r *Request, v any, err error, onReadLoop bool) bool {
 	case r.batch != nil:
 		r.batch.done(p, b, c)
 	case b != nil:
-		w := byWriter
-		if alone && !onReadLoop {
-			w = bySender
-		}
 		p.post(b, c, w)
 	}
 	r.ctx.end(errAnswered)
@@ -70,7 +80,7 @@ func (p *Peer) abandon(r *Request, err error) {
 		p.noteDone(r, err)
 		return
 	}
-	p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), false)
+	p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), onHandler)
 }
 
 // refuse answers what never became a request.

@@ -177,7 +177,7 @@ func (p *Peer) acceptInline(r *Request) {
 		return
 	}
 	if !p.state(r).detached {
-		p.answer(r, v, err, true)
+		p.answer(r, v, err, onReadLoop)
 	}
 }
 
@@ -286,12 +286,12 @@ func (p *Peer) next() (r *Request) {
 // handle runs the handler of a request and answers it.
 func (p *Peer) handle(r *Request) {
 	if p.state(r).cancelled { // before it began
-		p.answer(r, nil, CodeRequestCancelled, false)
+		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
 	v, err := p.call(r)
 	if !p.state(r).detached {
-		p.answer(r, v, err, false)
+		p.answer(r, v, err, onHandler)
 	}
 }
 

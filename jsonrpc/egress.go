@@ -23,6 +23,8 @@ type egress struct {
 	o    EgressOptions
 	high func() // reports pressure
 
+	broken func(error) // ends the connection
+
 	mu      sync.Mutex
 	queue   []*chunk // oldest first, from head on
 	head    int
@@ -94,6 +96,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	}
 	if e.err == nil && c == regardless && e.bytes+n > 2*e.o.HardLimit {
 		e.fail(ErrFull)
+		defer e.broken(ErrFull) // the writer is in Write and cannot tell
 	}
 	if e.err != nil {
 		err := e.refusal()

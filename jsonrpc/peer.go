@@ -71,7 +71,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
 	p.out = newEgress(t, p.o.Egress)
 	p.out.ctx = p.conn
-	p.out.high = p.pressure
+	p.out.high, p.out.broken = p.pressure, p.broke
 	if l, ok := t.(limiter); ok {
 		l.SetReadLimit(p.o.MaxMessage)
 	}

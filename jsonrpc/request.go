@@ -167,7 +167,7 @@ var errAnswered = errors.New("jsonrpc: request is already answered")
 // Reply to a notification, or to a request that was cancelled and therefore
 // gets no answer, does nothing.
 func (w *Responder) Reply(result any, err error) error {
-	if !w.r.peer.answer(w.r, result, err, false) {
+	if !w.r.peer.answer(w.r, result, err, elsewhere) {
 		return errAnswered
 	}
 	return nil

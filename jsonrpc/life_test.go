@@ -1,0 +1,272 @@
+package jsonrpc_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// raw is the other side of a peer, line by line.
+type raw struct {
+	t   *testing.T
+	p   *jsonrpc.Peer
+	in  *io.PipeWriter
+	out *bufio.Reader
+	end *io.PipeReader
+}
+
+// newRaw makes a peer and does not run it.
+func newRaw(t *testing.T, h jsonrpc.Handler, o *jsonrpc.Options) *raw {
+	ir, iw := io.Pipe()
+	or, ow := io.Pipe()
+	p := jsonrpc.NewPeer(jsonrpc.Lines(ir, ow, both{ir, ow}), h, o)
+	t.Cleanup(func() { _ = p.Close() })
+	return &raw{t, p, iw, bufio.NewReader(or), or}
+}
+
+// run runs the peer; the channel gets what Run returns.
+func (r *raw) run(ctx context.Context) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- r.p.Run(ctx) }()
+	return ended
+}
+
+func (r *raw) send(lines ...string) {
+	for _, l := range lines {
+		if _, err := io.WriteString(r.in, l+"\n"); err != nil {
+			r.t.Errorf("send: %v", err)
+		}
+	}
+	synctest.Wait() // until they are not only read but accepted
+}
+
+// want reads lines and compares them.
+func (r *raw) want(lines ...string) {
+	r.t.Helper()
+	for _, want := range lines {
+		got, err := r.out.ReadString('\n')
+		if diff := cmp.Diff(want, strings.TrimSuffix(got, "\n")); diff != "" || err != nil {
+			r.t.Errorf("received (-want +got), %v:\n%s", err, diff)
+		}
+	}
+}
+
+// slowly answers after a second, and "hang" when its context ends.
+func slowly(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	if r.Method == "hang" {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	<-time.After(time.Second)
+	return struct{}{}, nil
+}
+
+func bubble(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f) }
+
+func TestShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, jsonrpc.HandlerFunc(slowly), nil)
+		ended := r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`)
+		down := make(chan error, 1)
+		go func() { down <- r.p.Shutdown(context.Background()) }()
+		synctest.Wait()
+		r.send(`{"jsonrpc":"2.0","id":2,"method":"slow"}`)
+		r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"shutting down"}}`, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		if err := errors.Join(<-down, <-ended, r.p.Err()); err != nil {
+			t.Error(err)
+		}
+		if err := r.p.Call(context.Background(), "x", nil, nil); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("call after the end: %v", err)
+		}
+		if err := r.p.Notify(context.Background(), "x", nil); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("notify after the end: %v", err)
+		}
+		if err := r.p.Flush(context.Background()); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("flush after the end: %v", err)
+		}
+	})
+}
+
+func TestShutdownCutShort(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, jsonrpc.HandlerFunc(slowly), nil)
+		ended := r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"hang"}`)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := r.p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestShutdownOverRunContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, jsonrpc.HandlerFunc(slowly), nil)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		ended := r.run(ctx)
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"hang"}`)
+		go func() { _ = r.p.Shutdown(context.Background()) }()
+		synctest.Wait()
+		why := errors.New("signal")
+		cancel(why)
+		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"signal"}}`)
+		if err := <-ended; !errors.Is(err, why) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestRunContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, jsonrpc.HandlerFunc(slowly), nil)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		ended := r.run(ctx)
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"hang"}`)
+		pending := r.p.Start(context.Background(), "x", nil)
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+		why := errors.New("signal")
+		cancel(why)
+		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"signal"}}`)
+		if err := <-ended; !errors.Is(err, why) || !errors.Is(r.p.Err(), why) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := pending.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("pending call: %v", err)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, jsonrpc.HandlerFunc(slowly), nil)
+		if r.p.Err() != nil {
+			t.Error("Err before the end")
+		}
+		ended := r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"hang"}`)
+		synctest.Wait()
+		if err := r.p.Run(context.Background()); err == nil {
+			t.Error("Run twice")
+		}
+		if err := errors.Join(r.p.Close(), r.p.Close(), <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, func(t *testing.T) { // never run
+		r := newRaw(t, nil, nil)
+		c := r.p.Start(context.Background(), "x", nil)
+		if err := r.p.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		<-r.p.Done()
+		if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("call: %v", err)
+		}
+		if err := r.p.Run(context.Background()); err != nil {
+			t.Errorf("Run after Close: %v", err)
+		}
+	})
+}
+
+func TestDrainTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rude := make(chan struct{})
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if r.Method == "rude" {
+				<-rude
+				return nil, nil
+			}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		r := newRaw(t, h, &jsonrpc.Options{DrainTimeout: time.Minute})
+		start := time.Now()
+		ended := r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"hang"}`, `{"jsonrpc":"2.0","id":2,"method":"rude"}`)
+		_ = r.in.Close()
+		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"jsonrpc: connection closed"}}`)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(62*time.Second, time.Since(start)); diff != "" {
+			t.Errorf("ended after (-want +got):\n%s", diff)
+		}
+		close(rude)
+	})
+}
+
+// brokenEnds is a stream of which one direction fails.
+type brokenEnds struct {
+	read, write error
+	closed      chan struct{}
+}
+
+func (b *brokenEnds) Read([]byte) (int, error) {
+	if b.read == nil {
+		<-b.closed
+		return 0, io.ErrClosedPipe
+	}
+	return 0, b.read
+}
+
+func (b *brokenEnds) Write(p []byte) (int, error) { return len(p), b.write }
+
+func (b *brokenEnds) Close() error { close(b.closed); return nil }
+
+func TestBrokenTransport(t *testing.T) {
+	broken := errors.New("cable bitten through")
+	for _, tc := range []brokenEnds{{read: broken}, {write: broken}, {read: broken, write: broken}} {
+		bubble(t, func(t *testing.T) {
+			b := &brokenEnds{tc.read, tc.write, make(chan struct{})}
+			p := jsonrpc.NewPeer(jsonrpc.Lines(b, b, b), nil, nil)
+			c := p.Start(context.Background(), "x", nil)
+			if err := p.Run(context.Background()); !errors.Is(err, broken) {
+				t.Errorf("Run: %v", err)
+			}
+			if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Errorf("call: %v", err)
+			}
+		})
+	}
+}
+
+// stuck is a transport that Close does not unblock, against its contract.
+type stuck struct{ jsonrpc.Transport }
+
+func (stuck) Close() error { return errors.New("cannot close") }
+
+func TestStuckTransport(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		x, y := jsonrpc.Pipe()
+		p := jsonrpc.NewPeer(stuck{x}, nil, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := y.Close(); err != nil { // frees what was left behind
+			t.Error(err)
+		}
+	})
+	bubble(t, func(t *testing.T) {
+		x, y := jsonrpc.Pipe()
+		p := jsonrpc.NewPeer(stuck{x}, nil, nil)
+		_ = y.Close()
+		if err := p.Run(context.Background()); err == nil || err.Error() != "cannot close" {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}

@@ -1,0 +1,347 @@
+package jsonrpc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDialects(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, echoMux(), &jsonrpc.Options{LenientVersion: true})
+		r.run(context.Background())
+		r.send(`{"id":1,"method":"raw","params":[1]}`, `{"jsonrpc":"1.0","id":2,"method":"raw","params":[2]}`, `{"jsonrpc":2,"id":3,"method":"raw"}`)
+		_ = r.in.Close()
+		got := map[string]bool{}
+		for range 3 {
+			line, _ := r.out.ReadString('\n')
+			got[line] = true
+		}
+		want := map[string]bool{
+			`{"jsonrpc":"2.0","id":1,"result":[1]}` + "\n":                                               true,
+			`{"jsonrpc":"2.0","id":2,"result":[2]}` + "\n":                                               true,
+			`{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"jsonrpc is not \"2.0\""}}` + "\n": true,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("lenient (-want +got):\n%s", diff)
+		}
+	})
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, echoMux(), &jsonrpc.Options{OmitVersion: true})
+		r.run(context.Background())
+		r.send(`{"id":1,"method":"raw","params":[1]}`)
+		r.want(`{"id":1,"result":[1]}`)
+		r.send(`{"id":"\u00e9\n","method":"nope"}`)
+		r.want(`{"id":"é\n","error":{"code":-32601,"message":"method not found: nope"}}`)
+		c := r.p.Start(context.Background(), "x", nil)
+		r.want(`{"id":0,"method":"x"}`)
+		r.send(`{"id":0,"result":{}}`)
+		if err := c.Result(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestInline(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		var order []string
+		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			order = append(order, r.Method)
+			switch r.Method {
+			case "block":
+				<-gate
+			case "later":
+				w := r.Responder()
+				go func() { _ = w.Reply("later", nil) }()
+			case "panic":
+				panic("inline")
+			}
+			return r.Method, nil
+		})
+		r := newRaw(t, h, &jsonrpc.Options{Inline: []string{"ping", "later", "panic", "note"}})
+		r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","method":"block"}`)
+		r.send(`{"jsonrpc":"2.0","method":"note"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		r.want(`{"jsonrpc":"2.0","id":1,"result":"ping"}`)
+		r.send(`{"jsonrpc":"2.0","id":2,"method":"later"}`)
+		r.want(`{"jsonrpc":"2.0","id":2,"result":"later"}`)
+		r.send(`{"jsonrpc":"2.0","id":3,"method":"panic"}`)
+		r.want(`{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
+		r.send(`{"jsonrpc":"2.0","id":4,"method":"behind"}`) // waits for block
+		close(gate)
+		r.want(`{"jsonrpc":"2.0","id":4,"result":"behind"}`)
+		if diff := cmp.Diff([]string{"block", "note", "ping", "later", "panic", "behind"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestResponder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		kept := make(chan *jsonrpc.Responder, 3)
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if r.IsNotification() {
+				kept <- r.Responder()
+				return nil, nil
+			}
+			if _, ok := ctx.Deadline(); ok {
+				t.Error("a deadline from nowhere")
+			}
+			kept <- r.Responder()
+			if r.Method == "panic" {
+				panic("after detaching")
+			}
+			return "ignored", nil
+		})
+		r := newRaw(t, h, nil)
+		r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+		w := <-kept
+		if err := w.Reply([]int{1}, nil); err != nil {
+			t.Error(err)
+		}
+		r.want(`{"jsonrpc":"2.0","id":1,"result":[1]}`)
+		if w.Reply(nil, nil) == nil {
+			t.Error("answered twice")
+		}
+		r.send(`{"jsonrpc":"2.0","id":2,"method":"panic"}`)
+		r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
+		if (<-kept).Reply(nil, nil) == nil {
+			t.Error("answered after the panic")
+		}
+		r.send(`{"jsonrpc":"2.0","method":"x"}`)
+		if err := (<-kept).Reply(nil, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			<-gate
+			return r.Method, nil
+		})
+		var problems []string
+		o := &jsonrpc.Options{
+			MaxConcurrent: 1, MaxQueued: 700, MaxPending: 1, MaxMessage: 200, AcceptBatch: true, Cancellation: jsonrpc.LSPCancel,
+			Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems = append(problems, err.Error()) }},
+		}
+		r := newRaw(t, h, o)
+		r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"a"}`, `{"jsonrpc":"2.0","id":2,"method":"b"}`, `{"jsonrpc":"2.0","id":3,"method":"c"}`, `[{"jsonrpc":"2.0","id":4,"method":"d"}]`)
+		overloaded := `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
+		r.want(`[{"jsonrpc":"2.0","id":4,` + overloaded + `]`)
+		r.send(`{"jsonrpc":"2.0","method":"n1"}`, `{"jsonrpc":"2.0","id":5,"method":"`+strings.Repeat("e", 200)+`"}`)
+		r.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
+		if s := r.p.Stats(); s.Running != 1 || s.Waiting != 2 || s.WaitingBytes == 0 || s.Dropped != 1 || s.Received != 5 {
+			t.Errorf("stats %+v", s)
+		}
+		r.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":2}}`) // before it began
+		close(gate)
+		r.want(`{"jsonrpc":"2.0","id":1,"result":"a"}`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32800,"message":"request cancelled"}}`, `{"jsonrpc":"2.0","id":3,"result":"c"}`)
+		c := r.p.Start(context.Background(), "x", nil)
+		if err := r.p.Call(context.Background(), "y", nil, nil); !errors.Is(err, jsonrpc.ErrFull) {
+			t.Errorf("second call: %v", err)
+		}
+		c.Cancel("")
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":0}}`)
+		want := []string{
+			"overloaded: too much is waiting to be handled (-32000)",
+			"notification n1 dropped: overloaded: too much is waiting to be handled (-32000)",
+			"message is longer than 200 bytes (-32600)",
+		}
+		if diff := cmp.Diff(want[1:], problems); diff != "" {
+			t.Errorf("problems (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// An ever-asking side that never reads is cut off at twice the hard limit.
+func TestUnreadAnswers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		o := &jsonrpc.Options{Inline: []string{"ping"}, Egress: jsonrpc.EgressOptions{HardLimit: 1000}}
+		r := newRaw(t, echoMux(), o)
+		ended := r.run(context.Background())
+		for range 100 {
+			_, _ = fmt.Fprintln(r.in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		}
+		if err := <-ended; !errors.Is(err, jsonrpc.ErrFull) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func TestEgressPolicy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var pressure []int
+		o := &jsonrpc.Options{
+			Cancellation: jsonrpc.MCPCancel,
+			Egress:       jsonrpc.EgressOptions{HighWater: 100, HardLimit: 200, Block: true},
+			Hooks:        &jsonrpc.Hooks{Pressure: func(s jsonrpc.Stats) { pressure = append(pressure, s.EgressPending) }},
+			Logger:       slog.New(slog.DiscardHandler),
+		}
+		r := newRaw(t, nil, o)
+		r.run(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		var err error
+		sent := 0
+		for ; err == nil; sent++ {
+			err = r.p.Notify(ctx, "n", text{"0123456789"})
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || sent < 2 {
+			t.Errorf("the %d. notification: %v", sent, err)
+		}
+		if err := r.p.Call(ctx, "c", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("call: %v", err)
+		}
+		if err := r.p.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("flush: %v", err)
+		}
+		short, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := r.p.Call(short, "c", text{strings.Repeat("x", 100)}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("call without room: %v", err)
+		}
+		if diff := cmp.Diff([]int{2}, pressure); diff != "" {
+			t.Errorf("pressure (-want +got):\n%s", diff)
+		}
+		for range sent - 1 {
+			r.want(`{"jsonrpc":"2.0","method":"n","params":{"text":"0123456789"}}`)
+		}
+		if err := r.p.Flush(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHooksAndLogger(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var seen []string
+		note := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
+		o := &jsonrpc.Options{
+			Cancellation: jsonrpc.MCPCancel,
+			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+				Level: slog.LevelDebug,
+				ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+					if a.Key == "time" || a.Key == "stack" {
+						return slog.Attr{}
+					}
+					return a
+				},
+			})),
+			Middleware: []jsonrpc.Middleware{func(next jsonrpc.Handler) jsonrpc.Handler {
+				return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+					note("before %s", r.Method)
+					return next.ServeRPC(ctx, r)
+				})
+			}},
+			Hooks: &jsonrpc.Hooks{
+				Received: func(line []byte) { note("received %d", len(line)) },
+				Sent:     func(line []byte) { note("sent %d", len(line)) },
+				Problem:  func(err error, _ []byte) { note("problem %v", err) },
+				Panic:    func(r *jsonrpc.Request, v any, _ []byte) { note("%s panicked: %v", r.Method, v) },
+				Call: func(_ context.Context, method string, id jsonrpc.ID) func(error) {
+					note("call %s %v", method, id)
+					return func(err error) { note("called %s: %v", method, err) }
+				},
+			},
+		}
+		r := newRaw(t, echoMux(), o)
+		r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"secret"}}`)
+		r.want(`{"jsonrpc":"2.0","id":1,"result":{"text":"secret"}}`)
+		r.send(`{"jsonrpc":"2.0","id":2,"method":"panic"}`)
+		r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
+		r.send(`{"jsonrpc":"2.0","id":"3","result":{}}`, `{"jsonrpc":"2.0","method":"echo","params":[]}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
+		c := r.p.Start(context.Background(), "ask", nil)
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"ask"}`)
+		r.send(`{"jsonrpc":"2.0","id":0,"error":{"code":5,"message":"no"}}`)
+		_ = c.Result(nil)
+		synctest.Wait()
+		want := []string{
+			"received 67", "before echo", "sent 51",
+			"received 41", "before panic", "panic panicked: boom", "sent 97",
+			"received 38", "problem answer with id \"3\", which no call waits for",
+			"received 45", "before echo", "problem notification echo: invalid params at the top: found an array, want an object (-32602)",
+			"received 52", "problem cancel notification without a valid id",
+			"call ask 0", "sent 39", "received 58", "called ask: no (5)",
+		}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("hooks (-want +got):\n%s", diff)
+		}
+		wantLog := `level=DEBUG msg="jsonrpc: handled" method=echo bytes=17 took=0s id=1
+level=ERROR msg="jsonrpc: handler panicked" method=panic panic=boom
+level=WARN msg="jsonrpc: answer with id \"3\", which no call waits for" bytes=38
+level=DEBUG msg="jsonrpc: handled" method=echo bytes=2 took=0s code=-32602
+level=WARN msg="jsonrpc: notification echo: invalid params at the top: found an array, want an object (-32602)" bytes=0
+level=WARN msg="jsonrpc: cancel notification without a valid id" bytes=52
+level=DEBUG msg="jsonrpc: called" method=ask bytes=0 took=0s id=0 code=5
+`
+		if diff := cmp.Diff(wantLog, log.String()); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
+		}
+	})
+	bubble(t, func(t *testing.T) { // a logger that wants nothing
+		o := &jsonrpc.Options{Logger: slog.New(slog.DiscardHandler)}
+		a, _ := connect(t, nil, echoMux(), o, o)
+		if err := a.Call(context.Background(), "raw", nil, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBind(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		type all struct {
+			B bool           `json:"b"`
+			I int            `json:"i"`
+			F float64        `json:"f"`
+			S *string        `json:"s"`
+			L []int          `json:"l"`
+			M map[string]int `json:"m"`
+			T time.Time      `json:"t"`
+		}
+		m := new(jsonrpc.Mux)
+		jsonrpc.Handle(m, "x", func(context.Context, all) (struct{}, error) { return struct{}{}, nil })
+		m.Default(jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			var p []int
+			return p, r.Bind(&p)
+		}))
+		r := newRaw(t, m, nil)
+		r.run(context.Background())
+		for params, want := range map[string]string{
+			`{"b":"x"}`:           "invalid params at /b: found a string, want a boolean",
+			`{"i":true}`:          "invalid params at /i: found a boolean, want an integer",
+			`{"f":null,"s":{}}`:   "invalid params at /s: found an object, want a string",
+			`{"f":[]}`:            "invalid params at /f: found an array, want a number",
+			`{"l":1}`:             "invalid params at /l: found a number, want an array",
+			`{"m":{"a":"x"}}`:     "invalid params at /m/a: found a string, want an integer",
+			`{"m":false}`:         "invalid params at /m: found a boolean, want an object",
+			`{"b":true,"b":true}`: "invalid params at /b: duplicate object member name",
+			`{"s":"\ud800"}`:      "invalid params at /s: invalid surrogate pair `\\ud800\"}` in string",
+		} {
+			r.send(`{"jsonrpc":"2.0","id":1,"method":"x","params":` + params + `}`)
+			line, _ := r.out.ReadString('\n')
+			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(want)
+			if !strings.Contains(line, `"message":"`+quoted) || !strings.Contains(line, `"data":{"path":"`) {
+				t.Errorf("%s: got %s want %s", params, line, want)
+			}
+		}
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"y"}`)
+		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params at the top: found an object, want an array","data":{"path":""}}}`)
+	})
+}

@@ -1,0 +1,256 @@
+package jsonrpc_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMain lets the test binary be the child process of its tests.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("JSONRPC_TEST_CHILD"); role != "" {
+		os.Exit(child(role))
+	}
+	os.Exit(m.Run())
+}
+
+// child is what a child process does.
+func child(role string) int {
+	switch role {
+	case "stubborn": // heeds neither the end of its input nor a polite request
+		signal.Ignore(syscall.SIGTERM)
+		fallthrough
+	case "deaf": // heeds only the request
+		fmt.Println(`{"jsonrpc":"2.0","method":"ready"}`)
+		select {}
+	case "crash":
+		return 3
+	}
+	t := jsonrpc.Stdio()
+	fmt.Println("a stray print")
+	_, _ = exec.Command("sh", "-c", "echo a stray child").Output()
+	m := echoMux()
+	jsonrpc.Handle(m, "print", func(context.Context, struct{}) (string, error) {
+		fmt.Println("another stray print")
+		return "printed", nil
+	})
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := jsonrpc.NewPeer(t, m, nil).Run(ctx)
+	fmt.Println("print after the end")
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func childCommand(t *testing.T, role string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "JSONRPC_TEST_CHILD="+role)
+	return cmd
+}
+
+func TestCommandAndStdio(t *testing.T) {
+	cmd := childCommand(t, "serve")
+	var stderr bytes.Buffer // whole once the child has been waited for
+	cmd.Stderr = &stderr
+	tr, err := jsonrpc.Command(cmd, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := jsonrpc.NewPeer(tr, nil, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(context.Background()) }()
+	var got text
+	for _, n := range []int{1, 5000, 1 << 20} {
+		want := text{strings.Repeat("x", n)}
+		if err := p.Call(context.Background(), "echo", want, &got); err != nil || got != want {
+			t.Fatalf("echo of %d bytes: %v", n, err)
+		}
+	}
+	if err := p.Call(context.Background(), "print", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(p.Close(), <-ended); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff("a stray print\nanother stray print\n", stderr.String()); diff != "" {
+		t.Errorf("standard error (-want +got):\n%s", diff)
+	}
+}
+
+// A child that stays is asked to terminate, then killed, and its children with it.
+func TestCommandEnds(t *testing.T) {
+	for role, want := range map[string]string{"deaf": "signal: terminated", "stubborn": "signal: killed"} {
+		t.Run(role, func(t *testing.T) {
+			ready := make(chan struct{})
+			m := new(jsonrpc.Mux)
+			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) { close(ready) })
+			tr, err := jsonrpc.Command(childCommand(t, role), 50*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := jsonrpc.NewPeer(tr, m, nil)
+			go func() { _ = p.Run(context.Background()) }()
+			<-ready
+			if err := p.Close(); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("Close: %v", err)
+			}
+			<-p.Done()
+		})
+	}
+}
+
+func TestCommandCrash(t *testing.T) {
+	tr, err := jsonrpc.Command(childCommand(t, "crash"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := jsonrpc.NewPeer(tr, nil, nil)
+	var exit *exec.ExitError
+	if err := p.Run(context.Background()); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestCommandFaults(t *testing.T) {
+	if _, err := jsonrpc.Command(exec.Command(filepath.Join(t.TempDir(), "nothing")), 0); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing program: %v", err)
+	}
+	cmd := childCommand(t, "crash")
+	cmd.Stdin = os.Stdin
+	if _, err := jsonrpc.Command(cmd, 0); err == nil {
+		t.Error("a command with an input was started")
+	}
+}
+
+// TestStdio runs the transport in this process, over what may stand behind
+// descriptors 0 and 1: pipes, a socket pair as Node.js gives its children, and
+// plain files.
+func TestStdio(t *testing.T) {
+	for kind, open := range map[string]func(*testing.T) (in, out *os.File, other io.ReadWriteCloser){
+		"pipe": pipeEnds, "socket": socketEnds, "file": fileEnds,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			in, out, other := open(t)
+			replace(t, in, out)
+			p := jsonrpc.NewPeer(jsonrpc.Stdio(), echoMux(), nil)
+			ended := make(chan error, 1)
+			go func() { ended <- p.Run(context.Background()) }()
+			fmt.Println("a stray print of the test, which belongs on standard error")
+			if kind == "file" {
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if _, err := io.WriteString(other, `{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(other).ReadString('\n')
+			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":[1]}`+"\n", line); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			// No end of input: Close alone must unblock the read.
+			if err := errors.Join(p.Close(), <-ended); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// replace makes in and out the standard input and output until the test ends.
+func replace(t *testing.T, in, out *os.File) {
+	t.Helper()
+	oldIn, oldOut := os.Stdin, os.Stdout
+	saved, err := syscall.Dup(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Dup3(int(out.Fd()), 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	os.Stdin = in
+	t.Cleanup(func() {
+		_ = syscall.Dup3(saved, 1, 0)
+		_ = syscall.Close(saved)
+		if os.Stdout != oldOut {
+			t.Error("os.Stdout was not restored")
+		}
+		os.Stdin, os.Stdout = oldIn, oldOut
+		_, _ = in.Close(), out.Close()
+	})
+}
+
+type duplex struct {
+	io.Reader
+	io.WriteCloser
+}
+
+func pipeEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
+	in, w, err := os.Pipe()
+	r, out, err2 := os.Pipe()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return in, out, duplex{r, w}
+}
+
+func socketEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := os.NewFile(uintptr(fds[0]), "ours")
+	defer ours.Close()
+	c, err := net.FileConn(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := syscall.Dup(fds[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fds[1]), "in"), os.NewFile(uintptr(second), "out"), c
+}
+
+func fileEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "in")
+	if err := os.WriteFile(path, []byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(path)
+	out, err2 := os.Create(filepath.Join(dir, "out"))
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		got, err := os.ReadFile(out.Name())
+		if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":null}`+"\n", string(got)); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+	return in, out, nil
+}

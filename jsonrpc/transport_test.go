@@ -1,0 +1,161 @@
+package jsonrpc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// failing is a reader and writer that fails after some writes.
+type failing struct{ writes int }
+
+var errFailing = errors.New("disk on fire")
+
+func (f *failing) Read([]byte) (int, error) { return 0, nil }
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.writes--; f.writes < 0 {
+		return 0, errFailing
+	}
+	return len(b), nil
+}
+
+func TestLinesFaults(t *testing.T) {
+	ctx := context.Background()
+	big := bytes.Repeat([]byte("x"), 100_000)
+	for writes := range 3 {
+		err := jsonrpc.Lines(nil, &failing{writes}, nil).Write(ctx, [][]byte{[]byte("1"), big})
+		if !errors.Is(err, errFailing) {
+			t.Errorf("after %d writes: %v", writes, err)
+		}
+	}
+	if err := jsonrpc.Lines(nil, &failing{9}, nil).Write(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := jsonrpc.Lines(&failing{}, nil, nil).Read(ctx); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("a reader that reads nothing: %v", err)
+	}
+}
+
+func TestHeaderEnds(t *testing.T) {
+	ctx := context.Background()
+	var buf bytes.Buffer
+	h := jsonrpc.Header(&buf, &buf, nil)
+	if err := h.Write(ctx, [][]byte{bytes.Repeat([]byte("x"), 1<<20), []byte("[]")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1 << 20, 2} {
+		if m, err := h.Read(ctx); len(m) != want || err != nil {
+			t.Errorf("read %d bytes, want %d: %v", len(m), want, err)
+		}
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	for in, want := range map[string]string{
+		"":                                   "EOF",
+		"Content-Length: 3\r\n\r\n12":        "unexpected EOF",
+		"Content-Length: 3":                  "unexpected EOF",
+		"Content-Type: x\r\n\r\n":            "header without Content-Length",
+		"Content-Length 3\r\n\r\n":           `malformed header: "Content-Length 3"`,
+		"Content-Length: x\r\n\r\n":          `malformed header: "Content-Length: x"`,
+		strings.Repeat("a: b\r\n", 65):       "malformed header: more than 64 lines",
+		strings.Repeat("a", 40_000) + "\r\n": "bufio: buffer full",
+	} {
+		if _, err := jsonrpc.Header(strings.NewReader(in), nil, nil).Read(ctx); err == nil || err.Error() != want {
+			t.Errorf("%.30q: got %v, want %s", in, err, want)
+		}
+	}
+	p := jsonrpc.NewPeer(jsonrpc.Header(strings.NewReader("Content-Length: 100\r\n\r\n12"), nil, nil), nil, &jsonrpc.Options{MaxMessage: 10})
+	if err := p.Run(ctx); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestHeaderPeers(t *testing.T) {
+	ar, bw := io.Pipe()
+	br, aw := io.Pipe()
+	a := jsonrpc.NewPeer(jsonrpc.Header(ar, aw, both{ar, aw}), nil, nil)
+	b := jsonrpc.NewPeer(jsonrpc.Header(br, bw, both{br, bw}), echoMux(), &jsonrpc.Options{MaxMessage: 1000})
+	for _, p := range []*jsonrpc.Peer{a, b} {
+		go func() { _ = p.Run(context.Background()) }()
+	}
+	var got text
+	for range 3 {
+		if err := a.Call(context.Background(), "echo", text{"x"}, &got); err != nil || got.Text != "x" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if err := a.Notify(context.Background(), "echo", text{strings.Repeat("x", 1000)}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, p := range []*jsonrpc.Peer{a, b} {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		<-p.Done()
+	}
+}
+
+func TestPipeEnds(t *testing.T) {
+	ctx := context.Background()
+	a, b := jsonrpc.Pipe()
+	if err := a.Write(ctx, [][]byte{[]byte("1"), []byte("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Close(), a.Close()); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for {
+		m, err := b.Read(ctx)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			break
+		}
+		got = append(got, string(m))
+	}
+	if diff := cmp.Diff([]string{"1", "2"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, end := range []jsonrpc.Transport{a, b} {
+		if err := end.Write(ctx, [][]byte{[]byte("3")}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("write after the end: %v", err)
+		}
+	}
+	if _, err := a.Read(ctx); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("read after Close: %v", err)
+	}
+	bubble(t, func(t *testing.T) {
+		a, b := jsonrpc.Pipe()
+		full := make(chan error, 2)
+		for _, closed := range []jsonrpc.Transport{a, b} { // closing either end unblocks a full pipe
+			x, y := a, closed
+			if closed == b {
+				x, y = jsonrpc.Pipe()
+			}
+			go func() {
+				for {
+					if err := x.Write(ctx, [][]byte{[]byte("x")}); err != nil {
+						full <- err
+						return
+					}
+				}
+			}()
+			synctest.Wait()
+			_ = y.Close()
+			if err := <-full; !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("full pipe: %v", err)
+			}
+		}
+	})
+}
