@@ -1,0 +1,251 @@
+package rollout_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+const id = "0199a2b3-c4d5-7000-8000-0123456789ab"
+
+var meta = protocol.SessionMeta{
+	ID: id, Timestamp: "2025-09-30T10:11:12.000Z", Cwd: "/work", Originator: "tests", CLIVersion: "1",
+	Git: &protocol.GitInfo{Branch: "main"},
+}
+
+func userMessage(text string) protocol.ResponseItem {
+	return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: text}}}
+}
+
+func create(t *testing.T) *rollout.Writer {
+	t.Helper()
+	path := rollout.Path(t.TempDir(), id, time.Date(2025, 9, 30, 10, 11, 12, 0, time.Local))
+	w, err := rollout.Create(path, meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func TestRoundTrip(t *testing.T) {
+	w := create(t)
+	if want := filepath.Join("sessions", "2025", "09", "30", "rollout-2025-09-30T10-11-12-"+id+".jsonl"); !strings.HasSuffix(w.Path(), want) {
+		t.Errorf("path %s, want …%s", w.Path(), want)
+	}
+	items := []protocol.ResponseItem{
+		userMessage("hi \u2028 \"quoted\"\n"),
+		protocol.FunctionCallItem{Name: "shell", Arguments: "{", CallID: "c"},
+		protocol.FunctionCallOutputItem{CallID: "c", Output: strings.Repeat("long ", 1<<20)},
+		protocol.RawItem{Type: "new", Raw: []byte(`{"type":"new","x":[1,2]}`)},
+	}
+	for _, item := range items {
+		if err := w.Item(item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := protocol.TurnContext{Cwd: "/work", ApprovalPolicy: protocol.ApprovalNever, Model: "m", Summary: protocol.SummaryAuto,
+		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	usage := &protocol.TokenUsageInfo{LastTokenUsage: protocol.TokenUsage{TotalTokens: 7}}
+	for _, err := range []error{
+		w.TurnContext(now), w.Event(protocol.TokenCount{Info: usage}), w.Event(protocol.AgentMessage{Message: "yes"}), w.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := rollout.Load(w.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &rollout.Rollout{Meta: meta, Items: items, Context: &now, Usage: usage, Events: got.Events}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%.2000s", d)
+	}
+	if len(got.Events) != 2 || string(got.Events[1]) != `{"type":"agent_message","message":"yes"}` {
+		t.Errorf("events %s", got.Events)
+	}
+}
+
+func TestWriterAfterClose(t *testing.T) {
+	w := create(t)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Item(userMessage("late")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Item: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestCreateKeepsWhatIsThere(t *testing.T) {
+	w := create(t)
+	if _, err := rollout.Create(w.Path(), meta); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create: %v", err)
+	}
+}
+
+// A file that ends at any byte loads with the lines that are whole, and goes on.
+func TestTornAtEveryByte(t *testing.T) {
+	w := create(t)
+	for i := range 3 {
+		if err := w.Item(userMessage(fmt.Sprint("message ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(w.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := bytes.IndexByte(whole, '\n') + 1
+	for end := range len(whole) + 1 {
+		if err := os.WriteFile(w.Path(), whole[:end], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := rollout.Load(w.Path())
+		if (err == nil) != (end >= first) {
+			t.Fatalf("%d bytes: %v", end, err)
+		}
+		if err != nil {
+			continue
+		}
+		again, err := rollout.Open(w.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(again.Item(userMessage("after")), again.Close()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := rollout.Load(w.Path())
+		if err != nil || r.Skipped != 0 {
+			t.Fatalf("%d bytes: %d lines skipped, %v", end, r.Skipped, err)
+		}
+		if n := bytes.Count(whole[:end], []byte("\n")); len(r.Items) != n { // the first line is no item, the new one is
+			t.Fatalf("%d bytes: %d items, want %d", end, len(r.Items), n)
+		}
+	}
+}
+
+func TestReadOfFilesOfOthers(t *testing.T) {
+	const head = `{"timestamp":"t","type":"session_meta","payload":{"id":"` + id + `","cwd":"/w","instructions":null}}` + "\n"
+	line := func(kind, payload string) string {
+		return `{"timestamp":"t","type":"` + kind + `","payload":` + payload + "}\n"
+	}
+	user := func(text string) string {
+		return line("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"`+text+`"}]}`)
+	}
+	for _, tt := range []struct {
+		name, in string
+		items    []protocol.ResponseItem
+		before   int
+		summary  string
+		skipped  int
+		fails    bool
+	}{
+		{name: "empty", in: "", fails: true},
+		{name: "no first line", in: user("a"), fails: true},
+		{name: "first line later", in: user("a") + head + user("b"), items: []protocol.ResponseItem{userMessage("a"), userMessage("b")}},
+		{name: "second first line", in: head + strings.Replace(head, "0199", "0200", 1) + user("a"), items: []protocol.ResponseItem{userMessage("a")}},
+		{name: "unknown kind", in: head + line("future", `{"x":1}`) + user("a"), items: []protocol.ResponseItem{userMessage("a")}},
+		{name: "garbage between", in: head + "garbage\n\n{}\n" + user("a"), items: []protocol.ResponseItem{userMessage("a")}, skipped: 1},
+		{name: "item of another shape", in: head + line("response_item", `{"type":"function_call_output","call_id":"c","output":[1]}`) + user("a"),
+			items: []protocol.ResponseItem{userMessage("a")}, skipped: 1},
+		{name: "compacted, rebuilt from the message", in: head + user("a") + line("compacted", `{"message":"sum"}`) + user("b"),
+			items: []protocol.ResponseItem{userMessage("b")}, before: 1, summary: "sum"},
+		{name: "compacted with its history", in: head + user("a") + line("compacted", `{"message":"sum","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"new"}]}]}`) + user("b"),
+			items: []protocol.ResponseItem{userMessage("new"), userMessage("b")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := rollout.Read(strings.NewReader(tt.in))
+			if (err != nil) != tt.fails {
+				t.Fatal(err)
+			}
+			if err != nil {
+				return
+			}
+			if d := cmp.Diff(tt.items, r.Items); d != "" || r.Skipped != tt.skipped || len(r.Before) != tt.before || r.Summary != tt.summary || r.Meta.ID != id {
+				t.Errorf("%+v (-want +got):\n%s", r, d)
+			}
+		})
+	}
+}
+
+func TestFindAndArchive(t *testing.T) {
+	home := t.TempDir()
+	var paths []string
+	for i, day := range []int{1, 3, 2} {
+		at := time.Date(2025, 9, day, 0, 0, 0, 0, time.Local)
+		m := meta
+		m.ID = fmt.Sprintf("0199a2b3-c4d5-7000-8000-00000000000%d", i)
+		w, err := rollout.Create(rollout.Path(home, m.ID, at), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, w.Path())
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home, "sessions", "rollout-notes.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := rollout.Paths(t.Context(), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{paths[1], paths[2], paths[0]}, all); d != "" {
+		t.Errorf("newest first (-want +got):\n%s", d)
+	}
+	found, err := rollout.Find(t.Context(), home, "0199a2b3-c4d5-7000-8000-000000000001")
+	if err != nil || found != paths[1] {
+		t.Errorf("Find: %s, %v", found, err)
+	}
+	if err := rollout.Archive(home, found); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rollout.Find(t.Context(), home, "0199a2b3-c4d5-7000-8000-000000000001"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Find of an archived conversation: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(home, "archived_sessions", filepath.Base(found))); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	head := `{"timestamp":"t","type":"session_meta","payload":{"id":"` + id + `"}}` + "\n"
+	f.Add(head + `{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":[]}}` + "\n")
+	f.Add(head + `{"timestamp":"t","type":"compacted","payload":{"message":"x","replacement_history":[{}]}}` + "\n")
+	f.Add(head + `{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":null}}`)
+	f.Add("{}\n" + head)
+	f.Fuzz(func(t *testing.T, in string) {
+		r, err := rollout.Read(strings.NewReader(in))
+		if err != nil {
+			return
+		}
+		for _, item := range append(r.Items, r.Before...) {
+			if _, err := protocol.AppendItem(nil, item); err != nil {
+				t.Errorf("what was read cannot be written: %v", err)
+			}
+		}
+		// What follows the last line break changes nothing but the count.
+		torn, err := rollout.Read(strings.NewReader(in[:strings.LastIndexByte(in, '\n')+1] + `{"torn":`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(r.Items, torn.Items); d != "" {
+			t.Errorf("a torn line makes a difference:\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package providertest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+)
+
+// post sends a request and gives the answer's status and as much of its body as came.
+func post(t *testing.T, url, body string) (status int, text string, err error) {
+	t.Helper()
+	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+func TestScript(t *testing.T) {
+	p := providertest.New(
+		providertest.Turn{Match: "special", Text: []string{"for the special one"}},
+		providertest.Say("first"),
+		providertest.Turn{Repeat: true, Text: []string{"again"}, Match: "again"},
+		providertest.Turn{Status: 503, Body: "busy", Header: http.Header{"Retry-After": {"1"}}},
+		providertest.Turn{Body: "data: raw\n\n"},
+	)
+	defer p.Close()
+	for _, tt := range []struct {
+		body, want string
+		status     int
+	}{
+		{`{"x":"one"}`, `"content":"first"`, 200},
+		{`{"x":"special"}`, "for the special one", 200},
+		{`{"x":"again"}`, `"content":"again"`, 200},
+		{`{"x":"again"}`, `"content":"again"`, 200},
+		{`{}`, "busy", 503},
+		{`{}`, "data: raw\n\n", 200},
+		{`{}`, "the script has no turn", 400},
+	} {
+		status, got, err := post(t, p.BaseURL()+"/chat/completions", tt.body)
+		if err != nil || status != tt.status || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %d %q %v, want %d %q", tt.body, status, got, err, tt.status, tt.want)
+		}
+	}
+	if n := len(p.Requests()); n != 7 {
+		t.Errorf("%d requests, want 7", n)
+	}
+}
+
+func TestBrokenStreams(t *testing.T) {
+	full := len(whole(t, providertest.Say("hello")))
+	for _, at := range []int{1, full / 2, full} {
+		p := providertest.New(providertest.Turn{Text: []string{"hello"}, TruncateAt: at})
+		_, got, err := post(t, p.BaseURL()+"/chat/completions", "{}")
+		if err == nil || len(got) != at {
+			t.Errorf("cut at %d: %d bytes, %v", at, len(got), err)
+		}
+		p.Close()
+	}
+	if got := whole(t, providertest.Turn{Text: []string{"hello"}, Truncate: true}); strings.Contains(got, "DONE") || !strings.Contains(got, "hello") {
+		t.Errorf("truncated: %q", got)
+	}
+}
+
+func whole(t *testing.T, turn providertest.Turn) string {
+	t.Helper()
+	p := providertest.New(turn)
+	defer p.Close()
+	_, text, err := post(t, p.BaseURL()+"/chat/completions", "{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestWaitAndStall(t *testing.T) {
+	wait, stall := make(chan struct{}), make(chan struct{})
+	p := providertest.New(providertest.Turn{Text: []string{"x"}, Wait: wait, Stall: stall})
+	defer p.Close()
+	done := make(chan string)
+	go func() {
+		_, text, err := post(t, p.BaseURL()+"/chat/completions", "{}")
+		if err != nil {
+			text = err.Error()
+		}
+		done <- text
+	}()
+	if err := p.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case text := <-done:
+		t.Fatalf("answered %q before it should", text)
+	default:
+	}
+	close(wait)
+	close(stall)
+	if text := <-done; !strings.HasSuffix(text, "[DONE]\n\n") {
+		t.Errorf("answer %q", text)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	if err := p.Await(ctx, 2); !errors.Is(err, cause) {
+		t.Errorf("Await: %v", err)
+	}
+}
+
+func TestCloseEndsWhatWaits(t *testing.T) {
+	for _, turn := range []providertest.Turn{
+		{Wait: make(chan struct{})},
+		{Text: []string{"x"}, Stall: make(chan struct{})},
+	} {
+		p := providertest.New(turn)
+		done := make(chan error)
+		go func() {
+			_, _, err := post(t, p.BaseURL()+"/chat/completions", "{}")
+			done <- err
+		}()
+		if err := p.Await(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		if err := <-done; err == nil {
+			t.Error("the answer looks whole")
+		}
+	}
+}
+
+func TestRequestsAreReadOnEitherWire(t *testing.T) {
+	p := providertest.New(providertest.Turn{Repeat: true})
+	defer p.Close()
+	for path, body := range map[string]string{
+		"/chat/completions": `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c","content":"{\"output\":\"out\",\"metadata\":{}}"},` +
+			`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"x"}}]}]}`,
+		"/responses": `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"look"}]},` +
+			`{"type":"function_call_output","call_id":"c","output":"{\"output\":\"out\",\"metadata\":{}}"}]}`,
+	} {
+		if _, _, err := post(t, p.BaseURL()+path, body); err != nil {
+			t.Fatal(err)
+		}
+		all := p.Requests()
+		r := all[len(all)-1]
+		got := []string{r.Path, r.Model(), r.LastUserText(), r.LastToolOutput(), r.ToolOutputs()[0].CallID}
+		if d := cmp.Diff([]string{"/v1" + path, "m", "look", "out", "c"}, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
