@@ -5,39 +5,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // Account says who is signed in.
 type Account struct {
 	// Method is "apikey", "chatgpt", another word of Codex's, or "" when
 	// nobody is signed in.
-	Method string
+	Method protocol.AuthMode `json:"method"`
 	// Email is that of a ChatGPT account.
-	Email string
+	Email string `json:"email,omitzero"`
 	// Required is whether the configured model provider needs an account.
-	Required bool
+	Required bool `json:"required"`
 }
 
-// accountReply answers account/read.
-type accountReply struct {
-	Account *struct {
-		Type  string `json:"type"`
-		Email string `json:"email"`
-	} `json:"account"`
-	RequiresOpenaiAuth bool `json:"requiresOpenaiAuth"`
-}
-
-// Account tells who is signed in. No token is asked for.
-func (e *Engine) Account(ctx context.Context) (*Account, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.account(ctx)
-}
-
+// account asks who is signed in. No token comes with the answer.
 func (c *child) account(ctx context.Context) (*Account, error) {
-	var r accountReply
+	var r struct {
+		Account *struct {
+			Type  protocol.AuthMode `json:"type"`
+			Email string            `json:"email"`
+		} `json:"account"`
+		RequiresOpenaiAuth bool `json:"requiresOpenaiAuth"`
+	}
 	if err := c.control(ctx, "account/read", struct{}{}, &r); err != nil {
 		return nil, err
 	}
@@ -45,7 +38,7 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 	if r.Account != nil {
 		a.Method, a.Email = r.Account.Type, r.Account.Email
 		if a.Method == "apiKey" {
-			a.Method = "apikey"
+			a.Method = protocol.AuthAPIKey
 		}
 	}
 	return a, nil
@@ -54,33 +47,65 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 // signedIn refuses a conversation whose first turn would try for many seconds
 // to reach a provider without credentials. What the app-server tells is about
 // its own provider; a conversation may have another.
-func (e *Engine) signedIn(ctx context.Context, c *child, r *threadReply) error {
+func (c *child) signedIn(ctx context.Context, r *threadReply) error {
 	a, err := c.account(ctx)
 	if err != nil {
 		return err
 	}
-	if a.Method == "" && a.Required && (r.ModelProvider == "" || r.ModelProvider == c.provider(ctx)) {
-		return ErrNotSignedIn
+	if a.Method != "" || !a.Required {
+		return nil
 	}
-	return nil
+	if own := c.provider(ctx); r.ModelProvider != "" && r.ModelProvider != own {
+		return nil
+	}
+	return ErrNotSignedIn
 }
 
 // provider is the app-server's own model provider.
 func (c *child) provider(ctx context.Context) string {
 	config, err := c.config(ctx)
 	if err != nil {
-		return openAI
+		return builtIn
 	}
 	var name string
-	if json.Unmarshal(config["model_provider"], &name) != nil || name == "" {
-		return openAI
+	if jsonv2.Unmarshal(config["model_provider"], &name) != nil || name == "" {
+		return builtIn
 	}
 	return name
 }
 
-const openAI = "openai"
+// builtIn is the provider of an empty configuration.
+const builtIn = "openai"
 
-// LoginAPIKey signs in with a key of the provider, which Codex keeps.
+// AuthStatus implements [engine.Accounts]. A token is there only when it was
+// asked for.
+func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &protocol.GetAuthStatusResult{}
+	return r, c.control(ctx, "getAuthStatus", p, r)
+}
+
+// UserInfo implements [engine.Accounts].
+func (e *Engine) UserInfo(ctx context.Context) (*protocol.UserInfoResult, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &protocol.UserInfoResult{}
+	if a.Email != "" {
+		r.AllegedUserEmail = &a.Email
+	}
+	return r, nil
+}
+
+// LoginAPIKey implements [engine.Accounts]; Codex keeps the key.
 func (e *Engine) LoginAPIKey(ctx context.Context, key string) error {
 	c, err := e.child(ctx)
 	if err != nil {
@@ -89,35 +114,64 @@ func (e *Engine) LoginAPIKey(ctx context.Context, key string) error {
 	return c.control(ctx, "account/login/start", map[string]string{"type": "apiKey", "apiKey": key}, nil)
 }
 
-// Login is a ChatGPT login that has begun.
-type Login struct {
-	// ID is for CancelLogin, and comes with the account event at its end.
-	ID string `json:"loginId"`
-	// URL is where the user signs in.
-	URL string `json:"authUrl"`
-}
-
-// LoginChatGPT begins a login in the user's browser. How it ends is told to
-// OnAccount.
-func (e *Engine) LoginChatGPT(ctx context.Context) (*Login, error) {
+// LoginChatGPT implements [engine.Accounts]: Codex opens the local callback.
+func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error) {
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &Login{}
-	if err := c.control(ctx, "account/login/start", map[string]string{"type": "chatgpt"}, l); err != nil {
+	r := &protocol.LoginChatGPTResult{}
+	if err := c.control(ctx, "account/login/start", map[string]string{"type": "chatgpt"}, r); err != nil {
 		return nil, err
 	}
-	if l.ID == "" || l.URL == "" {
+	if r.LoginID == "" || r.AuthURL == "" {
 		return nil, errors.New("codex began no ChatGPT login")
 	}
-	return l, nil
+	ended := c.watchLogin(r.LoginID)
+	e.work.Go(func() {
+		select {
+		case result := <-ended:
+			done(result)
+		case <-c.gone:
+			done(protocol.LoginChatGPTComplete{LoginID: r.LoginID, Error: c.obituary().Error()})
+		}
+	})
+	return r, nil
 }
 
-// ErrNoLogin says that no login by that id is under way.
-var ErrNoLogin = errors.New("no such login")
+// watchLogin gives the end of a login, which may have come before.
+func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch := c.logins[id]
+	if ch == nil {
+		ch = make(chan protocol.LoginChatGPTComplete, 1)
+		c.logins[id] = ch
+	}
+	return ch
+}
 
-// CancelLogin ends a login that has begun.
+// loginEnded takes account/login/completed.
+func (c *child) loginEnded(raw json.RawMessage) {
+	var r protocol.LoginChatGPTComplete
+	if err := jsonv2.Unmarshal(raw, &r); err != nil {
+		c.log.Warn("codex: notification not understood", "method", "account/login/completed", "error", err)
+		return
+	}
+	if r.LoginID == "" {
+		return // a login by key, which was answered
+	}
+	c.watchLogin(r.LoginID)
+	c.mu.Lock()
+	ch := c.logins[r.LoginID]
+	c.mu.Unlock()
+	select {
+	case ch <- r:
+	default: // told already
+	}
+}
+
+// CancelLogin implements [engine.Accounts].
 func (e *Engine) CancelLogin(ctx context.Context, id string) error {
 	c, err := e.child(ctx)
 	if err != nil {
@@ -130,60 +184,16 @@ func (e *Engine) CancelLogin(ctx context.Context, id string) error {
 		return err
 	}
 	if r.Status != "canceled" {
-		return fmt.Errorf("%w: %s", ErrNoLogin, id)
+		return fmt.Errorf("login %s: %w", id, engine.ErrNotFound)
 	}
 	return nil
 }
 
-// Logout forgets the credentials.
+// Logout implements [engine.Accounts].
 func (e *Engine) Logout(ctx context.Context) error {
 	c, err := e.child(ctx)
 	if err != nil {
 		return err
 	}
 	return c.control(ctx, "account/logout", nil, nil)
-}
-
-// AccountEvent is news about the account: a login's end where LoginID or Error
-// is set or Success true, else another method of signing in, "" for none.
-type AccountEvent struct {
-	Ended   bool // a login has ended
-	LoginID string
-	Success bool
-	Error   string
-	Method  string
-}
-
-// OnAccount has f told of every [AccountEvent] from now on, in order; f must
-// not block. There is one such function.
-func (e *Engine) OnAccount(f func(AccountEvent)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.watch = f
-}
-
-// accountNews reads account/login/completed and account/updated.
-func (e *Engine) accountNews(method string, raw []byte) {
-	e.mu.Lock()
-	f := e.watch
-	e.mu.Unlock()
-	if f == nil {
-		return
-	}
-	var p struct {
-		LoginID  *string `json:"loginId"`
-		Success  bool    `json:"success"`
-		Error    *string `json:"error"`
-		AuthMode *string `json:"authMode"`
-	}
-	if json.Unmarshal(raw, &p) != nil {
-		return
-	}
-	ev := AccountEvent{Ended: method == "account/login/completed", Success: p.Success}
-	for to, from := range map[*string]*string{&ev.LoginID: p.LoginID, &ev.Error: p.Error, &ev.Method: p.AuthMode} {
-		if from != nil {
-			*to = *from
-		}
-	}
-	f(ev)
 }

@@ -148,9 +148,7 @@ func (r *running) stop() {
 	c.run.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
-		for thread, turn := range r.turns() {
-			_ = c.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil) // it may have ended
-		}
+		r.cut(ctx)
 	})
 }
 

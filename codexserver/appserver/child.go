@@ -34,8 +34,6 @@ type child struct {
 	home    string // its CODEX_HOME
 	policy  string // the approval policy of conversations that name none
 
-	news func(method string, params []byte) // of the account
-
 	gone chan struct{} // closed when the connection has ended
 	run  sync.WaitGroup
 
@@ -44,6 +42,7 @@ type child struct {
 	threads map[string]*loaded  // of conversations
 	agents  map[string]subAgent // by their own threads
 	limits  *rateLimits         // the account's, as told last
+	logins  map[string]chan protocol.LoginChatGPTComplete
 }
 
 // subAgent is a thread that a conversation's thread started by itself.
@@ -54,11 +53,12 @@ type subAgent struct {
 
 // connect makes a child of a running app-server and shakes hands. It takes the
 // transport over.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options, news func(string, []byte)) (*child, error) {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
 	c := &child{
-		log: o.logger(), stderr: stderr, news: news,
+		log: o.logger(), stderr: stderr,
 		gone:    make(chan struct{}),
 		threads: map[string]*loaded{}, agents: map[string]subAgent{},
+		logins: map[string]chan protocol.LoginChatGPTComplete{},
 	}
 	c.peer = jsonrpc.NewPeer(&ending{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
 		OmitVersion: true,
@@ -99,6 +99,8 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 	var r initializeReply
 	err := c.call(ctx, handshakeLimit, "initialize", initializeParams{
 		ClientInfo: clientInfo{Name: clientName, Title: "codexmcp", Version: o.clientVersion()},
+		// For thread/backgroundTerminals/clean.
+		Capabilities: capabilities{ExperimentalAPI: true},
 	}, &r)
 	if err != nil {
 		return err
@@ -225,7 +227,7 @@ var told = map[string]bool{
 	"thread/tokenUsage/updated":         true, "account/rateLimits/updated": true, "error": true,
 	"serverRequest/resolved": true,
 	"warning":                true, "configWarning": true, "deprecationNotice": true,
-	"account/login/completed": true, "account/updated": true,
+	"account/login/completed": true,
 }
 
 // notification acts on one notification; they come one after another.
@@ -233,9 +235,8 @@ func (c *child) notification(r *jsonrpc.Request) error {
 	if !told[r.Method] {
 		return nil
 	}
-	switch r.Method {
-	case "account/login/completed", "account/updated":
-		c.news(r.Method, r.Params)
+	if r.Method == "account/login/completed" {
+		c.loginEnded(r.Params)
 		return nil
 	}
 	var n note

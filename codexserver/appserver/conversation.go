@@ -44,7 +44,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if r.Thread.ID == "" {
 		return nil, fmt.Errorf("codex answered %s without a thread", method)
 	}
-	if err := e.signedIn(ctx, c, &r); err != nil {
+	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
 	}
 	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != "user" {
@@ -56,6 +56,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, RolloutPath: r.Thread.Path,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
+		InitialMessages: past(r.Thread.Turns),
 	})
 	return conv, nil
 }
@@ -135,7 +136,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*lo
 		return t, nil
 	}
 	p := c.params
-	p.ThreadID, p.ExcludeTurns = c.id, true
+	p.ThreadID, p.ExcludeTurns = c.id, !ch.version.less(excludesTurns)
 	var r threadReply
 	if err := ch.patient(ctx, startLimit, "thread/resume", p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)

@@ -67,7 +67,6 @@ type Engine struct {
 	closed bool
 	launch *launch     // the run that is or was last
 	deaths []time.Time // of runs, within the last minute
-	watch  func(AccountEvent)
 }
 
 // launch is one run of the app-server in the making, and then made.
@@ -186,32 +185,4 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 		return nil, err
 	}
 	return e.begin(ctx, c, "thread/start", p, host)
-}
-
-// Resume goes on with a conversation of an earlier process, by its id. What
-// cfg says holds over what the conversation was started with, unless this
-// process has it loaded already.
-func (e *Engine) Resume(ctx context.Context, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.from(ctx, "thread/resume", id, cfg, host)
-}
-
-// Fork begins a conversation with the history of another.
-func (e *Engine) Fork(ctx context.Context, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.from(ctx, "thread/fork", id, cfg, host)
-}
-
-func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := e.params(cfg, c, false)
-	if err != nil {
-		return nil, err
-	}
-	p.ThreadID, p.ExcludeTurns = id, true
-	return e.begin(ctx, c, method, p, host)
 }

@@ -110,6 +110,8 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 			go turn(r)
 		}
 		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]}}`, r.current())), nil
+	case "thread/backgroundTerminals/clean":
+		return struct{}{}, nil
 	case "turn/interrupt":
 		r.complete("interrupted")
 		return struct{}{}, nil

@@ -2,62 +2,180 @@ package appserver
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// Summary is one conversation of a list.
-type Summary struct {
-	// ID is for Resume, Fork and Archive.
-	ID string
-	// Path is the conversation's file.
-	Path string
-	// Preview is the beginning of its first message.
-	Preview string
-	// Cwd is its working folder.
-	Cwd string
-	// Created and Updated are to the second.
-	Created, Updated time.Time
+// Resume implements [engine.Resumer]. What cfg says holds over what the
+// conversation was started with, unless this app-server has it loaded already.
+func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	id, err := idOf(rolloutPath)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(rolloutPath); err != nil && e.options.Dial == nil {
+		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
+	}
+	return e.from(ctx, "thread/resume", id, cfg, host)
 }
 
-// Page is a part of a list, the newest first.
-type Page struct {
-	Items []Summary
-	// Next is the cursor of the next part, "" after the last.
-	Next string
+// Fork begins a conversation with the history of another, by its id. The new
+// one has the other's rules where cfg says nothing.
+func (e *Engine) Fork(ctx context.Context, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	return e.from(ctx, "thread/fork", id, cfg, host)
 }
 
-// List lists the conversations that have had a turn. limit is the size of a
-// page, 0 for Codex's own; cursor is "" or the last page's Next.
-func (e *Engine) List(ctx context.Context, limit int, cursor string) (*Page, error) {
+func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.params(cfg, c, false)
+	if err != nil {
+		return nil, err
+	}
+	p.ThreadID = id
+	conv, err := e.begin(ctx, c, method, p, host)
+	if err != nil && strings.Contains(err.Error(), "no rollout found") {
+		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
+	}
+	return conv, err
+}
+
+// idOf is the id at the end of a rollout's name.
+func idOf(rolloutPath string) (string, error) {
+	name := strings.TrimSuffix(filepath.Base(rolloutPath), ".jsonl")
+	const length = len("00000000-0000-0000-0000-000000000000")
+	id := name[max(0, len(name)-length):]
+	if err := checkID(id); err != nil {
+		return "", &engine.RefusedError{Err: fmt.Errorf("%q is no rollout: its name does not end in an id", rolloutPath)}
+	}
+	return id, nil
+}
+
+// FindRollout implements [engine.Resumer].
+func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
+	if err := checkID(id); err != nil {
+		return "", fmt.Errorf("%w: %w", err, engine.ErrNotFound)
+	}
+	c, err := e.child(ctx)
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		Summary struct {
+			Path string `json:"path"`
+		} `json:"summary"`
+	}
+	err = c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
+	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+		return "", err
+	}
+	if r.Summary.Path == "" {
+		return "", fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
+	}
+	return r.Summary.Path, nil
+}
+
+// past are the events of the turns that a thread has had.
+func past(turns []turn) []json.RawMessage {
+	var all []json.RawMessage
+	for _, t := range turns {
+		for _, raw := range t.Items {
+			for _, m := range pastItem(raw) {
+				if b, err := protocol.AppendEvent(nil, m); err == nil {
+					all = append(all, b)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func pastItem(raw json.RawMessage) []protocol.EventMsg {
+	var user struct {
+		Type    string `json:"type"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+			URL  string `json:"url"`
+		} `json:"content"`
+	}
+	if jsonv2.Unmarshal(raw, &user) == nil && user.Type == "userMessage" {
+		m := protocol.UserMessage{Kind: protocol.UserPlain}
+		for _, c := range user.Content {
+			switch c.Type {
+			case "text":
+				m.Message += c.Text
+			case "image":
+				m.Images = append(m.Images, c.URL)
+			}
+		}
+		return one(m)
+	}
+	it, err := parseItem(raw)
+	if err != nil || it.Type != itemAgentMessage && it.Type != itemReasoning {
+		return nil
+	}
+	return newTranslator().completed(it)
+}
+
+// List implements [engine.Library]. Codex lists the conversations that have had
+// a turn.
+func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	limit := 25
+	if p.PageSize != nil {
+		limit = *p.PageSize
+	}
+	list := &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{}}
+	if limit <= 0 {
+		return list, nil
+	}
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var r struct {
 		Data       []thread `json:"data"`
-		NextCursor string   `json:"nextCursor"`
+		NextCursor *string  `json:"nextCursor"`
 	}
 	params := struct {
-		Limit  int    `json:"limit,omitzero"`
+		Limit  int    `json:"limit"`
 		Cursor string `json:"cursor,omitzero"`
-	}{limit, cursor}
+	}{limit, p.Cursor}
 	if err := c.control(ctx, "thread/list", params, &r); err != nil {
 		return nil, err
 	}
-	p := &Page{Next: r.NextCursor, Items: make([]Summary, 0, len(r.Data))}
+	list.NextCursor = r.NextCursor
 	for _, t := range r.Data {
-		p.Items = append(p.Items, Summary{
-			ID: t.ID, Path: t.Path, Preview: t.Preview, Cwd: t.Cwd,
-			Created: time.Unix(t.CreatedAt, 0).UTC(), Updated: time.Unix(t.UpdatedAt, 0).UTC(),
+		list.Items = append(list.Items, protocol.ConversationSummary{
+			ConversationID: t.ID, Path: t.Path, Preview: t.Preview,
+			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
 		})
 	}
-	return p, nil
+	return list, nil
 }
 
-// Archive puts a conversation away: it is listed no more, and can be resumed
-// only after `codex unarchive`.
-func (e *Engine) Archive(ctx context.Context, id string) error {
-	if err := checkID(id); err != nil {
+// Archive implements [engine.Library]. What is archived can be resumed only
+// after `codex unarchive`.
+func (e *Engine) Archive(ctx context.Context, p protocol.ArchiveConversationParams) error {
+	id, err := idOf(p.RolloutPath)
+	if err == nil && id != p.ConversationID {
+		err = &engine.RefusedError{Err: fmt.Errorf("rollout path %q does not match conversation id %s", p.RolloutPath, p.ConversationID)}
+	}
+	if err != nil {
 		return err
 	}
 	c, err := e.child(ctx)
@@ -65,6 +183,9 @@ func (e *Engine) Archive(ctx context.Context, id string) error {
 		return err
 	}
 	if err := c.control(ctx, "thread/archive", map[string]string{"threadId": id}, nil); err != nil {
+		if strings.Contains(err.Error(), "no rollout found") {
+			return errors.Join(err, engine.ErrNotFound)
+		}
 		return err
 	}
 	if t := c.find(id); t != nil {

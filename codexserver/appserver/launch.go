@@ -150,7 +150,7 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		if err != nil {
 			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
 		}
-		return connect(ctx, t, &tail{log: e.options.logger()}, &e.options, e.accountNews)
+		return connect(ctx, t, &tail{log: e.options.logger()}, &e.options)
 	}
 	path, err := Find(e.options.Path)
 	if err != nil {
@@ -180,7 +180,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, p, stderr, &e.options, e.accountNews)
+	c, err := connect(ctx, p, stderr, &e.options)
 	if err != nil {
 		return nil, err
 	}

@@ -240,7 +240,11 @@ func TestRealSecondWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	_, err = other.Resume(t.Context(), conv.ID(), protocol.Config{}, &recorder{})
+	path, err := other.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.Resume(t.Context(), path, protocol.Config{}, &recorder{})
 	if err == nil || !strings.Contains(err.Error(), "active writer") {
 		t.Errorf("error %v", err)
 	}
@@ -261,5 +265,25 @@ func TestRealOverrides(t *testing.T) {
 	}
 	if got := r.engine.Check(t.Context()).ApprovalPolicy; got != "untrusted" {
 		t.Errorf("policy %q", got)
+	}
+}
+
+func TestRealInterruptEndsCommands(t *testing.T) {
+	r := newReal(t, `approval_policy = "never"`+"\n"+`sandbox_mode = "danger-full-access"`,
+		providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "sleep 0.5; echo on; sleep 61", "yield_time_ms": 25000})))
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(ctx, text("go")) }()
+	h.wait(t, "exec_command_output_delta")
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	for _, p := range processes(t, r.home) {
+		if strings.Contains(p, "sleep\x0061") {
+			t.Errorf("left: %q", p)
+		}
 	}
 }

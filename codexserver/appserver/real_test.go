@@ -23,7 +23,7 @@ import (
 // scripted provider on loopback:
 //
 //	npm i --prefix DIR @openai/codex
-//	CODEX_BIN=DIR/node_modules/.bin/codex go test -tags realcodex -run Real ./codexserver/appserver
+//	CODEX_BIN=DIR/node_modules/.bin/codex go test -tags realcodex -run '^TestReal' ./codexserver/appserver
 
 // real is one Codex with a home, a workspace and a provider of its own.
 type real struct {
@@ -191,9 +191,16 @@ func TestRealResume(t *testing.T) {
 	}
 	r.restart(t)
 	h := &recorder{}
-	again, err := r.engine.Resume(t.Context(), conv.ID(), protocol.Config{}, h)
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
 	if err != nil {
 		t.Fatal(err)
+	}
+	again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.all()[0].(protocol.SessionConfigured); len(got.InitialMessages) != 2 || got.RolloutPath != path {
+		t.Errorf("resumed: %s, %s", got.RolloutPath, got.InitialMessages)
 	}
 	if err := again.Turn(t.Context(), text("second")); err != nil || h.answer() != "two" || again.ID() != conv.ID() {
 		t.Errorf("%v, %q, %s", err, h.answer(), again.ID())
@@ -202,9 +209,27 @@ func TestRealResume(t *testing.T) {
 	if !strings.Contains(string(last.Body), "first") {
 		t.Error("the history is lost")
 	}
-	page, err := r.engine.List(t.Context(), 10, "")
-	if err != nil || len(page.Items) != 1 || page.Items[0].ID != conv.ID() || page.Items[0].Preview != "first" {
+	page, err := r.engine.List(t.Context(), protocol.ListConversationsParams{})
+	if err != nil || len(page.Items) != 1 || page.Items[0].ConversationID != conv.ID() || page.Items[0].Preview != "first" {
 		t.Errorf("list: %v, %+v", err, page)
+	}
+	forked := &recorder{}
+	fork, err := r.engine.Fork(t.Context(), conv.ID(), protocol.Config{}, forked)
+	if err != nil || fork.ID() == conv.ID() {
+		t.Fatalf("fork: %v", err)
+	}
+	r.Add(providertest.Say("three"))
+	if err := fork.Turn(t.Context(), text("third")); err != nil || forked.answer() != "three" {
+		t.Errorf("forked: %v, %q", err, forked.answer())
+	}
+	if err := r.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: conv.ID(), RolloutPath: path}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("archived: %v", err)
+	}
+	if _, err := r.engine.FindRollout(t.Context(), "0199a2b3-0000-7000-8000-000000000001"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("unknown: %v", err)
 	}
 }
 

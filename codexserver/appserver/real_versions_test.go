@@ -61,7 +61,11 @@ func TestSmokeReal(t *testing.T) {
 		t.Fatalf("approved: %v, made %v, %q, %v", err, made(r), h.answer(), h.types())
 	}
 	r.restart(t)
-	again, err := r.engine.Resume(t.Context(), conv.ID(), protocol.Config{}, h)
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,33 @@ package appserver
 import (
 	"context"
 	"encoding/json"
-	"time"
+	"errors"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// UserAgent is what Codex tells providers about itself, with its version.
-func (e *Engine) UserAgent(ctx context.Context) (string, error) {
-	c, err := e.child(ctx)
+// The optional interfaces that the engine has.
+var (
+	_ engine.Resumer      = (*Engine)(nil)
+	_ engine.Library      = (*Engine)(nil)
+	_ engine.Accounts     = (*Engine)(nil)
+	_ engine.Configurator = (*Engine)(nil)
+	_ engine.Commander    = (*Engine)(nil)
+	_ engine.Searcher     = (*Engine)(nil)
+	_ engine.Differ       = (*Engine)(nil)
+	_ engine.Agent        = (*Engine)(nil)
+)
+
+// UserAgent implements [engine.Agent]. It starts the app-server if none runs,
+// and is "" when that fails.
+func (e *Engine) UserAgent() string {
+	c, err := e.child(e.ctx)
 	if err != nil {
-		return "", err
+		return ""
 	}
-	return c.agent, nil
+	return c.agent
 }
 
 // Model is one of the models that Codex knows.
@@ -27,7 +42,7 @@ type Model struct {
 	// Default is whether it is used where nothing is configured.
 	Default bool `json:"isDefault"`
 	// DefaultEffort is the effort where none is configured.
-	DefaultEffort string `json:"defaultReasoningEffort"`
+	DefaultEffort protocol.ReasoningEffort `json:"defaultReasoningEffort"`
 }
 
 // Models lists the models, also when nobody is signed in.
@@ -37,35 +52,23 @@ func (e *Engine) Models(ctx context.Context) ([]Model, error) {
 		return nil, err
 	}
 	var all []Model
-	for cursor := ""; ; {
+	for params := map[string]string{}; ; {
 		var r struct {
 			Data       []Model `json:"data"`
 			NextCursor string  `json:"nextCursor"`
-		}
-		params := map[string]string{}
-		if cursor != "" {
-			params["cursor"] = cursor
 		}
 		if err := c.control(ctx, "model/list", params, &r); err != nil {
 			return nil, err
 		}
 		all = append(all, r.Data...)
-		if r.NextCursor == "" || r.NextCursor == cursor {
+		if r.NextCursor == "" || r.NextCursor == params["cursor"] {
 			return all, nil
 		}
-		cursor = r.NextCursor
+		params["cursor"] = r.NextCursor
 	}
 }
 
-// SavedConfig is Codex's configuration as its own keys (snake case) say it.
-func (e *Engine) SavedConfig(ctx context.Context) (map[string]json.RawMessage, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c.config(ctx)
-}
-
+// config is the configuration in its own keys.
 func (c *child) config(ctx context.Context) (map[string]json.RawMessage, error) {
 	var r struct {
 		Config map[string]json.RawMessage `json:"config"`
@@ -73,47 +76,25 @@ func (c *child) config(ctx context.Context) (map[string]json.RawMessage, error) 
 	return r.Config, c.control(ctx, "config/read", struct{}{}, &r)
 }
 
-// SetDefaultModel writes the model and its effort to config.toml, and takes out
-// what is nil.
-func (e *Engine) SetDefaultModel(ctx context.Context, model, effort *string) error {
+// SavedConfig implements [engine.Configurator].
+func (e *Engine) SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, error) {
 	c, err := e.child(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, w := range []struct {
-		key   string
-		value *string
-	}{{"model", model}, {"model_reasoning_effort", effort}} {
-		params := map[string]any{"keyPath": w.key, "value": w.value, "mergeStrategy": "replace"}
-		if err := c.control(ctx, "config/value/write", params, nil); err != nil {
-			return err
-		}
+	config, err := c.config(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return savedConfig(config), nil
 }
 
-// Command is a command to run once, outside of any conversation.
-type Command struct {
-	// Argv is the program and its arguments.
-	Argv []string
-	// Cwd is the folder, by default the app-server's own.
-	Cwd string
-	// Timeout is Codex's own when it is 0.
-	Timeout time.Duration
-	// Sandbox is the configured one when it is nil.
-	Sandbox *protocol.SandboxPolicy
-}
-
-// CommandResult is how it ended. One that took too long has the exit code 124.
-type CommandResult struct {
-	ExitCode int    `json:"exitCode"`
-	Stdout   string `json:"stdout"`
-	Stderr   string `json:"stderr"`
-}
-
-// RunCommand runs a command in Codex's sandbox. It is the caller's own wish,
-// and nobody is asked.
-func (e *Engine) RunCommand(ctx context.Context, cmd Command) (*CommandResult, error) {
+// ExecOneOff implements [engine.Commander]. A command that takes too long ends
+// with the exit code 124.
+func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
+	if len(p.Command) == 0 {
+		return nil, &engine.RefusedError{Err: errors.New("command must not be empty")}
+	}
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
@@ -121,74 +102,76 @@ func (e *Engine) RunCommand(ctx context.Context, cmd Command) (*CommandResult, e
 	params := struct {
 		Command       []string       `json:"command"`
 		Cwd           string         `json:"cwd,omitzero"`
-		TimeoutMS     int64          `json:"timeoutMs,omitzero"`
+		TimeoutMS     *int64         `json:"timeoutMs,omitzero"`
 		SandboxPolicy *sandboxPolicy `json:"sandboxPolicy,omitzero"`
-	}{cmd.Argv, cmd.Cwd, cmd.Timeout.Milliseconds(), nil}
-	if cmd.Sandbox != nil {
-		params.SandboxPolicy = sandboxOf(*cmd.Sandbox)
+	}{p.Command, p.Cwd, p.TimeoutMs, nil}
+	if p.SandboxPolicy != nil {
+		if params.SandboxPolicy = sandboxOf(*p.SandboxPolicy); params.SandboxPolicy == nil {
+			return nil, &engine.RefusedError{Err: errors.New("sandboxPolicy: its mode is not known")}
+		}
 	}
-	r := &CommandResult{}
+	r := &protocol.ExecOneOffCommandResult{}
 	if err := c.peer.Call(ctx, "command/exec", params, r); err != nil {
 		return nil, c.explain(err)
 	}
 	return r, nil
 }
 
-// GitDiff is what a working folder has over its remote branch.
-type GitDiff struct {
-	SHA  string `json:"sha"` // of the nearest commit that the remote has
-	Diff string `json:"diff"`
-}
-
-// GitDiff compares a folder with its remote. Codex answers it although its
-// schema does not list it; a version without it gives an error.
-func (e *Engine) GitDiff(ctx context.Context, cwd string) (*GitDiff, error) {
+// SearchFiles implements [engine.Searcher].
+func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &GitDiff{}
-	if err := c.control(ctx, "gitDiffToRemote", map[string]string{"cwd": cwd}, d); err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// FileMatch is one result of SearchFiles.
-type FileMatch struct {
-	Root     string `json:"root"`
-	Path     string `json:"path"` // relative to Root
-	FileName string `json:"file_name"`
-	Score    int64  `json:"score"`
-	Indices  []int  `json:"indices,omitempty"` // of the characters in Path that matched
-}
-
-// SearchFiles finds files below the roots by a fuzzy query, the best first. A
-// search with a token ends an earlier one with the same token.
-func (e *Engine) SearchFiles(ctx context.Context, query string, roots []string, token string) ([]FileMatch, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	params := struct {
-		Query string   `json:"query"`
-		Roots []string `json:"roots"`
-		Token string   `json:"cancellationToken,omitzero"`
-	}{query, roots, token}
 	var r struct {
-		Files []struct {
-			FileMatch
-			MatchType string `json:"match_type"` // newer versions find folders too
-		} `json:"files"`
+		Files []json.RawMessage `json:"files"`
 	}
-	if err := c.control(ctx, "fuzzyFileSearch", params, &r); err != nil {
+	if err := c.control(ctx, "fuzzyFileSearch", p, &r); err != nil {
 		return nil, err
 	}
-	files := make([]FileMatch, 0, len(r.Files))
-	for _, f := range r.Files {
-		if f.MatchType == "" || f.MatchType == "file" {
-			files = append(files, f.FileMatch)
+	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
+	for _, raw := range r.Files {
+		var kind struct {
+			MatchType string `json:"match_type"` // newer versions find folders too
+		}
+		var f protocol.FuzzyFile
+		if err := errors.Join(jsonv2.Unmarshal(raw, &kind), jsonv2.Unmarshal(raw, &f)); err != nil {
+			return nil, err
+		}
+		if kind.MatchType == "" || kind.MatchType == "file" {
+			found.Files = append(found.Files, f)
 		}
 	}
-	return files, nil
+	return found, nil
+}
+
+// GitDiffToRemote implements [engine.Differ].
+func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &protocol.GitDiffToRemoteResult{}
+	if err := c.control(ctx, "gitDiffToRemote", map[string]string{"cwd": cwd}, r); err != nil {
+		return nil, &engine.RefusedError{Err: err}
+	}
+	return r, nil
+}
+
+// SetDefaultModel implements [engine.Configurator].
+func (e *Engine) SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error {
+	c, err := e.child(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range []struct {
+		key   string
+		value any
+	}{{"model", p.Model}, {"model_reasoning_effort", p.ReasoningEffort}} {
+		params := map[string]any{"keyPath": w.key, "value": w.value, "mergeStrategy": "replace"}
+		if err := c.control(ctx, "config/value/write", params, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -34,6 +34,7 @@ type running struct {
 
 	known     chan struct{} // closed when id is
 	completed chan struct{} // closed when the turn has ended over there
+	cleared   chan struct{} // closed when an interrupt has left nothing running
 
 	mu       sync.Mutex // also keeps the events in order
 	id       string
@@ -44,14 +45,14 @@ type running struct {
 	timers   map[string]*time.Timer            // of items whose beginning is held back
 	open     map[jsonrpc.ID]context.CancelFunc // questions being asked
 	resolved map[jsonrpc.ID]bool               // those that were over before they were asked
-	agents   map[string]string                 // running turns of sub-agents, by thread
+	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
 }
 
 // newRunning makes a turn. Its context ends with ctx at the latest.
 func newRunning(ctx context.Context, t *loaded, host engine.Host) *running {
 	r := &running{
 		thread: t, host: host, asking: make(chan struct{}, 1),
-		known: make(chan struct{}), completed: make(chan struct{}),
+		known: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
 		tr: newTranslator(), timers: map[string]*time.Timer{},
 		open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{},
 		agents: map[string]string{},
@@ -152,11 +153,7 @@ func (r *running) release(itemID string, decided bool) {
 func (r *running) agentTurn(threadID, turnID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if turnID == "" {
-		delete(r.agents, threadID)
-	} else {
-		r.agents[threadID] = turnID
-	}
+	r.agents[threadID] = turnID
 }
 
 // await waits for the end of the turn that the call starts. It returns when
@@ -165,6 +162,11 @@ func (r *running) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.Ev
 	gone := r.thread.child.gone
 	select {
 	case <-r.completed:
+		if r.cutShort() {
+			clearing, stop := context.WithTimeout(context.Background(), interruptGrace)
+			defer stop()
+			r.clear(clearing)
+		}
 		return r.outcome(nil)
 	case <-gone:
 		return r.outcome(nil)
@@ -174,11 +176,26 @@ func (r *running) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.Ev
 	grace := time.NewTimer(interruptGrace)
 	defer grace.Stop()
 	select {
-	case <-r.completed:
+	case <-r.cleared:
 	case <-gone:
 	case <-grace.C:
 	}
 	return r.outcome(context.Cause(ctx))
+}
+
+func (r *running) cutShort() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result != nil && r.result.Status == "interrupted"
+}
+
+// clear ends the commands that an interrupted turn and its sub-agents leave
+// running: Codex keeps them for a later turn. Versions that cannot be told so
+// refuse.
+func (r *running) clear(ctx context.Context) {
+	for thread := range r.turns() {
+		_ = r.thread.child.peer.Call(ctx, "thread/backgroundTerminals/clean", map[string]string{"threadId": thread}, nil)
+	}
 }
 
 // outcome gives the last events of the turn and its error. interrupted is why
@@ -199,10 +216,12 @@ func (r *running) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can go on in a new process")
 }
 
-// interrupt ends the turn and its sub-agents' over there, without waiting.
+// interrupt ends the turn and its sub-agents' over there, and what they run,
+// without waiting.
 func (r *running) interrupt(start *jsonrpc.Call) {
 	c := r.thread.child
 	c.run.Go(func() {
+		defer close(r.cleared)
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
 		select {
@@ -220,17 +239,25 @@ func (r *running) interrupt(start *jsonrpc.Call) {
 			c.kill(&timeoutError{"turn/start", interruptLimit})
 			return
 		}
-		for thread, turn := range r.turns() {
-			// Refused if the turn has just ended by itself, which completed tells.
-			_ = c.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil)
-		}
+		r.cut(ctx)
 		select {
 		case <-r.completed:
+			r.clear(ctx)
 		case <-c.gone:
 		case <-ctx.Done():
 			c.kill(&timeoutError{"turn/interrupt", interruptLimit})
 		}
 	})
+}
+
+// cut interrupts the turn and its sub-agents' turns.
+func (r *running) cut(ctx context.Context) {
+	for thread, turn := range r.turns() {
+		if turn != "" {
+			// Refused if it has just ended by itself, which completed tells.
+			_ = r.thread.child.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil)
+		}
+	}
 }
 
 type interruptParams struct {
@@ -242,7 +269,7 @@ type interruptParams struct {
 func (r *running) turns() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := map[string]string{r.thread.id: r.id}
-	maps.Copy(all, r.agents)
+	all := maps.Clone(r.agents)
+	all[r.thread.id] = r.id
 	return all
 }

@@ -16,6 +16,10 @@ var oldest = version{0, 80, 0}
 // noOnFailure is the first version measured without the policy on-failure.
 var noOnFailure = version{0, 143, 0}
 
+// excludesTurns is a version that resumes a thread without telling its turns;
+// some before it want the experimental API for that.
+var excludesTurns = version{0, 154, 0}
+
 func (v version) String() string {
 	if v == (version{}) {
 		return "of unknown version"

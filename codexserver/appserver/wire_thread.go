@@ -24,8 +24,7 @@ type clientInfo struct {
 }
 
 type capabilities struct {
-	ExperimentalAPI bool     `json:"experimentalApi"`
-	OptOut          []string `json:"optOutNotificationMethods,omitempty"`
+	ExperimentalAPI bool `json:"experimentalApi"`
 }
 
 type initializeReply struct {

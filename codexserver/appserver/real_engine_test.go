@@ -1,0 +1,60 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestRealEngine holds the real Codex against the promises of package engine.
+func TestRealEngine(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
+		var mu sync.Mutex
+		var steps []enginetest.Step
+		next := func(providertest.Request) providertest.Turn {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(steps) == 0 {
+				return failure
+			}
+			s := steps[0]
+			steps = steps[1:]
+			switch {
+			case s.Fail:
+				return failure
+			case s.Command == nil:
+				return providertest.Say(s.Text)
+			}
+			return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
+				// Codex tells no output of a command's first moments.
+				"cmd": "sleep 0.5; " + quoted(s.Command), "yield_time_ms": 25000, "sandbox_permissions": "require_escalated", "justification": "the suite wants it",
+			}))
+		}
+		r := newReal(t, `sandbox_mode = "read-only"`, providertest.Turn{Repeat: true, Func: next})
+		return &enginetest.Subject{
+			Engine: r.engine,
+			Config: protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest},
+			Script: func(s ...enginetest.Step) {
+				mu.Lock()
+				defer mu.Unlock()
+				steps = s
+			},
+		}
+	})
+}
+
+var failure = providertest.Turn{Status: 400, Body: `{"error":{"message":"the model has nothing to say"}}`}
+
+func quoted(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(words, " ")
+}

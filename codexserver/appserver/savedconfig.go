@@ -1,0 +1,77 @@
+package appserver
+
+import (
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// savedConfig gives the part of the configuration that clients of September
+// 2025 know. A value of another shape than theirs is left out.
+func savedConfig(config map[string]json.RawMessage) *protocol.UserSavedConfig {
+	s := &protocol.UserSavedConfig{
+		Model:          optional[string](config["model"]),
+		ModelVerbosity: optional[string](config["model_verbosity"]),
+		Profile:        optional[string](config["profile"]),
+		Profiles:       map[string]protocol.SavedProfile{},
+	}
+	for key, to := range map[string]any{
+		"approval_policy": &s.ApprovalPolicy, "sandbox_mode": &s.SandboxMode,
+		"model_reasoning_effort": &s.ModelReasoningEffort, "model_reasoning_summary": &s.ModelReasoningSummary,
+	} {
+		if raw := config[key]; isString(raw) {
+			_ = jsonv2.Unmarshal(raw, to) // a string fits
+		}
+	}
+	if t := table(config["sandbox_workspace_write"]); t != nil {
+		no := func(b *bool) *bool {
+			if b == nil {
+				return new(bool)
+			}
+			return b
+		}
+		s.SandboxSettings = &protocol.SandboxSettings{
+			WritableRoots: []string{}, NetworkAccess: no(optional[bool](t["network_access"])),
+			ExcludeTmpdirEnvVar: no(optional[bool](t["exclude_tmpdir_env_var"])),
+			ExcludeSlashTmp:     no(optional[bool](t["exclude_slash_tmp"])),
+		}
+		if roots := optional[[]string](t["writable_roots"]); roots != nil {
+			s.SandboxSettings.WritableRoots = *roots
+		}
+	}
+	if t := table(config["tools"]); t != nil {
+		s.Tools = &protocol.SavedTools{WebSearch: optional[bool](t["web_search"]), ViewImage: optional[bool](t["view_image"])}
+	}
+	for name, raw := range table(config["profiles"]) {
+		p := table(raw)
+		s.Profiles[name] = protocol.SavedProfile{
+			Model:                 optional[string](p["model"]),
+			ModelProvider:         optional[string](p["model_provider"]),
+			ApprovalPolicy:        optional[protocol.ApprovalPolicy](p["approval_policy"]),
+			ModelReasoningEffort:  optional[protocol.ReasoningEffort](p["model_reasoning_effort"]),
+			ModelReasoningSummary: optional[protocol.ReasoningSummary](p["model_reasoning_summary"]),
+			ModelVerbosity:        optional[string](p["model_verbosity"]),
+			ChatGPTBaseURL:        optional[string](p["chatgpt_base_url"]),
+		}
+	}
+	return s
+}
+
+// optional reads a value that may be absent, null or of another kind.
+func optional[T any](raw json.RawMessage) *T {
+	var v *T
+	if len(raw) == 0 || jsonv2.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+func table(raw json.RawMessage) map[string]json.RawMessage {
+	if t := optional[map[string]json.RawMessage](raw); t != nil {
+		return *t
+	}
+	return nil
+}
+
+func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
