@@ -120,7 +120,22 @@ func (c *conversation) catchUp(old *rollout.Rollout) {
 	}
 	configured := c.configured()
 	for _, raw := range old.Events {
-		configured.InitialMessages = append(configured.InitialMessages, json.RawMessage(raw))
+		configured.InitialMessages = append(configured.InitialMessages, c.past(json.RawMessage(raw)))
 	}
 	c.emit(configured)
+}
+
+// past is an event of the past as clients know it: on the Chat wire the tokens
+// of earlier responses are not told.
+func (c *conversation) past(raw json.RawMessage) json.RawMessage {
+	m, err := protocol.ParseEvent(raw)
+	count, ok := m.(protocol.TokenCount)
+	if err != nil || !ok || !c.chat() {
+		return raw
+	}
+	count.Info = nil
+	if told, err := protocol.AppendEvent(nil, count); err == nil {
+		return told
+	}
+	return raw
 }

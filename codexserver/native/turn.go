@@ -38,6 +38,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
 	}
+	c.adopt(in.Context)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	c.turns++
 	t := &turn{conversation: c}
@@ -115,15 +116,20 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 	}
 }
 
-// begin makes the user's message and a change of context part of the history.
-func (t *turn) begin(in protocol.TurnInput) error {
-	if in.Context != nil {
-		old := t.now
-		t.now = *in.Context
-		if m, ok := environmentMessage(t.now, &old, ""); ok {
-			t.record(m)
-		}
+// adopt makes a change of context count from now on, and tells the model.
+func (c *conversation) adopt(next *protocol.TurnContext) {
+	if next == nil {
+		return
 	}
+	old := c.now
+	c.now = *next
+	if m, ok := environmentMessage(c.now, &old, ""); ok {
+		c.record(m)
+	}
+}
+
+// begin makes the user's message part of the history.
+func (t *turn) begin(in protocol.TurnInput) error {
 	if len(in.Items) == 0 {
 		return nil
 	}
