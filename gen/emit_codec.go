@@ -93,8 +93,12 @@ func (e *emitter) decodes(r ref) bool {
 	return k == kindObject || k == kindHand
 }
 
-// call applies a function expression, a method expression as a method.
+// call applies a function expression: a method expression as a method, a
+// literal by its body, which is one return.
 func call(function, receiver string, args ...string) string {
+	if _, body, ok := strings.Cut(function, "{ return "); ok && strings.HasPrefix(function, "func(") {
+		return strings.TrimSuffix(body, " }")
+	}
 	args = append([]string{receiver}, args...)
 	for _, prefix := range []string{"(*decoder).", "(*encoder)."} {
 		if name, ok := strings.CutPrefix(function, prefix); ok {

@@ -268,7 +268,7 @@ func (v *CallToolResult) decode(d *decoder) error {
 			v.Meta, err = orNil(d, (*decoder).members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = func(d *decoder) ([]ContentBlock, error) { return readList(d, readContentBlock) }(d)
+			v.Content, err = readList(d, readContentBlock)
 		case "isError":
 			v.IsError, err = optional(d, (*decoder).bool)
 		case "structuredContent":
@@ -599,7 +599,7 @@ func (v *CompleteResultCompletion) decode(d *decoder) error {
 			v.Total, err = optional(d, (*decoder).int)
 		case "values":
 			seen |= 1 << 0
-			v.Values, err = func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) }(d)
+			v.Values, err = readList(d, (*decoder).string)
 		default:
 			err = d.unknown(&v.Extra, name)
 		}
@@ -868,9 +868,7 @@ func (v *ElicitSchema) decode(d *decoder) error {
 		switch string(name) {
 		case "properties":
 			seen |= 1 << 0
-			v.Properties, err = func(d *decoder) (map[string]PrimitiveSchemaDefinition, error) {
-				return readMap(d, readPrimitiveSchemaDefinition)
-			}(d)
+			v.Properties, err = readMap(d, readPrimitiveSchemaDefinition)
 		case "required":
 			v.Required, err = orNil(d, func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) })
 		case "type":
@@ -946,7 +944,7 @@ func (v *EnumSchema) decode(d *decoder) error {
 			v.Description, err = optional(d, (*decoder).string)
 		case "enum":
 			seen |= 1 << 0
-			v.Enum, err = func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) }(d)
+			v.Enum, err = readList(d, (*decoder).string)
 		case "enumNames":
 			v.EnumNames, err = orNil(d, func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) })
 		case "title":
@@ -2790,9 +2788,7 @@ func (v *ReadResourceResult) decode(d *decoder) error {
 			v.Meta, err = orNil(d, (*decoder).members)
 		case "contents":
 			seen |= 1 << 0
-			v.Contents, err = func(d *decoder) ([]TextOrBlobResourceContents, error) {
-				return readList(d, readTextOrBlobResourceContents)
-			}(d)
+			v.Contents, err = readList(d, readTextOrBlobResourceContents)
 		default:
 			err = d.unknown(&v.Extra, name)
 		}
@@ -3779,7 +3775,7 @@ func (v *Tool) decode(d *decoder) error {
 			v.Description, err = optional(d, (*decoder).string)
 		case "inputSchema":
 			seen |= 1 << 0
-			v.InputSchema, err = func(d *decoder) (json.RawMessage, error) { return readShape(d, checkToolSchema) }(d)
+			v.InputSchema, err = readShape(d, checkToolSchema)
 		case "name":
 			seen |= 1 << 1
 			v.Name, err = d.string()
@@ -3978,17 +3974,17 @@ func checkToolSchema(d *decoder) error {
 			if null, nullErr := d.absent(); nullErr != nil {
 				err = nullErr
 			} else if !null {
-				err = func(d *decoder) error { return d.eachMember((*decoder).skipObject) }(d)
+				err = d.eachMember((*decoder).skipObject)
 			}
 		case "required":
 			if null, nullErr := d.absent(); nullErr != nil {
 				err = nullErr
 			} else if !null {
-				err = func(d *decoder) error { return d.each((*decoder).plain) }(d)
+				err = d.each((*decoder).plain)
 			}
 		case "type":
 			seen |= 1 << 0
-			err = func(d *decoder) error { return d.constant("object") }(d)
+			err = d.constant("object")
 		default:
 			err = d.SkipValue()
 		}
