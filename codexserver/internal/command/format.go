@@ -38,12 +38,13 @@ func FormatOutput(aggregated string) string {
 	return withMarker(head, fmt.Sprintf("[... omitted %d of %d lines ...]", len(lines)-maxModelLines, len(lines)), tail)
 }
 
-// withMarker puts marker on a line of its own.
+// withMarker puts marker on a line of its own. The last line of a text that was
+// cut has no newline.
 func withMarker(head, marker, tail string) string {
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
 	}
-	return head + marker + "\n\n" + tail
+	return head + marker + "\n\n" + strings.TrimSuffix(tail, "\n")
 }
 
 // firstBytes is the longest beginning of s that has at most n bytes and ends
