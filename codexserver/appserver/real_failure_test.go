@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -281,9 +282,17 @@ func TestRealInterruptEndsCommands(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	for _, p := range processes(t, r.home) {
-		if strings.Contains(p, "sleep\x0061") {
-			t.Errorf("left: %q", p)
+	// Codex ends them at once, but answers before they are gone.
+	until := time.After(time.Second)
+	for {
+		left := slices.DeleteFunc(processes(t, r.home), func(p string) bool { return !strings.Contains(p, "sleep\x0061") })
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-until:
+			t.Fatalf("left: %q", left)
 		}
 	}
 }

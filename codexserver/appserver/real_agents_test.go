@@ -1,0 +1,208 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// asMCPServer makes the test binary an MCP server with one tool that asks its
+// client a question.
+const asMCPServer = "CODEX_TEST_MCP_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMCPServer) == "" {
+		os.Exit(m.Run())
+	}
+	mux := &jsonrpc.Mux{}
+	mux.HandleRaw("initialize", func(_ context.Context, p json.RawMessage) (any, error) {
+		var asked struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		}
+		err := json.Unmarshal(p, &asked)
+		return map[string]any{"protocolVersion": asked.ProtocolVersion, "capabilities": map[string]any{"tools": map[string]any{}},
+			"serverInfo": map[string]any{"name": "demo", "version": "1"}}, err
+	})
+	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"tools":[{"name":"write_thing","description":"writes","inputSchema":{"type":"object","properties":{}},
+			"annotations":{"readOnlyHint":false,"destructiveHint":true}}]}`), nil
+	})
+	mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"content":[{"type":"text","text":"wrote it"}]}`), nil
+	})
+	_ = jsonrpc.NewPeer(jsonrpc.Stdio(), mux, nil).Run(context.Background())
+	os.Exit(0)
+}
+
+// items is a model's response of the Responses wire, item by item as it stands.
+func items(list ...string) providertest.Turn {
+	var b strings.Builder
+	event := func(name, data string) { fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, data) }
+	event("response.created", `{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress","output":[]}}`)
+	for i, item := range list {
+		event("response.output_item.done", fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":%s}`, i, item))
+	}
+	event("response.completed", `{"type":"response.completed","response":{"id":"resp_1","object":"response","status":"completed","output":[],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}}`)
+	return providertest.Turn{Body: b.String()}
+}
+
+// mcpCall calls the tool of the MCP server demo by the namespace that the
+// version gives it.
+var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+	var body struct {
+		Tools []struct{ Type, Name string } `json:"tools"`
+	}
+	_ = json.Unmarshal(r.Body, &body)
+	for _, t := range body.Tools {
+		switch {
+		case t.Type == "namespace" && strings.Contains(t.Name, "demo"):
+			return items(fmt.Sprintf(`{"type":"function_call","id":"fc_1","call_id":"m1","name":"write_thing","arguments":"{}","namespace":%q}`, t.Name))
+		case strings.Contains(t.Name, "write_thing"):
+			return providertest.Call(providertest.Tool("m1", t.Name, map[string]any{}))
+		}
+	}
+	return providertest.Say("no such tool")
+}}
+
+func TestRealMCPTool(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		decision elicit.Decision
+		calls    int // of the two, how many are asked about
+		ran      bool
+		aborts   bool
+	}{
+		{elicit.Approved, 2, true, false},
+		{elicit.ApprovedForSession, 1, true, false},
+		{elicit.Denied, 2, false, false},
+		{elicit.Abort, 1, false, true},
+	} {
+		t.Run(string(test.decision), func(t *testing.T) {
+			r := newReal(t, `approval_policy = "on-request"`, mcpCall, mcpCall, report)
+			r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"demo": map[string]any{
+				"command": self, "env": map[string]any{asMCPServer: "1"},
+			}}}
+			r.restart(t)
+			var asked atomic.Int32
+			h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+				asked.Add(1)
+				if !strings.Contains(q.Message, "write_thing") {
+					t.Errorf("message %q", q.Message)
+				}
+				return elicit.Outcome{Decision: test.decision}
+			}}
+			err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go"))
+			var abort *engine.AbortError
+			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
+				t.Errorf("error %v", err)
+			}
+			if int(asked.Load()) != test.calls || strings.Contains(h.answer(), "wrote it") != test.ran {
+				t.Errorf("asked %d times, answer %q, events %v", asked.Load(), h.answer(), h.types())
+			}
+		})
+	}
+}
+
+func TestRealPatch(t *testing.T) {
+	const patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made.txt\n+hello\n*** End Patch\nEOF\n"
+	for _, test := range []struct {
+		decision elicit.Decision
+		made     bool
+		aborts   bool
+	}{
+		{elicit.Approved, true, false},
+		{elicit.ApprovedForSession, true, false},
+		{elicit.Denied, false, false},
+		{elicit.Abort, false, true},
+	} {
+		t.Run(string(test.decision), func(t *testing.T) {
+			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`,
+				providertest.Call(providertest.Tool("p1", "exec_command", map[string]any{"cmd": patch})), report)
+			h := decide(test.decision)
+			h.patch = func(_ context.Context, p protocol.PatchApprovalRequest) elicit.Outcome {
+				for path, c := range p.Changes {
+					if filepath.Base(path) != "made.txt" || c.Add == nil || c.Add.Content != "hello\n" {
+						t.Errorf("changes %v", p.Changes)
+					}
+				}
+				return elicit.Outcome{Decision: test.decision}
+			}
+			err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go"))
+			var abort *engine.AbortError
+			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
+				t.Errorf("error %v", err)
+			}
+			if made(r) != test.made || h.count("apply_patch_approval_request") != 1 || (h.count("patch_apply_end") == 1) != test.made {
+				t.Errorf("made %v, events %v", made(r), h.types())
+			}
+		})
+	}
+}
+
+// spawned is the script of a model that has a sub-agent run a command. Both
+// talk to the same provider; only the first is told of the root's prompt.
+func spawned() providertest.Turn {
+	const js = `const r = await tools.exec_command({cmd:\"touch made.txt && echo made\",sandbox_permissions:\"require_escalated\",justification:\"to write\"}); text(r);`
+	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		outputs := len(r.ToolOutputs())
+		switch root := strings.Contains(string(r.Body), "ROOT PROMPT"); {
+		case root && outputs == 0:
+			return items(`{"type":"function_call","id":"fc_1","call_id":"s1","namespace":"collaboration","name":"spawn_agent","arguments":"{\"task_name\":\"worker\",\"message\":\"do it\",\"fork_turns\":\"none\"}"}`)
+		case root && outputs == 1:
+			return items(`{"type":"function_call","id":"fc_2","call_id":"s2","namespace":"collaboration","name":"wait_agent","arguments":"{\"timeout_ms\":10000}"}`)
+		case root:
+			return providertest.Say("all done")
+		case outputs == 0:
+			return items(`{"type":"custom_tool_call","id":"ct_1","call_id":"w1","name":"exec","namespace":"functions","input":"` + js + `"}`)
+		}
+		return providertest.Say("worker done")
+	}}
+}
+
+func TestRealSubAgent(t *testing.T) {
+	for _, test := range []struct {
+		decision elicit.Decision
+		made     bool
+		aborts   bool
+	}{
+		{elicit.Approved, true, false},
+		{elicit.Denied, false, false},
+		{elicit.Abort, false, true},
+	} {
+		t.Run(string(test.decision), func(t *testing.T) {
+			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, spawned())
+			h := decide(test.decision)
+			h.exec = func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+				if !strings.Contains(q.Reason, "sub-agent /root/worker") {
+					t.Errorf("reason %q", q.Reason)
+				}
+				return elicit.Outcome{Decision: test.decision}
+			}
+			err := r.start(t, h, protocol.Config{Model: "gpt-6.1-sol"}).Turn(t.Context(), text("ROOT PROMPT"))
+			var abort *engine.AbortError
+			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
+				t.Errorf("error %v", err)
+			}
+			if made(r) != test.made || h.count("exec_approval_request") != 1 || !test.aborts && h.answer() != "all done" {
+				t.Errorf("made %v, answer %q, events %v", made(r), h.answer(), h.types())
+			}
+		})
+	}
+}
