@@ -131,7 +131,7 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if at := proseLeft(is, "#"); at != "" {
 		return nil, fmt.Errorf("%s: text is left after the prose was dropped", at)
 	}
-	schemaLines := diffSchemas(was, is)
+	r.list("schema", diffSchemas(was, is))
 	keepDescriptions(was, is)
 	stripped, err := formatSchema(is)
 	if err != nil {
@@ -145,7 +145,6 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.list("schema", schemaLines)
 	r.list("Go API", diffAPI(oldModel, newModel))
 	r.list("without a description", undescribed(newModel))
 	return stripped, nil
@@ -168,11 +167,15 @@ func (r refresher) list(title string, lines []string) {
 
 // record writes where the schema came from, beside it.
 func (r refresher) record(source string, upstream, stripped []byte) error {
+	file := filepath.Join(filepath.Dir(r.schema), "SOURCE")
+	sum := fmt.Sprintf("%x", sha256.Sum256(upstream))
 	isFile, commit := !strings.Contains(source, "://"), r.commit
 	if commit == "" && !isFile {
 		commit = commitHash.FindString(source)
 	}
-	switch {
+	switch old, err := os.ReadFile(file); {
+	case commit == "" && err == nil && strings.Contains(string(old), sum):
+		return nil // recorded before, and better
 	case commit == "":
 		fmt.Fprintln(r.report, "upstream's commit is not known: name it with -commit")
 		commit = "not known"
@@ -186,10 +189,10 @@ func (r refresher) record(source string, upstream, stripped []byte) error {
 commit      %s
 source      %s
 read        %s
-upstream    sha256 %x
+upstream    sha256 %s
 schema.json sha256 %x
-`, repository, commit, source, r.now.UTC().Format(time.DateOnly), sha256.Sum256(upstream), sha256.Sum256(stripped))
-	return os.WriteFile(filepath.Join(filepath.Dir(r.schema), "SOURCE"), []byte(text), 0o644)
+`, repository, commit, source, r.now.UTC().Format(time.DateOnly), sum, sha256.Sum256(stripped))
+	return os.WriteFile(file, []byte(text), 0o644)
 }
 
 // writePackage writes the generated files; into a new folder, also those that
