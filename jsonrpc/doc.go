@@ -1,3 +1,109 @@
-// Package jsonrpc is a JSON-RPC 2.0 peer for any protocol over any transport.
+// Package jsonrpc is a JSON-RPC 2.0 peer for any protocol over any transport:
+// MCP, LSP, and whatever else speaks in requests, notifications and responses.
 // Both ends of a connection are equal: each may call and be called.
+//
+//	m := new(jsonrpc.Mux)
+//	jsonrpc.Handle(m, "add", func(ctx context.Context, p []int) (int, error) {
+//		return p[0] + p[1], nil
+//	})
+//	p := jsonrpc.NewPeer(jsonrpc.Stdio(), m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+//	err := p.Run(ctx)
+//
+// and, from any goroutine while Run runs,
+//
+//	var sum int
+//	err := p.Call(ctx, "add", []int{1, 2}, &sum)
+//
+// # The picture
+//
+//	             ┌─ answer ───────▶ the call that waits for it
+//	Read ▶ reader ─ request ──────▶ Handler, on a goroutine each ─────┐
+//	             └─ notification ─▶ Handler, one after another ───────┤
+//	                                                                  │ answers,
+//	Write ◀ writer ◀── egress queue ◀── Call, Start, Notify, Reply ◀──┘ calls back
+//
+// One goroutine reads, one writes, handlers run on others. The reader waits
+// for nothing but the transport: not for a handler, not for the writer, not
+// for room in a queue. So a side that writes a thousand requests before it
+// reads an answer, a handler that calls back, and two sides that flood each
+// other all get on. When the line is idle there is no hand-over to the writer:
+// a handler's goroutine, which has nothing else to do, writes its answer, and
+// a caller its request if that will not make it wait.
+//
+// # Order
+//
+// Inbound, notifications are handled one by one in the order of their arrival.
+// A request is started once the notifications before it have been handled;
+// requests run beside each other, up to [Options].MaxConcurrent, and hold up
+// nothing. Three things do not queue: answers, so that the handler of a
+// notification may call back; cancel notifications; and the methods listed in
+// [Options].Inline, which run on the reader. And while the handler of a
+// notification waits for an answer to a [Peer.Call] made with its context,
+// requests overtake the notifications still waiting: two sides whose handlers
+// do so would else wait for each other for ever.
+//
+// Outbound, what one goroutine sends leaves in that order. A notification sent
+// by a handler is on the wire before the handler's answer.
+//
+// # Messages
+//
+// A message is scanned once, in place: JSON grammar, UTF-8, nesting, and the
+// envelope by its exact member names. Whatever comes, the connection lives:
+//
+//   - what is not JSON is answered with [CodeParseError] and the id null;
+//   - JSON that is no message, a member of the envelope given twice, an id
+//     that is null, fractional or of another kind, and a request whose id is
+//     in use, with [CodeInvalidRequest] and the id if it can be known;
+//   - a request that nobody handles with [CodeMethodNotFound];
+//   - params that do not fit with [CodeInvalidParams] and the JSON path of the
+//     fault, see [Request.Bind];
+//   - a handler that panics with [CodeInternalError];
+//   - notifications and responses, however broken, with nothing.
+//
+// An answer completes a call if its id is the same: "1" is not 1. An answer to
+// no call, a second answer, and one with both a result and an error complete
+// nothing. What was ignored is told to [Hooks].Problem.
+//
+// An error returned by a handler is sent to the other side with its text; see
+// [Error] for how, and keep secrets out of it.
+//
+// # Cancellation
+//
+// When the context of a call ends, the call returns at once. With a
+// [CancelProfile] the other side is told, and the context of its handler ends
+// with the cause [ErrCancelled]. Under [MCPCancel] a cancelled request is not
+// answered; under [LSPCancel] it is.
+//
+// # Pressure
+//
+// What is sent faster than the other side reads is queued and counted in
+// bytes, see [EgressOptions]: a high water mark is reported, at the hard limit
+// notifications and calls fail with [ErrFull] or wait, answers are never
+// refused. Inbound, [Options] bounds the length, nesting, number and waiting
+// bytes of messages; beyond a limit one message is refused, not the
+// connection. [Peer.Stats] tells how things stand.
+//
+// # The end
+//
+// [Peer.Run] returns when the other side has ended its input, after it has
+// answered what was accepted before (calls that wait for an answer fail at
+// once, since none can come); when its context ends; when the transport fails;
+// after [Peer.Shutdown] or [Peer.Close]. It waits for every goroutine it has
+// started, except for a handler that ignores the end of its context for longer
+// than a second.
+//
+// # Buffers
+//
+// A message returned by a transport belongs to the peer, and its Params to the
+// handler, which may keep them; lines that were read together share memory, so
+// that keeping a few bytes may keep 32 KiB. Slices passed to hooks, and to a
+// transport's Write, are only lent. Values to send are encoded before the call
+// returns and may be changed after.
+//
+// # What it does not do
+//
+// It does not listen, dial or reconnect, know any protocol's methods, validate
+// against schemas, retry, or spread one connection over several streams:
+// Streamable HTTP, where answers take the way of their request, needs more
+// than a [Transport]. WebSocket is in the package wsrpc.
 package jsonrpc

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 
 	"github.com/coder/websocket"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -38,6 +39,9 @@ func (t *transport) Read(ctx context.Context) ([]byte, error) {
 		case websocket.StatusNormalClosure, websocket.StatusGoingAway:
 			return nil, io.EOF
 		}
+		if errors.Is(err, io.EOF) { // without a close frame, which is no clean end
+			err = io.ErrUnexpectedEOF
+		}
 		return nil, err
 	}
 	if kind != websocket.MessageText {
@@ -58,7 +62,7 @@ func (t *transport) Write(ctx context.Context, messages [][]byte) error {
 // Close sends a close frame and, whatever comes back, closes the connection.
 func (t *transport) Close() error {
 	err := t.conn.Close(websocket.StatusNormalClosure, "")
-	if status := websocket.CloseStatus(err); status != -1 || errors.Is(err, io.EOF) {
+	if websocket.CloseStatus(err) != -1 || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {
 		return nil // the other side has closed first
 	}
 	return err

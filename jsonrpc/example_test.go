@@ -1,0 +1,202 @@
+package jsonrpc_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Both sides handle requests and make calls.
+func Example() {
+	ctx := context.Background()
+	left, right := jsonrpc.Pipe()
+
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "add", func(_ context.Context, p []int) (int, error) { return p[0] + p[1], nil })
+	server := jsonrpc.NewPeer(left, m, nil)
+
+	m = new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "name", func(context.Context, struct{}) (string, error) { return "client", nil })
+	client := jsonrpc.NewPeer(right, m, nil)
+
+	ended := make(chan error, 2)
+	go func() { ended <- server.Run(ctx) }()
+	go func() { ended <- client.Run(ctx) }()
+
+	var sum int
+	fmt.Println(client.Call(ctx, "add", []int{1, 2}, &sum), sum)
+	var name string
+	fmt.Println(server.Call(ctx, "name", nil, &name), name)
+	err := client.Call(ctx, "subtract", []int{1, 2}, nil)
+	fmt.Println(err, errors.Is(err, jsonrpc.CodeMethodNotFound))
+
+	fmt.Println(client.Shutdown(ctx), <-ended, <-ended)
+	// Output:
+	// <nil> 3
+	// <nil> client
+	// method not found: subtract (-32601) true
+	// <nil> <nil> <nil>
+}
+
+// A handler may call back while it handles a request.
+func ExampleRequest_Peer() {
+	type question struct {
+		Message string `json:"message"`
+	}
+	ctx := context.Background()
+	left, right := jsonrpc.Pipe()
+	server := jsonrpc.NewPeer(left, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		var ok bool
+		if err := r.Peer().Call(ctx, "ask", question{"Delete everything?"}, &ok); err != nil {
+			return nil, err
+		}
+		return map[string]bool{"deleted": ok}, nil
+	}), nil)
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "ask", func(_ context.Context, q question) (bool, error) {
+		fmt.Println(q.Message, "No.")
+		return false, nil
+	})
+	client := jsonrpc.NewPeer(right, m, nil)
+	go func() { _ = server.Run(ctx) }()
+	go func() { _ = client.Run(ctx) }()
+
+	var result json.RawMessage
+	err := client.Call(ctx, "delete", nil, &result)
+	fmt.Println(string(result), err)
+	_ = client.Close()
+	<-server.Done()
+	// Output:
+	// Delete everything? No.
+	// {"deleted":false} <nil>
+}
+
+// The end of the caller's context reaches the handler on the other side.
+func ExampleCancelProfile() {
+	ctx := context.Background()
+	left, right := jsonrpc.Pipe()
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
+	stopped := make(chan error)
+	server := jsonrpc.NewPeer(left, jsonrpc.HandlerFunc(func(ctx context.Context, _ *jsonrpc.Request) (any, error) {
+		<-ctx.Done()
+		stopped <- context.Cause(ctx)
+		return nil, ctx.Err()
+	}), o)
+	client := jsonrpc.NewPeer(right, nil, o)
+	go func() { _ = server.Run(ctx) }()
+	go func() { _ = client.Run(ctx) }()
+
+	impatient, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	fmt.Println(client.Call(impatient, "think", nil, nil))
+	cause := <-stopped
+	fmt.Println(errors.Is(cause, jsonrpc.ErrCancelled), cause)
+	_ = client.Close()
+	<-server.Done()
+	// Output:
+	// context deadline exceeded
+	// true jsonrpc: cancelled by the other side: context deadline exceeded
+}
+
+// datagrams is a transport of one's own: a message in a packet. It makes do
+// with the three methods, and needs no lock, since only one goroutine reads
+// and only one at a time writes.
+type datagrams struct {
+	net.Conn
+	buf []byte
+}
+
+func (d *datagrams) Read(context.Context) ([]byte, error) {
+	n, err := d.Conn.Read(d.buf)
+	return append([]byte(nil), d.buf[:n]...), err // the peer keeps what it gets
+}
+
+func (d *datagrams) Write(_ context.Context, messages [][]byte) error {
+	for _, m := range messages {
+		if _, err := d.Conn.Write(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ExampleTransport() {
+	ctx := context.Background()
+	a, b := net.Pipe() // stands in for two sockets that keep packets apart
+	m := new(jsonrpc.Mux)
+	m.HandleRaw("echo", func(_ context.Context, params json.RawMessage) (any, error) { return params, nil })
+	server := jsonrpc.NewPeer(&datagrams{a, make([]byte, 1<<16)}, m, nil)
+	client := jsonrpc.NewPeer(&datagrams{b, make([]byte, 1<<16)}, nil, nil)
+	go func() { _ = server.Run(ctx) }()
+	go func() { _ = client.Run(ctx) }()
+
+	var out json.RawMessage
+	err := client.Call(ctx, "echo", []string{"hello"}, &out)
+	fmt.Println(string(out), err)
+	_ = client.Close()
+	<-server.Done()
+	// Output:
+	// ["hello"] <nil>
+}
+
+// A program that reads requests from a file and answers on standard output.
+func ExampleLines() {
+	in, out, err := os.Pipe()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Fprintln(out, `{"jsonrpc":"2.0","id":1,"method":"greet","params":{"name":"Ada"}}`)
+	fmt.Fprintln(out, `nonsense`)
+	_ = out.Close()
+
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "greet", func(_ context.Context, p struct {
+		Name string `json:"name"`
+	}) (string, error) {
+		return "hello " + p.Name, nil
+	})
+	w := bufio.NewWriter(os.Stdout)
+	err = jsonrpc.NewPeer(jsonrpc.Lines(in, w, in), m, nil).Run(context.Background())
+	_ = w.Flush()
+	fmt.Println(err)
+	// Unordered output:
+	// {"jsonrpc":"2.0","id":1,"result":"hello Ada"}
+	// {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 0"}}
+	// <nil>
+}
+
+// Start begins a call and goes on; Cancel takes it back.
+func ExamplePeer_Start() {
+	ctx := context.Background()
+	left, right := jsonrpc.Pipe()
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "square", func(_ context.Context, p []int) (int, error) { return p[0] * p[0], nil })
+	server, client := jsonrpc.NewPeer(left, m, nil), jsonrpc.NewPeer(right, nil, nil)
+	go func() { _ = server.Run(ctx) }()
+	go func() { _ = client.Run(ctx) }()
+
+	var calls []*jsonrpc.Call
+	for n := range 4 {
+		calls = append(calls, client.Start(ctx, "square", []int{n}))
+	}
+	for _, c := range calls {
+		var n int
+		err := c.Result(&n)
+		fmt.Println(c.ID(), n, err)
+	}
+	_ = client.Close()
+	<-server.Done()
+	// Output:
+	// 0 0 <nil>
+	// 1 1 <nil>
+	// 2 4 <nil>
+	// 3 9 <nil>
+}

@@ -1,0 +1,130 @@
+package wsrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
+)
+
+type text struct {
+	Text string `json:"text"`
+}
+
+// serve runs a server of peers; what their Run returned goes to ended.
+func serve(o *jsonrpc.Options, ended chan<- error) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			ended <- err
+			return
+		}
+		m := new(jsonrpc.Mux)
+		jsonrpc.Handle(m, "echo", func(_ context.Context, p text) (text, error) { return p, nil })
+		m.Handle("back", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			var s string
+			return &s, r.Peer().Call(ctx, "name", nil, &s)
+		}))
+		ended <- jsonrpc.NewPeer(wsrpc.New(c), m, o).Run(r.Context())
+	}))
+}
+
+func dial(t *testing.T, url string) *websocket.Conn {
+	t.Helper()
+	c, _, err := websocket.Dial(context.Background(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestPeers(t *testing.T) {
+	ended := make(chan error, 1)
+	s := serve(nil, ended)
+	defer s.Close()
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "name", func(context.Context, struct{}) (string, error) { return "client", nil })
+	p := jsonrpc.NewPeer(wsrpc.New(dial(t, s.URL)), m, nil)
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(context.Background()) }()
+	for _, n := range []int{1, 100_000} { // beyond the package's default limit of 32 KiB
+		want := text{strings.Repeat("x", n)}
+		var got text
+		if err := p.Call(context.Background(), "echo", want, &got); err != nil || got != want {
+			t.Errorf("echo of %d bytes: %v", n, err)
+		}
+	}
+	var name string
+	if err := p.Call(context.Background(), "back", nil, &name); err != nil || name != "client" {
+		t.Errorf("got %q, %v", name, err)
+	}
+	if err := errors.Join(p.Close(), <-ran, <-ended); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFrames(t *testing.T) {
+	ctx := context.Background()
+	ended := make(chan error, 1)
+	s := serve(&jsonrpc.Options{MaxMessage: 100}, ended)
+	defer s.Close()
+
+	c := dial(t, s.URL)
+	for kind, want := range map[websocket.MessageType]string{
+		websocket.MessageBinary: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a text frame"}}`,
+		websocket.MessageText:   `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 0"}}`,
+	} {
+		if err := c.Write(ctx, kind, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := c.Read(ctx); err != nil || string(got) != want {
+			t.Errorf("got %s, %v", got, err)
+		}
+	}
+	if err := c.Write(ctx, websocket.MessageText, make([]byte, 200)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Read(ctx); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+		t.Errorf("after a long message: %v", err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("a long message did not end the connection")
+	}
+
+	c = dial(t, s.URL)
+	if err := c.CloseNow(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("Run: a connection that broke off ended well")
+	}
+}
+
+func Example() {
+	ctx := context.Background()
+	ended := make(chan error, 1)
+	s := serve(nil, ended)
+	defer s.Close()
+
+	conn, _, err := websocket.Dial(ctx, s.URL, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p := jsonrpc.NewPeer(wsrpc.New(conn), nil, nil)
+	go func() { _ = p.Run(ctx) }()
+	var got text
+	err = p.Call(ctx, "echo", text{"hello"}, &got)
+	fmt.Println(got.Text, err)
+	fmt.Println(p.Shutdown(ctx), <-ended)
+	// Output:
+	// hello <nil>
+	// <nil> <nil>
+}
