@@ -73,7 +73,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if err := os.WriteFile(r.schema, stripped, 0o644); err != nil {
 		return err
 	}
-	if err := r.record(source, text, stripped); err != nil {
+	if err := r.record(source, text); err != nil {
 		return err
 	}
 	return r.writePackage(files)
@@ -166,7 +166,7 @@ func (r refresher) list(title string, lines []string) {
 }
 
 // record writes where the schema came from, beside it.
-func (r refresher) record(source string, upstream, stripped []byte) error {
+func (r refresher) record(source string, upstream []byte) error {
 	file := filepath.Join(filepath.Dir(r.schema), "SOURCE")
 	sum := fmt.Sprintf("%x", sha256.Sum256(upstream))
 	isFile, commit := !strings.Contains(source, "://"), r.commit
@@ -189,9 +189,8 @@ func (r refresher) record(source string, upstream, stripped []byte) error {
 commit      %s
 source      %s
 read        %s
-upstream    sha256 %s
-schema.json sha256 %x
-`, repository, commit, source, r.now.UTC().Format(time.DateOnly), sum, sha256.Sum256(stripped))
+sha256      %s
+`, repository, commit, source, r.now.UTC().Format(time.DateOnly), sum)
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
