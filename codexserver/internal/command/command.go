@@ -92,8 +92,9 @@ func (e *StartError) Unwrap() error { return e.Err }
 // the result then holds what had been written. A command that fails, or runs
 // into its timeout, is no error.
 //
-// When Run returns, the command's processes are gone: its session, and every
-// descendant that can still be traced to it.
+// When Run returns, the command's processes are gone: its session, its
+// descendants and, on Linux, daemons that it left behind, unless they closed
+// what they inherited.
 func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)

@@ -9,21 +9,27 @@ import (
 // process is a started command.
 type process struct {
 	cmd    *exec.Cmd
+	leash  *leash
 	exited chan struct{} // closed when the first process has ended
 }
 
 // start starts cmd and begins to wait for it.
 func start(cmd *exec.Cmd, starter Starter) (*process, error) {
-	err := error(nil)
+	l, err := newLeash(cmd)
+	if err != nil {
+		return nil, err
+	}
 	if starter == nil {
 		err = cmd.Start()
 	} else {
 		err = starter.Start(cmd)
 	}
 	if err != nil {
+		l.drop()
 		return nil, err
 	}
-	p := &process{cmd: cmd, exited: make(chan struct{})}
+	l.started()
+	p := &process{cmd: cmd, leash: l, exited: make(chan struct{})}
 	go func() {
 		awaitExit(cmd)
 		close(p.exited)
@@ -34,7 +40,8 @@ func start(cmd *exec.Cmd, starter Starter) (*process, error) {
 // end kills every process of the command, collects the first one and gives its
 // exit code, -1 when it cannot be killed.
 func (p *process) end() int {
-	killAll(p.cmd.Process.Pid)
+	killAll(p.cmd.Process.Pid, p.leash)
+	p.leash.drop()
 	timer := time.NewTimer(killGrace)
 	defer timer.Stop()
 	select {

@@ -13,7 +13,7 @@ import (
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 // killAll kills the group of leader and waits until it is empty.
-func killAll(leader int) {
+func killAll(leader int, _ *leash) {
 	_ = unix.Kill(-leader, unix.SIGKILL)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -22,27 +22,26 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
-// killAll kills the session of leader and everything that descends from it, and
-// waits until all of it is dead.
+// killAll kills the session of leader, everything that descends from it and
+// everything on its leash, and waits until all of it is dead.
 //
-// A process that has left the session is found by its parents. So they are
+// A process that has left the session is also found by its parents. So they are
 // stopped first: killed, they would leave it to init, and nothing would tell
-// whose it was. For the same reason a daemon in a session of its own, whose
-// parents ended before, is not found.
-func killAll(leader int) {
-	stopped := map[int]bool{}
-	left := members(leader, stopped)
-	for fresh := len(left) > 0; fresh; left = members(leader, stopped) {
+// whose it was but the leash.
+func killAll(leader int, l *leash) {
+	mine := family{leader: leader, leash: l, known: map[int]bool{}}
+	left := mine.members()
+	for fresh := len(left) > 0; fresh; left = mine.members() {
 		fresh = false
 		for _, pid := range left {
-			if !stopped[pid] {
+			if !mine.known[pid] {
 				_ = unix.Kill(pid, unix.SIGSTOP)
-				stopped[pid], fresh = true, true
+				mine.known[pid], fresh = true, true
 			}
 		}
 	}
 	_ = unix.Kill(-leader, unix.SIGKILL) // should /proc tell nothing
-	for deadline := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(deadline); left = members(leader, stopped) {
+	for deadline := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(deadline); left = mine.members() {
 		killEach(left, time.Until(deadline))
 	}
 }
@@ -99,15 +98,25 @@ type procStat struct {
 	dead                        bool
 }
 
-// members are the live processes of leader's session and group, those that are
-// known, and the descendants of all of them.
-func members(leader int, known map[int]bool) []int {
-	all := processes(leader)
-	found := map[int]bool{leader: true}
+// family is how the processes of a command are told from others.
+type family struct {
+	leader int
+	leash  *leash
+	known  map[int]bool // found before
+}
+
+// members are the live processes of the leader's session and group, those on its
+// leash, those that are known, and the descendants of all of them.
+func (f family) members() []int {
+	all := processes(f.leader)
+	found := map[int]bool{f.leader: true}
+	for _, p := range all {
+		found[p.pid] = found[p.pid] || p.session == f.leader || p.group == f.leader || f.known[p.pid] || f.leash.holds(p.pid)
+	}
 	for grew := true; grew; {
 		grew = false
 		for _, p := range all {
-			if !found[p.pid] && (p.session == leader || p.group == leader || known[p.pid] || found[p.parent]) {
+			if !found[p.pid] && found[p.parent] {
 				found[p.pid], grew = true, true
 			}
 		}

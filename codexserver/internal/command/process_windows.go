@@ -24,7 +24,7 @@ func exitCode(state *os.ProcessState) int {
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 // killAll ends the process tree below leader.
-func killAll(leader int) {
+func killAll(leader int, _ *leash) {
 	kill := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(leader))
 	kill.SysProcAttr = &syscall.SysProcAttr{HideWindow: true}
 	_ = kill.Run() // fails when it has ended

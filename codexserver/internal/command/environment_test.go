@@ -1,0 +1,39 @@
+package command_test
+
+import (
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestEnvPolicy(t *testing.T) {
+	environ := []string{
+		"PATH=/bin", "HOME=/root", "FOO=1", "A_B=2", "FOO_KEY=k", "my_token=t", "A_SECRET=s", "OPENAI_API_KEY=k", "CODEX_HOME=/c",
+		"EMPTY=", "FOO=3", "=C:=x", "nonsense",
+	}
+	tests := []struct {
+		name   string
+		policy command.EnvPolicy
+		want   []string
+	}{
+		{"zero", command.EnvPolicy{}, []string{"A_B=2", "CODEX_HOME=/c", "EMPTY=", "FOO=3", "HOME=/root", "PATH=/bin"}},
+		{"with secrets", command.EnvPolicy{IgnoreDefaultExcludes: true}, []string{
+			"A_B=2", "A_SECRET=s", "CODEX_HOME=/c", "EMPTY=", "FOO=3", "FOO_KEY=k", "HOME=/root", "OPENAI_API_KEY=k", "PATH=/bin", "my_token=t",
+		}},
+		{"core", command.EnvPolicy{Inherit: command.InheritCore}, []string{"HOME=/root", "PATH=/bin"}},
+		{"none", command.EnvPolicy{Inherit: command.InheritNone, Set: map[string]string{"A_KEY": "1"}}, []string{"A_KEY=1"}},
+		{"exclude", command.EnvPolicy{Exclude: []string{"f?o", "*_home"}}, []string{"A_B=2", "EMPTY=", "HOME=/root", "PATH=/bin"}},
+		{"set wins over exclude", command.EnvPolicy{Exclude: []string{"*"}, Set: map[string]string{"FOO": "new"}}, []string{"FOO=new"}},
+		{"include only, last", command.EnvPolicy{Set: map[string]string{"X": "1", "A_C": "3"}, IncludeOnly: []string{"a_*", "FOO_KEY"}}, []string{"A_B=2", "A_C=3"}},
+		{"a bad pattern matches nothing", command.EnvPolicy{Exclude: []string{"["}, IncludeOnly: []string{"[", "FOO"}}, []string{"FOO=3"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.policy.Environ(environ), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
