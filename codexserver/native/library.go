@@ -84,14 +84,15 @@ func parseCursor(text string) (cursor string, ok bool) {
 	if !found {
 		return "", false
 	}
-	if _, err := time.Parse(fileTime, at); err != nil {
+	begun, err := time.Parse(fileTime, at)
+	if err != nil {
 		return "", false
 	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return "", false
 	}
-	return at + "|" + parsed.String(), true
+	return begun.Format(fileTime) + "|" + parsed.String(), true
 }
 
 // Archive implements [engine.Library]: the rollout goes to archived_sessions.

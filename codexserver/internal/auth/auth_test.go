@@ -17,6 +17,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/oauth2"
 )
 
 // idToken is unsigned and tells of user@example.com, account acc.
@@ -143,7 +144,7 @@ func newIssuer(t *testing.T) *issuer {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		known := r.PostFormValue("grant_type") == "refresh_token" && r.PostFormValue("refresh_token") == "fake-refresh" ||
-			r.PostFormValue("code") == "the-code" && len(r.PostFormValue("code_verifier")) >= 43 && strings.HasSuffix(r.PostFormValue("redirect_uri"), "/auth/callback")
+			r.PostFormValue("code") == "the-code" && oauth2.S256ChallengeFromVerifier(r.PostFormValue("code_verifier")) == i.challenge && strings.HasSuffix(r.PostFormValue("redirect_uri"), "/auth/callback")
 		if i.fail || !known || r.PostFormValue("client_id") != "app_test" {
 			w.WriteHeader(http.StatusBadRequest)
 			io.WriteString(w, `{"error":"invalid_grant","error_description":"no: `+r.PostForm.Encode()+`"}`)
@@ -197,8 +198,10 @@ func get(t *testing.T, address string, q url.Values) int {
 
 func TestLogin(t *testing.T) {
 	home := t.TempDir()
-	k := keeper(t, home, newIssuer(t))
+	i := newIssuer(t)
+	k := keeper(t, home, i)
 	id, q, done := begin(t, k)
+	i.challenge = q.Get("code_challenge")
 	back := q.Get("redirect_uri")
 	if u, err := url.Parse(back); err != nil || u.Hostname() != "localhost" || u.Path != "/auth/callback" {
 		t.Fatalf("redirect_uri %q", back)

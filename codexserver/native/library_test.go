@@ -1,0 +1,240 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+const metaTime = "2025-09-20T10:00:00.000Z"
+
+func conversationID(n int) string { return fmt.Sprintf("019a0000-0000-7000-8000-%012d", n) }
+
+// keepRollout writes the rollout of conversation n, begun on the given day at
+// second n, and gives its path. Each line is a payload behind its type.
+func keepRollout(t testing.TB, home, day string, n int, lines ...string) string {
+	t.Helper()
+	dir := filepath.Join(home, "sessions", filepath.FromSlash(strings.ReplaceAll(day, "-", "/")))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, line := range lines {
+		if kind, payload, ok := strings.Cut(line, " "); ok && payload != "" {
+			fmt.Fprintf(&text, "{\"timestamp\":%q,\"type\":%q,\"payload\":%s}\n", metaTime, kind, payload)
+		} else {
+			text.WriteString(line + "\n")
+		}
+	}
+	path := filepath.Join(dir, fmt.Sprintf("rollout-%sT10-00-%02d-%s.jsonl", day, n%60, conversationID(n)))
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func metaLine(n int) string {
+	return fmt.Sprintf(`session_meta {"id":%q,"timestamp":%q,"cwd":"/tmp","originator":"codex_cli_rs","cli_version":"0.42.0","instructions":null}`, conversationID(n), metaTime)
+}
+
+func itemLine(text string) string {
+	return fmt.Sprintf(`response_item {"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}`, text)
+}
+
+func saidLine(text string) string {
+	return fmt.Sprintf(`event_msg {"type":"user_message","message":%q,"kind":"plain"}`, text)
+}
+
+// Which conversations are in the list and what it says of them, as Codex 0.42
+// has it but for the last ones, which it leaves out.
+func TestListPreviews(t *testing.T) {
+	e, home := inHome(t, native.Options{}, nil)
+	const context, rules = "<environment_context>\n  <cwd>/tmp</cwd>\n</environment_context>", "<user_instructions>\n\nBe nice.\n\n</user_instructions>"
+	day := "2025-09-20"
+	type row struct{ ID, Preview string }
+	var want []row
+	add := func(preview string, lines ...string) {
+		n := 30 - len(want)
+		keepRollout(t, home, day, n, append([]string{metaLine(n)}, lines...)...)
+		want = append(want, row{conversationID(n), preview})
+	}
+	add("plain", itemLine(context), itemLine("plain"), saidLine("plain"))
+	add("after the rules", itemLine(rules), itemLine(context), itemLine("after the rules"), saidLine("after the rules"))
+	add("<user_instructions> is a tag", itemLine("<user_instructions> is a tag"), saidLine("x"))
+	add("the request", itemLine("# Files open in the editor\n\n## My request for Codex:\nthe request\n"), saidLine("x"))
+	add("  blanks  ", itemLine("  blanks  "), saidLine("  blanks  "))
+	add("", itemLine(""), saidLine(""))
+	add("of the user", `response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"hello"}]}`, itemLine("of the user"), saidLine("of the user"))
+	add("beside an image", `response_item {"type":"message","role":"user","content":[{"type":"input_image","image_url":"x"},{"type":"input_text","text":"beside an image"},{"type":"input_text","text":"more"}]}`, saidLine("x"))
+	add("after what cannot be read", "garbage", "", itemLine("after what cannot be read"), saidLine("x"))
+	add("said, no item", saidLine("said, no item"))
+	add("an item alone", itemLine("an item alone"))
+
+	// These are not in the list.
+	keepRollout(t, home, day, 1, metaLine(1))
+	keepRollout(t, home, day, 2, metaLine(2), itemLine(context), `event_msg {"type":"user_message","message":"x","kind":"environment_context"}`)
+	keepRollout(t, home, day, 3, saidLine("no meta"))
+	keepRollout(t, home, day, 4)
+	path := keepRollout(t, home, day, 5, metaLine(5), saidLine("another name"))
+	if err := os.Rename(path, strings.TrimSuffix(path, "l")); err != nil {
+		t.Fatal(err)
+	}
+
+	r, err := e.List(t.Context(), protocol.ListConversationsParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []row
+	for _, item := range r.Items {
+		got = append(got, row{item.ConversationID, item.Preview})
+		if item.Timestamp == nil || *item.Timestamp != metaTime || !filepath.IsAbs(item.Path) {
+			t.Errorf("%+v", item)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("(-want +got)\n" + diff)
+	}
+}
+
+func TestListPages(t *testing.T) {
+	e, home := inHome(t, native.Options{}, nil)
+	list := func(size int, cursor string) (previews []string, next string) {
+		t.Helper()
+		p := protocol.ListConversationsParams{Cursor: cursor}
+		if size >= 0 {
+			p.PageSize = &size
+		}
+		r, err := e.List(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Items == nil {
+			t.Error("items are null")
+		}
+		for _, item := range r.Items {
+			previews = append(previews, item.Preview)
+		}
+		if r.NextCursor != nil {
+			next = *r.NextCursor
+		}
+		return previews, next
+	}
+	if got, next := list(25, ""); len(got) > 0 || next != "" {
+		t.Errorf("without sessions: %v, %q", got, next)
+	}
+	var all []string
+	for _, day := range []string{"2025-09-20", "2025-09-19", "2024-12-31"} {
+		for n := 9; n >= 0; n-- {
+			name := fmt.Sprintf("%s %d", day, n)
+			keepRollout(t, home, day, n, metaLine(n), saidLine(name))
+			all = append(all, name)
+		}
+	}
+	keepRollout(t, home, "2025-09-20", 60, metaLine(60), saidLine("2025-09-20 60")) // in the same second as 0
+	all = append(all[:9:9], append([]string{"2025-09-20 60"}, all[9:]...)...)
+
+	first, next := list(-1, "")
+	if diff := cmp.Diff(all[:25], first); diff != "" {
+		t.Error("default page (-want +got)\n" + diff)
+	}
+	if want := "2024-12-31T10-00-06|" + conversationID(6); next != want {
+		t.Errorf("cursor %q, want %q", next, want)
+	}
+	for _, size := range []int{1, 3, 30, 1_000_000} {
+		var got []string
+		cursor := ""
+		for {
+			page, next := list(size, cursor)
+			if next == "" {
+				break
+			}
+			got, cursor = append(got, page...), next
+		}
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("pages of %d (-want +got)\n%s", size, diff)
+		}
+	}
+	for cursor, want := range map[string]int{
+		"bogus": 31, "|": 31, "2025-09-20T10-00-05": 31, "2025-09-20T10:00:05Z|" + conversationID(5): 31, "2025-09-20T10-00-05|x": 31,
+		"2025-09-20T10-00-05|" + conversationID(5): 26, "2025-09-20T10-00-05|" + strings.ToUpper(conversationID(5)): 26,
+		"2030-01-01T00-00-00|" + conversationID(0): 31, "2000-01-01T00-00-00|" + conversationID(0): 0,
+	} {
+		if got, _ := list(100, cursor); len(got) != want {
+			t.Errorf("cursor %q: %d items, want %d", cursor, len(got), want)
+		}
+	}
+	if got, next := list(0, ""); len(got) > 0 || next != "" {
+		t.Errorf("a page of none: %v, %q", got, next)
+	}
+	less := -1
+	var refused *engine.RefusedError
+	if _, err := e.List(t.Context(), protocol.ListConversationsParams{PageSize: &less}); !errors.As(err, &refused) {
+		t.Errorf("a page of less than none: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.List(ctx, protocol.ListConversationsParams{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestArchive(t *testing.T) {
+	e, home := inHome(t, native.Options{}, nil)
+	path := keepRollout(t, home, "2025-09-20", 1, metaLine(1), saidLine("one"))
+	two := keepRollout(t, home, "2025-09-20", 2, metaLine(2), saidLine("two"))
+	outside := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trap := filepath.Join(filepath.Dir(path), "rollout-2025-09-20T10-00-03-"+conversationID(3)+".jsonl")
+	if err := os.Symlink(outside, trap); err != nil {
+		t.Fatal(err)
+	}
+	archive := func(n int, path string) error {
+		return e.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: conversationID(n), RolloutPath: path})
+	}
+	for _, tt := range []struct {
+		name, path string
+		n          int
+	}{
+		{"another conversation", path, 2},
+		{"not there", filepath.Join(filepath.Dir(path), "no.jsonl"), 1},
+		{"outside", outside, 1},
+		{"a link to the outside", trap, 3},
+		{"up and out", filepath.Dir(path) + "/../../../../../" + filepath.Base(path), 1},
+		{"the folder", filepath.Join(home, "sessions"), 1},
+		{"relative", "sessions/2025/09/20/" + filepath.Base(path), 1},
+		{"nothing", "", 1},
+	} {
+		var refused *engine.RefusedError
+		if err := archive(tt.n, tt.path); !errors.As(err, &refused) {
+			t.Errorf("%s: error %v", tt.name, err)
+		}
+	}
+	if err := archive(1, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive(2, filepath.Dir(two)+"/../20/"+filepath.Base(two)); err != nil {
+		t.Errorf("by another way: %v", err)
+	}
+	for _, p := range []string{path, two} {
+		if _, err := os.Stat(p); err == nil {
+			t.Errorf("%s is still there", p)
+		}
+		if _, err := os.Stat(filepath.Join(home, "archived_sessions", filepath.Base(p))); err != nil {
+			t.Error(err)
+		}
+	}
+	if r, err := e.List(t.Context(), protocol.ListConversationsParams{}); err != nil || len(r.Items) > 0 {
+		t.Errorf("archived conversations are listed: %+v, %v", r, err)
+	}
+}
