@@ -7,6 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -16,6 +17,7 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 	family := model.FamilyOf(cfg.Model)
 	return tool.New(tool.Options{
 		Environ:    environ(cfg.ShellEnvironment, e.environ),
+		Sandbox:    tool.Confine(sandbox.New(sandbox.Options{Tier: sandbox.Tier(e.sandbox.Tier), Helper: e.sandbox.Helper})),
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,

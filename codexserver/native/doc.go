@@ -30,6 +30,9 @@
 //   - A command runs only when the approval policy lets it or the host's answer
 //     says approved. A response that breaks off runs nothing: it is asked for
 //     again, whole.
+//   - Under the sandbox modes read-only and workspace-write a command runs
+//     confined, unless it is known to be safe or the user approved it. Where the
+//     system cannot confine, it is asked for, or refused under the policy never.
 //   - A turn ends with an event that says how, within its [Limits], whatever the
 //     model does.
 //   - When a turn is interrupted its command's processes are gone before the

@@ -38,6 +38,8 @@ type Options struct {
 	HTTPClient *http.Client
 	// Limits bound each turn.
 	Limits Limits
+	// Sandbox says how commands are confined.
+	Sandbox Sandbox
 	// Auth is where users sign in with ChatGPT. Default: nobody can, but those
 	// who are signed in with the Codex CLI are here too.
 	Auth Auth
@@ -46,6 +48,19 @@ type Options struct {
 	Version string
 	// Logger gets what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
+}
+
+// Sandbox says how commands are confined under the sandbox modes read-only and
+// workspace-write. Where the system cannot confine as it should, commands that
+// are not known to be safe are asked for, or refused under the policy never.
+type Sandbox struct {
+	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
+	// which also keeps .git read-only below writable folders. Both need Linux.
+	Tier string
+	// Helper is a program with its arguments that confines instead. It is run
+	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",
+	// "writable_roots", "network_access", "cwd"}.
+	Helper []string
 }
 
 // Limits bound one turn. A turn that reaches one of them fails and says which;
@@ -86,6 +101,7 @@ type Engine struct {
 	environ   []string
 	http      *http.Client
 	limits    Limits
+	sandbox   Sandbox
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
@@ -104,6 +120,7 @@ func New(o *Options) (*Engine, error) {
 		environ:   slices.Clone(o.Environ),
 		http:      o.HTTPClient,
 		limits:    o.Limits.resolved(),
+		sandbox:   o.Sandbox,
 		version:   o.Version,
 		log:       o.Logger,
 	}

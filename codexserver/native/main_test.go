@@ -55,7 +55,11 @@ func playServer() {
 		case "die":
 			os.Exit(3)
 		}
-		return map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}, nil
+		type block struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		return map[string]any{"content": []block{{"text", text}}}, nil
 	})
 	_ = peer.Run(context.Background())
 }

@@ -98,7 +98,7 @@ func TestCutAtEveryByte(t *testing.T) {
 			call := providertest.Turn{Text: []string{"hm"}, ToolCalls: []providertest.ToolCall{
 				providertest.Tool("c1", "update_plan", map[string]any{"plan": []any{map[string]string{"step": "s", "status": "pending"}}}),
 			}}
-			retrying := protocol.Config{Overrides: rawConfig("model_providers.test.stream_max_retries", "3")}
+			retrying := protocol.Config{BaseInstructions: new(""), Overrides: rawConfig("model_providers.test.stream_max_retries", "3")}
 			length := streamLength(t, wire, call)
 			var mu sync.Mutex
 			seen := map[string]bool{}

@@ -223,6 +223,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "missing '='"},
+		{"tier", "", `"sandbox".tier=bunker`, `sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var flags []string

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/elicit"
@@ -31,6 +30,7 @@ type Settings struct {
 	SessionTools bool
 	Auth         Auth
 	Limits       Limits
+	Sandbox      Sandbox
 }
 
 // settingsFile is the form of the file. Words and times are checked by
@@ -52,7 +52,11 @@ type settingsFile struct {
 	} `json:"approvals"`
 	SessionTools bool `json:"session_tools"`
 	Auth         Auth `json:"auth"`
-	Limits       struct {
+	Sandbox      struct {
+		Tier   string   `json:"tier"`
+		Helper []string `json:"helper"`
+	} `json:"sandbox"`
+	Limits struct {
 		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
 		Tokens        int64    `json:"tokens"`
 		WallTime      Duration `json:"wall_time"`
@@ -70,6 +74,7 @@ func (f *settingsFile) settings() *Settings {
 	l := f.Limits
 	return &Settings{
 		Auth:         f.Auth,
+		Sandbox:      Sandbox(f.Sandbox),
 		Allow:        a.Allow,
 		Deny:         a.Deny,
 		ApprovalLog:  a.Log,
@@ -113,6 +118,13 @@ type Auth struct {
 	Port int `json:"port"`
 }
 
+// Sandbox says how commands are confined, as the native engine's type of the
+// same name explains.
+type Sandbox struct {
+	Tier   string
+	Helper []string
+}
+
 // Limits bound one turn of the native engine, whose type of the same name says
 // what they mean. Less than 0 is no limit.
 type Limits struct {
@@ -149,8 +161,8 @@ var ours = []string{"approvals", "auth", "limits", "sandbox", "session_tools"}
 // Ours says whether an override's key is one of our settings, which are never
 // handed to an engine as configuration of Codex.
 func Ours(key string) bool {
-	head, _, _ := strings.Cut(key, ".")
-	return slices.Contains(ours, strings.TrimSpace(head))
+	segments, err := splitKey(key)
+	return err == nil && slices.Contains(ours, segments[0])
 }
 
 // ParseOverrides reads key=value arguments in their order, later ones over
@@ -231,6 +243,9 @@ func (f *settingsFile) check() error {
 	}
 	if f.Approvals.MaxPending < 1 {
 		return errors.New("approvals.max_pending: want at least 1")
+	}
+	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
+		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
 	}
 	return f.checkLimits()
 }
