@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync"
 )
@@ -54,7 +55,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	case b != nil:
 		p.post(b, c, w)
 	}
-	r.ctx.end(errAnswered)
+	r.ctx.end(context.Canceled)
 	in.finished()
 	return true
 }

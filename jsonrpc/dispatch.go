@@ -21,6 +21,7 @@ type inbound struct {
 	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
 	queue    fifo            // notifications, and requests behind them
+	behind   int             // the requests in queue
 	ordering bool            // the ordered goroutine exists
 	yielding int             // calls that handlers of notifications wait for
 	waiting  fifo            // may start when one of those running has finished
@@ -112,6 +113,9 @@ func (p *Peer) accept(r *Request) {
 	switch {
 	case behind || r.IsNotification():
 		in.queue.push(r)
+		if !r.IsNotification() {
+			in.behind++
+		}
 		if !in.ordering {
 			in.ordering = true
 			p.handlers.Go(p.ordered)
@@ -201,6 +205,7 @@ func (p *Peer) ordered() {
 			in.mu.Unlock()
 			return
 		case !r.IsNotification():
+			in.behind--
 			p.start(r)
 			in.mu.Unlock()
 		default:
@@ -239,7 +244,10 @@ func (p *Peer) yield() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.yielding++
-	in.queue.take(func(r *Request) bool { return !r.IsNotification() }, p.start)
+	if in.behind > 0 {
+		in.behind = 0
+		in.queue.take(func(r *Request) bool { return !r.IsNotification() }, p.start)
+	}
 }
 
 func (p *Peer) resume() {

@@ -25,6 +25,11 @@ type Hooks struct {
 	// notification, a cancel notification for an unknown request.
 	Problem func(err error, line []byte)
 
+	// InputEnd is called once when nothing more will be read: with nil when the
+	// other side has ended its input, else with what went wrong. Requests
+	// being handled go on, see [Options].DrainTimeout.
+	InputEnd func(err error)
+
 	// Panic is called when a handler has panicked, with what it panicked with.
 	Panic func(r *Request, v any, stack []byte)
 

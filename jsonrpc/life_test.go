@@ -270,3 +270,24 @@ func TestStuckTransport(t *testing.T) {
 		}
 	})
 }
+
+// noLimit hides that a transport can refuse long messages by itself.
+type noLimit struct{ jsonrpc.Transport }
+
+func TestLimitWithoutTransport(t *testing.T) {
+	x, y := jsonrpc.Pipe()
+	p := jsonrpc.NewPeer(noLimit{x}, echoMux(), &jsonrpc.Options{MaxMessage: 10})
+	go func() { _ = p.Run(context.Background()) }()
+	ctx := context.Background()
+	if err := y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := y.Read(ctx)
+	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	<-p.Done()
+}

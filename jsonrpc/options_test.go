@@ -253,6 +253,7 @@ func TestHooksAndLogger(t *testing.T) {
 				Received: func(line []byte) { note("received %d", len(line)) },
 				Sent:     func(line []byte) { note("sent %d", len(line)) },
 				Problem:  func(err error, _ []byte) { note("problem %v", err) },
+				InputEnd: func(err error) { note("ended: %v", err) },
 				Panic:    func(r *jsonrpc.Request, v any, _ []byte) { note("%s panicked: %v", r.Method, v) },
 				Call: func(_ context.Context, method string, id jsonrpc.ID) func(error) {
 					note("call %s %v", method, id)
@@ -271,6 +272,7 @@ func TestHooksAndLogger(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":0,"method":"ask"}`)
 		r.send(`{"jsonrpc":"2.0","id":0,"error":{"code":5,"message":"no"}}`)
 		_ = c.Result(nil)
+		_ = r.in.Close()
 		synctest.Wait()
 		want := []string{
 			"received 67", "before echo", "sent 51",
@@ -278,7 +280,7 @@ func TestHooksAndLogger(t *testing.T) {
 			"received 38", "problem answer with id \"3\", which no call waits for",
 			"received 45", "before echo", "problem notification echo: invalid params at the top: found an array, want an object (-32602)",
 			"received 52", "problem cancel notification without a valid id",
-			"call ask 0", "sent 39", "received 58", "called ask: no (5)",
+			"call ask 0", "sent 39", "received 58", "called ask: no (5)", "ended: <nil>",
 		}
 		if diff := cmp.Diff(want, seen); diff != "" {
 			t.Errorf("hooks (-want +got):\n%s", diff)

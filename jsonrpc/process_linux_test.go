@@ -104,10 +104,14 @@ func TestCommandAndStdio(t *testing.T) {
 func TestCommandEnds(t *testing.T) {
 	for role, want := range map[string]string{"deaf": "signal: terminated", "stubborn": "signal: killed"} {
 		t.Run(role, func(t *testing.T) {
+			grace := 2 * time.Second // enough to die in
+			if role == "stubborn" {
+				grace = 50 * time.Millisecond
+			}
 			ready := make(chan struct{})
 			m := new(jsonrpc.Mux)
 			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) { close(ready) })
-			tr, err := jsonrpc.Command(childCommand(t, role), 50*time.Millisecond)
+			tr, err := jsonrpc.Command(childCommand(t, role), grace)
 			if err != nil {
 				t.Fatal(err)
 			}

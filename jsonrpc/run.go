@@ -139,11 +139,17 @@ func (p *Peer) waitAll(wait func()) {
 func (p *Peer) readLoop() error {
 	for {
 		line, err := p.t.Read(p.conn)
+		if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
+			err = tooLong(p.o.MaxMessage)
+		}
 		if err == nil {
 			p.receive(line)
 			continue
 		}
 		if goOn, err := p.readFailed(err); !goOn {
+			if h := p.o.Hooks; h != nil && h.InputEnd != nil {
+				h.InputEnd(err)
+			}
 			return err
 		}
 	}
