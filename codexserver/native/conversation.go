@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
@@ -137,7 +138,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			HTTP:         e.http,
 			Getenv:       e.getenv,
 			APIKey:       e.openAIKey,
-			UserAgent:    fmt.Sprintf("codex-mcp/%s (%s; %s)", e.version, runtime.GOOS, runtime.GOARCH),
+			UserAgent:    e.UserAgent(),
 			Originator:   originator,
 			MaxBytes:     e.limits.ResponseBytes,
 			MaxToolCalls: e.limits.ToolCalls,
@@ -162,7 +163,7 @@ func (e *Engine) openAIKey() (string, error) {
 	if key := strings.TrimSpace(e.getenv("OPENAI_API_KEY")); key != "" {
 		return key, nil
 	}
-	key, err := config.APIKey(e.home)
+	key, err := auth.APIKey(e.home)
 	if err != nil {
 		return "", err
 	}
