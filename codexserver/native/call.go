@@ -17,12 +17,17 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 	family := model.FamilyOf(cfg.Model)
 	return tool.New(tool.Options{
 		Environ:    environ(cfg.ShellEnvironment, e.environ),
-		Sandbox:    tool.Confine(sandbox.New(sandbox.Options{Tier: sandbox.Tier(e.sandbox.Tier), Helper: e.sandbox.Helper})),
+		Sandbox:    tool.Confine(e.newSandbox()),
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,
 		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
 	})
+}
+
+// newSandbox makes the sandbox of one conversation, or of a command outside of one.
+func (e *Engine) newSandbox() *sandbox.Sandbox {
+	return sandbox.New(sandbox.Options{Tier: sandbox.Tier(e.sandbox.Tier), Helper: e.sandbox.Helper})
 }
 
 // offer are the tools that the model is told of.

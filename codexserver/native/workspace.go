@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -100,7 +99,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	if policy.Mode == protocol.SandboxDangerFullAccess {
 		return spec, nil
 	}
-	confinement, err := sandbox.New(sandbox.Options{}).Confine(policy, spec.Dir, spec.Env)
+	confinement, err := e.newSandbox().Confine(policy, spec.Dir, spec.Env)
 	if err != nil {
 		return command.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
 	}
