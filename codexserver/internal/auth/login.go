@@ -18,7 +18,7 @@ import (
 const (
 	loginTimeout = 10 * time.Minute
 	// farewell is how long the browser's last page may take to be sent.
-	farewell = 2 * time.Second
+	farewell = time.Second
 )
 
 // Why a sign-in ended without success.
@@ -160,23 +160,19 @@ func (l *login) run(ctx context.Context, listener net.Listener) error {
 		defer close(served)
 		_ = server.Serve(listener) // it ends with the listener
 	}()
-	defer func() {
-		stop()
-		last, cancel := context.WithTimeout(context.Background(), farewell)
-		defer cancel()
-		if server.Shutdown(last) != nil {
-			server.Close()
-		}
-		<-served
-	}()
-
 	r, err := l.wait(ctx)
 	if err == nil {
 		err = l.finish(ctx, r.code)
 	}
+	stop()
 	if r.told != nil {
 		r.told <- err
+		last, cancel := context.WithTimeout(ctx, farewell)
+		_ = server.Shutdown(last) // what is not sent by then is lost
+		cancel()
 	}
+	_ = server.Close()
+	<-served
 	return err
 }
 
