@@ -43,10 +43,7 @@ func rewrite(content, path string, hunks []hunk) (string, error) {
 	if len(out) == 0 {
 		return "", nil
 	}
-	if out[len(out)-1] != "" {
-		out = append(out, "")
-	}
-	return strings.Join(out, "\n"), nil
+	return strings.Join(out, "\n") + "\n", nil
 }
 
 // locate finds the hunk at or behind line at, and where the next one may begin.

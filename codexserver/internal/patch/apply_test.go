@@ -1,0 +1,193 @@
+//go:build unix
+
+package patch_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/google/go-cmp/cmp"
+)
+
+func plan(t *testing.T, dir, text string) *patch.Plan {
+	t.Helper()
+	p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.Plan(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestApplyIsWhole lets the last file of a patch fail: all is as it was.
+func TestApplyIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{"a.txt": "one\n", "del.txt": "bye\n", "from.txt": "x\n", "target": "t\n"}
+	writeTree(t, dir, files)
+	if err := os.Symlink("target", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "del.txt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := plan(t, dir, strings.Join([]string{
+		"*** Update File: a.txt", "@@", "-one", "+1",
+		"*** Add File: new/deep/file", "+x",
+		"*** Delete File: del.txt",
+		"*** Delete File: link",
+		"*** Update File: from.txt", "*** Move to: moved/to.txt", "@@", "-x", "+y",
+		"*** Add File: last/file", "+x",
+	}, "\n"))
+	// What is in the way comes after the plan.
+	if err := os.WriteFile(filepath.Join(dir, "last"), []byte("f\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	files["last"] = "f\n"
+	if err := p.Apply(); err == nil {
+		t.Fatal("a file below a file was written")
+	}
+	files["link"] = "t\n"
+	if diff := cmp.Diff(files, readTree(t, dir, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+	for _, gone := range []string{"new", "moved"} {
+		if _, err := os.Stat(filepath.Join(dir, gone)); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", gone, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "del.txt")); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if to, err := os.Readlink(filepath.Join(dir, "link")); err != nil || to != "target" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+func TestApplyAfterChange(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"a.txt": "one\n", "b.txt": "x\n"})
+	p := plan(t, dir, "*** Update File: b.txt\n@@\n-x\n+y\n*** Update File: a.txt\n@@\n-one\n+1")
+	writeTree(t, dir, map[string]string{"a.txt": "one\nmore\n"})
+	err := p.Apply()
+	var changed *patch.ChangedError
+	if !errors.As(err, &changed) || changed.Path != filepath.Join(dir, "a.txt") {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"a.txt": "one\nmore\n", "b.txt": "x\n"}, readTree(t, dir, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyKeepsModeAndLink(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"run.sh": "one\n"})
+	script := filepath.Join(dir, "run.sh")
+	if err := os.Chmod(script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("run.sh", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan(t, dir, "*** Update File: link\n@@\n-one\n+1").Apply(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"run.sh": "1\n", "link": "1\n"}, readTree(t, dir, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+	if info, err := os.Lstat(script); err != nil || info.Mode() != 0o755 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if to, err := os.Readlink(filepath.Join(dir, "link")); err != nil || to != "run.sh" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+func TestPlanReadsRegularFilesAlone(t *testing.T) {
+	for _, text := range []string{
+		"*** Update File: /dev/zero\n@@\n-x\n+y", "*** Delete File: /dev/null", "*** Update File: .\n@@\n-x\n+y",
+		"*** Add File: a\x00b\n+x", "*** Update File: binary\n@@\n-x\n+y",
+	} {
+		dir := t.TempDir()
+		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n"})
+		p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Plan(dir); err == nil {
+			t.Errorf("%q was planned", text)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	top := t.TempDir()
+	work, outside := filepath.Join(top, "work"), filepath.Join(top, "outside")
+	writeTree(t, work, map[string]string{"file": "x\n", "sub/file": "x\n"})
+	writeTree(t, outside, map[string]string{"file": "x\n"})
+	for name, to := range map[string]string{
+		"out": "../outside/file", "dirout": "../outside", "in": "sub/file", "dangling": "../outside/new", "loop": "loop", "up": "..", "sub/back": "../file",
+	} {
+		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(work, filepath.Join(top, "alias")); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		text            string
+		within, touches bool // the second: work/sub
+	}{
+		{"*** Add File: new\n+x", true, false},
+		{"*** Add File: a/b/new\n+x", true, false},
+		{"*** Add File: sub/new\n+x", true, true},
+		{"*** Add File: ../new\n+x", false, false},
+		{"*** Add File: sub/../../new\n+x", false, false},
+		{"*** Add File: ../work/new\n+x", true, false},
+		{"*** Add File: " + outside + "/new\n+x", false, false},
+		{"*** Add File: " + work + "/new\n+x", true, false},
+		{"*** Add File: " + top + "/alias/new\n+x", true, false},
+		{"*** Add File: " + top + "/workshop/new\n+x", false, false},
+		{"*** Update File: out\n@@\n-x\n+y", false, false},
+		{"*** Add File: dangling\n+x", false, false},
+		{"*** Add File: dirout/new\n+x", false, false},
+		{"*** Add File: dirout/a/new\n+x", false, false},
+		{"*** Add File: up/outside/new\n+x", false, false},
+		{"*** Update File: in\n@@\n-x\n+y", true, true},
+		{"*** Update File: sub/back\n@@\n-x\n+y", true, false},
+		{"*** Delete File: out", true, false}, // the link, not the file
+		{"*** Delete File: dirout/file", false, false},
+		{"*** Add File: loop/new\n+x", false, true}, // cannot be told
+		{"*** Update File: file\n*** Move to: ../outside/new\n@@\n-x\n+y", false, false},
+		{"*** Add File: new\n+x\n*** Add File: ../new\n+x", false, false},
+	}
+	for _, tt := range tests {
+		p, err := patch.Parse("*** Begin Patch\n" + tt.text + "\n*** End Patch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := p.Plan(work)
+		if err != nil {
+			if !tt.within {
+				continue // what cannot be read is not written
+			}
+			t.Fatal(err)
+		}
+		if got := plan.Within([]string{work}); got != tt.within {
+			t.Errorf("%q lies within: %t", tt.text, got)
+		}
+		if got := plan.Touches([]string{filepath.Join(work, "sub")}); got != tt.touches {
+			t.Errorf("%q touches sub: %t", tt.text, got)
+		}
+		if plan.Within(nil) || plan.Touches(nil) && tt.within {
+			t.Errorf("%q lies within nothing", tt.text)
+		}
+	}
+}

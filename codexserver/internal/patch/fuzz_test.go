@@ -1,0 +1,116 @@
+package patch_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+)
+
+func FuzzParse(f *testing.F) {
+	for _, r := range readRows(f) {
+		f.Add(r.Patch)
+	}
+	dir := f.TempDir()
+	writeTree(f, dir, map[string]string{"a.txt": "one\ntwo\n\nthree\n"})
+	f.Fuzz(func(t *testing.T, text string) {
+		patch.Recognize([]string{"bash", "-lc", text})
+		p, err := patch.Parse(text)
+		if err != nil {
+			return
+		}
+		plan, err := p.Plan(dir) // reads, and writes nothing
+		if err != nil {
+			return
+		}
+		plan.Summary()
+		plan.Within([]string{dir})
+		for path, change := range plan.Changes() {
+			if !strings.HasPrefix(path, "/") {
+				t.Errorf("the path %q is not absolute", path)
+			}
+			if change.Add != nil && !utf8.ValidString(change.Add.Content) && utf8.ValidString(text) {
+				t.Errorf("%s: the content is not UTF-8", path)
+			}
+		}
+	})
+}
+
+// FuzzThereAndBack turns one text into another by a patch, and back by its
+// reverse.
+func FuzzThereAndBack(f *testing.F) {
+	f.Add("one\ntwo\nthree\n", "one\n2\nthree\n")
+	f.Add("", "x\n")
+	f.Add("x\n\n\n", "\n\nx\n")
+	f.Add("@@\n*** End Patch\n+x\n", "-\n \n*** End of File\n")
+	f.Add("a\nb\na\nb\n", "b\na\nb\na\n")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		before, after = text(before), text(after)
+		if before == after {
+			return // there is nothing to write a patch about
+		}
+		path := filepath.Join(t.TempDir(), "a.txt")
+		if err := os.WriteFile(path, []byte(before), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, path, change(before, after))
+		check(t, path, after)
+		apply(t, path, change(after, before))
+		check(t, path, before)
+	})
+}
+
+// text makes s a text file's content.
+func text(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\r", "")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return s
+}
+
+// change writes an update that shows all of the file.
+func change(before, after string) string {
+	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
+	a, b = a[:len(a)-1], b[:len(b)-1]
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	var out strings.Builder
+	out.WriteString("*** Begin Patch\n*** Update File: a.txt\n@@\n")
+	for _, part := range []struct {
+		sign  string
+		lines []string
+	}{{" ", a[:n]}, {"-", a[n:]}, {"+", b[n:]}} {
+		for _, line := range part.lines {
+			out.WriteString(part.sign + line)
+		}
+	}
+	return out.String() + "*** End Patch"
+}
+
+func apply(t *testing.T, path, text string) {
+	t.Helper()
+	p, err := patch.Parse(text)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	plan, err := p.Plan(filepath.Dir(path))
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	if err := plan.Apply(); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+}
+
+func check(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Fatalf("%q, %v; want %q", got, err, want)
+	}
+}

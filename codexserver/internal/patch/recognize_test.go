@@ -1,0 +1,69 @@
+package patch_test
+
+import (
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRecognize(t *testing.T) {
+	const p = "*** Begin Patch\n*** Add File: $HOME/`x`\n+\\$y\n*** End Patch\n"
+	bash := func(script string) []string { return []string{"bash", "-lc", script} }
+	tests := []struct {
+		name string
+		argv []string
+		want *patch.Invocation
+	}{
+		{"program", []string{"apply_patch", p}, &patch.Invocation{Text: p}},
+		{"other program", []string{"applypatch", p}, &patch.Invocation{Text: p}},
+		{"quoted heredoc", bash("apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p}},
+		{"double quoted heredoc", bash("apply_patch <<\"EOF\"\n" + p + "EOF"), &patch.Invocation{Text: p}},
+		{"plain heredoc", bash("applypatch <<PATCH\n" + p + "PATCH\n"), &patch.Invocation{Text: p}},
+		{"cd", bash("cd sub && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "sub"}},
+		{"cd quoted", bash("cd 'a b' && apply_patch <<'EOF'\n" + p + "EOF\n"), &patch.Invocation{Text: p, Dir: "a b"}},
+		{"blank lines around", bash("\n\napply_patch <<'EOF'\n" + p + "EOF\n\n"), &patch.Invocation{Text: p}},
+
+		{"nothing", nil, nil},
+		{"no patch", []string{"apply_patch"}, nil},
+		{"two patches", []string{"apply_patch", p, p}, nil},
+		{"path", []string{"/bin/apply_patch", p}, nil},
+		{"other shell", []string{"sh", "-lc", "apply_patch <<'EOF'\n" + p + "EOF\n"}, nil},
+		{"other flag", []string{"bash", "-c", "apply_patch <<'EOF'\n" + p + "EOF\n"}, nil},
+		{"more after it", bash("apply_patch <<'EOF' && ls\n" + p + "EOF\n"), nil},
+		{"more behind it", bash("apply_patch <<'EOF'\n" + p + "EOF\nls"), nil},
+		{"more before it", bash("ls; apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"or", bash("cd sub || apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"pipe", bash("apply_patch <<'EOF' | cat\n" + p + "EOF\n"), nil},
+		{"background", bash("apply_patch <<'EOF' &\n" + p + "EOF\n"), nil},
+		{"another redirection", bash("apply_patch <<'EOF' > x\n" + p + "EOF\n"), nil},
+		{"argument", bash("apply_patch x <<'EOF'\n" + p + "EOF\n"), nil},
+		{"assignment", bash("A=1 apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"cd with a variable", bash("cd $X && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"cd back", bash("cd - && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"cd twice", bash("cd a && cd b && apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"subshell", bash("(apply_patch <<'EOF'\n" + p + "EOF\n)"), nil},
+		{"here string", bash("apply_patch <<< x"), nil},
+		{"stripped heredoc", bash("apply_patch <<-EOF\n" + p + "EOF\n"), nil},
+		{"no heredoc", bash("apply_patch"), nil},
+		{"open heredoc", bash("apply_patch <<'EOF'\n" + p), nil},
+		{"no shell text", bash("apply_patch <<'EOF"), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got *patch.Invocation
+			if inv, ok := patch.Recognize(tt.argv); ok {
+				got = &inv
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := (patch.Invocation{Dir: "sub/.."}).In("/a"); got != "/a" {
+		t.Errorf("relative folder: %s", got)
+	}
+	if got := (patch.Invocation{Dir: "/b"}).In("/a"); got != "/b" {
+		t.Errorf("absolute folder: %s", got)
+	}
+}
