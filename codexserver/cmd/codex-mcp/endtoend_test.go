@@ -171,7 +171,7 @@ func pattern(t *testing.T, text string) map[string]any {
 func dig(t *testing.T, m map[string]any, path string) string {
 	t.Helper()
 	var v any = m
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		o, ok := v.(map[string]any)
 		if v = o[name]; !ok || v == nil {
 			t.Fatalf("no %s in %s", path, line(m))

@@ -51,7 +51,6 @@ type process struct {
 	news   *sync.Cond
 	said   []map[string]any // messages, in order
 	bad    []string         // lines that are no JSON objects
-	taken  int              // messages that an expect has looked past
 	stderr bytes.Buffer
 	ended  bool // stdout is at its end
 
