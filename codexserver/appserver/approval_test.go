@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -158,7 +159,7 @@ func TestQuestionShown(t *testing.T) {
 		}
 		want := protocol.ExecApprovalRequest{
 			CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
-			Reason: "asked by the sub-agent /root/worker", LeavesSandbox: true,
+			Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
 		}
 		for _, e := range h.all() {
 			if got, ok := e.(protocol.ExecApprovalRequest); ok {
@@ -217,4 +218,45 @@ func TestAbortBySubAgent(t *testing.T) {
 			t.Errorf("the turn was not interrupted: %v", f.methods())
 		}
 	})
+}
+
+// TestRefusalIsExplained: why an approval was not had is said to the model
+// before its call is refused, where the answer has no room for it.
+func TestRefusalIsExplained(t *testing.T) {
+	unsupported := elicit.ReadError(elicit.ErrUnsupported, nil)
+	feedback := elicit.Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use make"}}`), nil)
+	for _, test := range []struct {
+		name string
+		out  elicit.Outcome
+		want string // "" = nothing
+	}{
+		{"declined", elicit.Read([]byte(`{"action":"decline"}`), nil), ""},
+		{"approved", elicit.Read([]byte(`{"action":"accept"}`), nil), ""},
+		{"feedback", feedback, feedback.ForModel()},
+		{"nobody to ask", unsupported, unsupported.ForModel()},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				var order []string
+				f.on["turn/steer"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					order = append(order, string(req.Params))
+					return struct{}{}, nil
+				}
+				f.turn = func(r *run) {
+					withItems(r)
+					order = append(order, r.ask(askCommand, "%s", execParams))
+					answered(r)
+				}
+				h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return test.out }}
+				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+					t.Error(err)
+				}
+				told := len(order) == 2 && strings.Contains(order[0], test.want) && strings.Contains(order[0], `"expectedTurnId":"turn-1"`)
+				if told != (test.want != "") || len(order) == 0 {
+					t.Errorf("said and answered %q, want %q", order, test.want)
+				}
+			})
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -131,6 +132,35 @@ func (a *asked) decided(out elicit.Outcome) {
 	}
 }
 
+// steerLimit bounds what is only a courtesy to the model.
+const steerLimit = 2 * time.Second
+
+// tell tells the model why an approval was not had: what a person wrote to it,
+// or that nobody could be asked. The app-server's answer has no room for that,
+// so it is said as input to the turn, before the answer. A version that takes
+// none leaves the model with the bare refusal.
+func (a *asked) tell(threadID, turnID string, out elicit.Outcome) {
+	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" {
+		return
+	}
+	text := "About the last approval request: " + out.ForModel() + "."
+	ctx, stop := context.WithTimeout(a.ctx, steerLimit)
+	defer stop()
+	c := a.turn.thread.child
+	err := c.peer.Call(ctx, "turn/steer", steerParams{
+		ThreadID: threadID, ExpectedTurnID: turnID, Input: []inputItem{{Type: "text", Text: &text}},
+	}, nil)
+	if err != nil {
+		c.log.Debug("codex: the model was not told why", "error", err)
+	}
+}
+
+type steerParams struct {
+	ThreadID       string      `json:"threadId"`
+	ExpectedTurnID string      `json:"expectedTurnId"`
+	Input          []inputItem `json:"input"`
+}
+
 // abortReason words why the client's answer ended the turn.
 func abortReason(out elicit.Outcome) error {
 	if text := out.ForCaller(); text != "" {
@@ -167,8 +197,10 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 		return c.refuse(askCommand, errors.New("it names no command")), nil
 	}
 	q.LeavesSandbox = a.turn.thread.leavesSandbox(&p)
+	q.Safe = p.Network == nil && p.Kind != "writeStdin" && harmless(q.Command)
 	out := a.turn.host.ApproveExec(a.ctx, q)
 	a.decided(out)
+	a.tell(p.ThreadID, p.TurnID, out)
 	return a.answer(p.ItemID, out), nil
 }
 
@@ -184,8 +216,11 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 	if o == nil || len(o.Changes) == 0 {
 		return c.refuse(askFileChange, errors.New("its changes were not announced")), nil
 	}
-	out := a.turn.host.ApprovePatch(a.ctx, patchApproval(&p, o, a.agent))
+	q := patchApproval(&p, o, a.agent)
+	q.Cwd = a.turn.thread.folder()
+	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
+	a.tell(p.ThreadID, p.TurnID, out)
 	return a.answer(p.ItemID, out), nil
 }
 
@@ -224,6 +259,7 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 	}
 	out := host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
 	a.decided(out)
+	a.tell(p.ThreadID, p.TurnID, out)
 	if a.ctx.Err() != nil {
 		return noPermissions, nil
 	}
@@ -265,6 +301,7 @@ func (a *asked) elicit(host Asker, p *elicitation) (elicitationReply, error) {
 		}
 		out := host.Approve(a.ctx, q)
 		a.decided(out)
+		a.tell(p.ThreadID, p.TurnID, out)
 		return toolAnswer(out), nil
 	}
 	params, err := p.forward()

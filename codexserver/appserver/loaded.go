@@ -17,6 +17,7 @@ type loaded struct {
 	mu      sync.Mutex
 	policy  string // the approval policy where it is a word
 	sandbox string // the type of the sandbox policy
+	cwd     string // the working folder
 	running *running
 	left    *running // interrupted, and not known to have ended over there
 	before  string   // the id of the turn before, whose late messages are dropped
@@ -26,7 +27,7 @@ type loaded struct {
 func (t *loaded) setRules(r *threadReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.policy, t.sandbox = r.policy(), r.Sandbox.Type
+	t.policy, t.sandbox, t.cwd = r.policy(), r.Sandbox.Type, r.Cwd
 }
 
 // changed notes what a turn changes of it.
@@ -39,6 +40,16 @@ func (t *loaded) changed(p *turnParams) {
 	if p.SandboxPolicy != nil {
 		t.sandbox = p.SandboxPolicy.Type
 	}
+	if p.Cwd != "" {
+		t.cwd = p.Cwd
+	}
+}
+
+// folder is the thread's working folder.
+func (t *loaded) folder() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cwd
 }
 
 // leavesSandbox reports whether an approved command may run outside the

@@ -157,6 +157,21 @@ func TestRealCommand(t *testing.T) {
 	}
 }
 
+// TestRealRefusalIsExplained: the model hears why, whatever Codex itself tells it.
+func TestRealRefusalIsExplained(t *testing.T) {
+	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))
+	h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+		return elicit.Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use the makefile"}}`), nil)
+	}}
+	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil || h.answer() != "well" {
+		t.Fatalf("%v, %q", err, h.answer())
+	}
+	requests := r.Requests()
+	if last := requests[len(requests)-1]; len(requests) != 2 || !strings.Contains(string(last.Body), "use the makefile") {
+		t.Errorf("%d requests, the last: %s", len(requests), last.Body)
+	}
+}
+
 func TestRealInterrupt(t *testing.T) {
 	stall := make(chan struct{})
 	r := newReal(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall}, providertest.Say("again"))

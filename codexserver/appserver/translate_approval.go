@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -55,7 +56,17 @@ func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecAp
 		}
 	}
 	r.Reason = reason(about, p.Reason)
+	r.FromEngine = len(about) > 0 && p.Reason == ""
 	return r
+}
+
+// harmless reports whether a command is known to change nothing, the shell
+// that Codex wraps around it set aside.
+func harmless(argv []string) bool {
+	if len(argv) > 0 && (argv[0] == "/bin/bash" || argv[0] == "/usr/bin/bash") {
+		argv = append([]string{"bash"}, argv[1:]...)
+	}
+	return policy.KnownSafeStrict(argv)
 }
 
 // patchApproval is the question about a patch.
