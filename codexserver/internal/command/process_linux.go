@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -181,4 +182,11 @@ func parseStat(b []byte) (procStat, bool) {
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
 	p.pid = pid
 	return p, err == nil
+}
+
+// SealDescriptors keeps what this process inherited itself from its commands. A
+// program calls it once, before it opens anything; standard input, output and
+// error stay as they are.
+func SealDescriptors() error {
+	return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }

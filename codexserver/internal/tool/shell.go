@@ -167,7 +167,7 @@ func (r run) confined(ctx context.Context, c Confinement) (output string, err er
 // exec runs the command and reports it. The result is nil when it did not start.
 func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, error) {
 	t := r.turn
-	spec := command.Spec{Argv: r.Command, Dir: r.dir, Env: t.box.options.Environ}
+	spec := command.Spec{Argv: r.withProfile(), Dir: r.dir, Env: t.box.options.Environ}
 	if c != nil {
 		spec.Starter = c
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
@@ -195,6 +195,16 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 		return nil, "execution error: " + start.Error(), nil
 	}
 	return &res, command.ModelOutput(res), nil
+}
+
+// withProfile is what really runs: the command, or the user's shell that reads
+// its profile and then becomes it.
+func (r run) withProfile() []string {
+	shell := r.turn.box.options.Shell
+	if shell == "" {
+		return r.Command
+	}
+	return append([]string{shell, "-lc", `exec "$@"`, shell}, r.Command...)
 }
 
 // startText is the reason as clients know it: the system's words and number.

@@ -80,3 +80,20 @@ func (c canceller) Emit(m protocol.EventMsg) {
 	}
 	c.host.Emit(m)
 }
+
+func TestShellWithProfile(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, ".profile"), []byte("export FROM_PROFILE=yes\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h := &host{}
+	box := tool.New(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
+	turn := box.Turn(tool.Context{Cwd: home, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}})
+	res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", `echo $FROM_PROFILE "$1"`, "sh", "a 'b' $c"))
+	if want := `{"output":"yes a 'b' $c\n",`; err != nil || !strings.HasPrefix(res.Output, want) {
+		t.Errorf("%s, %v", res.Output, err)
+	}
+	if begin, ok := h.all[0].(protocol.ExecCommandBegin); !ok || begin.Command[0] != "sh" {
+		t.Errorf("the user is shown %+v", h.all[0])
+	}
+}

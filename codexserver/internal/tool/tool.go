@@ -43,6 +43,9 @@ type Options struct {
 	Environ []string
 	// Sandbox confines commands; nil when there is none.
 	Sandbox Sandbox
+	// Shell is the user's shell, such as "/bin/zsh", when commands are to run with
+	// the user's profile; "" runs them as they are.
+	Shell string
 	// Strict asks for every command that is not safe by the strict rules.
 	Strict bool
 	// LocalShell offers the model's own shell tool instead of ours, PatchTool
@@ -88,6 +91,8 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 // Toolbox is the tools of one conversation. It is safe for concurrent use.
 type Toolbox struct {
 	options Options
+
+	unconfined sync.Once // the user is told
 
 	mu       sync.Mutex
 	approved map[string]bool // commands, with their folder, approved for the session
@@ -196,12 +201,18 @@ func (t *Turn) acting() {
 	}
 }
 
-// confine gives the sandbox for what runs in the turn.
-func (t *Turn) confine() (Confinement, error) {
-	if t.box.options.Sandbox == nil {
-		return nil, errors.New("no sandbox")
+// confine gives the sandbox for what runs in the turn. The first time that
+// there is none, the user is told.
+func (t *Turn) confine() (c Confinement, err error) {
+	if err = errors.New("none is set up"); t.box.options.Sandbox != nil {
+		c, err = t.box.options.Sandbox.Confine(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 	}
-	return t.box.options.Sandbox.Confine(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+	if err != nil {
+		t.box.unconfined.Do(func() {
+			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", t.SandboxPolicy.Mode, err)})
+		})
+	}
+	return c, err
 }
 
 // isApproved and approve remember what the user approved for the session.
