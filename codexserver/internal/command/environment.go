@@ -1,6 +1,7 @@
 package command
 
 import (
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -44,9 +45,7 @@ func (p EnvPolicy) Environ(environ []string) []string {
 			vars[name] = value
 		}
 	}
-	for name, value := range p.Set {
-		vars[name] = value
-	}
+	maps.Copy(vars, p.Set)
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {
 		if len(p.IncludeOnly) == 0 || matchAny(p.IncludeOnly, name) {

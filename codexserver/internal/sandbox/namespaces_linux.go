@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -54,8 +55,15 @@ func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
+// mainCalled says that this program, started again, becomes a command. It is
+// the one thing about a process that only its main knows.
+var mainCalled atomic.Bool
+
 // tryNamespaces says what this system lacks for the second tier.
 func tryNamespaces() error {
+	if !mainCalled.Load() {
+		return unavailable("namespaces: the program does not begin with sandbox.Main")
+	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, tier: TierNamespaces}
 	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: "/", Env: []string{}}
 	var stderr strings.Builder
@@ -74,6 +82,7 @@ func tryNamespaces() error {
 // returns at once, unless the program was started again to become a confined
 // command.
 func Main() {
+	mainCalled.Store(true)
 	if len(os.Args) < 3 || os.Args[0] != helperName {
 		return
 	}

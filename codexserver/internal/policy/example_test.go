@@ -1,0 +1,18 @@
+package policy_test
+
+import (
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+)
+
+func ExampleDecide() {
+	in := policy.Input{Policy: "untrusted", Sandbox: "workspace-write", SandboxAvailable: true}
+	for _, script := range []string{"ls | head -1", "ls > list"} {
+		in.Command = []string{"bash", "-lc", script}
+		fmt.Println(script, "=>", policy.Decide(in).Action)
+	}
+	// Output:
+	// ls | head -1 => run
+	// ls > list => ask
+}

@@ -1,0 +1,24 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+func Example() {
+	s := sandbox.New(sandbox.Options{})
+	c, err := s.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/tmp", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := command.Run(context.Background(), command.Spec{
+		Argv: []string{"mkdir", "/tmp/by-sandbox-example"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+	}, nil)
+	fmt.Println(res.ExitCode != 0, c.Denied(res), err)
+	// Output: true true <nil>
+}

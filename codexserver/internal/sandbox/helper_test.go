@@ -1,0 +1,103 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHelper(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This one shows what it is told, and runs the command.
+	helper := []string{"sh", "-c", `printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"`, "helper"}
+	s := sandbox.New(sandbox.Options{Helper: helper})
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, ExcludeSlashTmp: true}
+	c, err := s.Confine(policy, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := command.Run(t.Context(), command.Spec{
+		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"cwd":"` + dir + `","mode":"workspace-write","network_access":true,"writable_roots":["` + dir + `"]} --` + "\na b\n"
+	if diff := cmp.Diff(want, res.Stdout); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c.Environ() != nil {
+		t.Errorf("environment %q with network", c.Environ())
+	}
+	if err := c.Do(func() error { return nil }); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a function: %v", err)
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	for name, o := range map[string]sandbox.Options{
+		"missing helper": {Helper: []string{"no-such-helper"}},
+		"unknown tier":   {Tier: "strongest"},
+	} {
+		policy := protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+		if _, err := sandbox.New(o).Confine(policy, "/", nil); !errors.Is(err, sandbox.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}
+	if _, err := sandbox.New(sandbox.Options{}).Confine(policy, "/", nil); err == nil {
+		t.Error("full access is confined")
+	}
+}
+
+func TestWritableRoots(t *testing.T) {
+	env := []string{"TMPDIR=/var/tmp/x", "PATH=/bin"}
+	tests := []struct {
+		name   string
+		policy protocol.SandboxPolicy
+		want   []string
+	}{
+		{"read-only", protocol.SandboxPolicy{Mode: "read-only", WritableRoots: []string{"/a"}}, nil},
+		{"full access", protocol.SandboxPolicy{Mode: "danger-full-access"}, nil},
+		{"workspace", protocol.SandboxPolicy{Mode: "workspace-write"}, []string{"/w", "/tmp", "/var/tmp/x"}},
+		{"roots", protocol.SandboxPolicy{Mode: "workspace-write", WritableRoots: []string{"/a/", "relative"}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}, []string{"/w", "/a"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, sandbox.WritableRoots(tt.policy, "/w", env)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDenied(t *testing.T) {
+	var c sandbox.Confinement
+	for _, tt := range []struct {
+		result command.Result
+		want   bool
+	}{
+		{command.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
+		{command.Result{ExitCode: 1, Stderr: "cp: cannot create '/x': Read-only file system\n"}, true},
+		{command.Result{ExitCode: 128, Stdout: "fatal: unable to access: Could not resolve host: example.com\n"}, true},
+		{command.Result{ExitCode: 1, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
+		{command.Result{ExitCode: 1, Stderr: "assertion failed\n"}, false},
+		{command.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
+		{command.Result{ExitCode: 0, Stderr: "warning: permission denied\n"}, false},
+		{command.Result{ExitCode: command.TimeoutExitCode, TimedOut: true, Stderr: "permission denied"}, false},
+	} {
+		if got := c.Denied(tt.result); got != tt.want {
+			t.Errorf("%+v: %t", tt.result, got)
+		}
+	}
+}

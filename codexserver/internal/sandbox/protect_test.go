@@ -1,0 +1,42 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProtected(t *testing.T) {
+	top := t.TempDir()
+	path := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
+	worktree := path("main", ".git", "worktrees", "tree")
+	for _, dir := range []string{worktree, path("tree"), path("plain"), path("broken")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, content := range map[string]string{
+		path("tree", ".git"):                 "gitdir: " + worktree + "\n",
+		filepath.Join(worktree, "commondir"): "../..\n",
+		path("broken", ".git"):               "nonsense",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := sandbox.New(sandbox.Options{Protected: []string{path("home")}})
+	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken")})
+	want := []string{
+		path("home"),
+		path("main", ".git"),
+		path("tree", ".git"), worktree, path("main", ".git"),
+		path("plain", ".git"),
+		path("broken", ".git"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
