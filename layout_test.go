@@ -30,10 +30,11 @@ var arrows = []struct {
 	{"codexserver/protocol", nil},
 	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
 	{"codexserver/engine/*", []string{"codexserver/engine", "codexserver/protocol", "elicit"}},
-	{"codexserver", []string{"codexserver/engine", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver", []string{"codexserver/engine", "codexserver/internal/policy", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/native/providertest", nil},
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/appserver", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/mcpclient", []string{"codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 

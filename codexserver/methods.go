@@ -39,7 +39,6 @@ func inline() []string {
 		mcptypes.LoggingSetLevel.Name(),
 		"addConversationListener", "removeConversationListener",
 		"sendUserMessage", "sendUserTurn",
-		"setDefaultModel",
 	}
 }
 
