@@ -267,7 +267,13 @@ func TestHooksAndLogger(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":1,"result":{"text":"secret"}}`)
 		r.send(`{"jsonrpc":"2.0","id":2,"method":"panic"}`)
 		r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
-		r.send(`{"jsonrpc":"2.0","id":"3","result":{}}`, `{"jsonrpc":"2.0","method":"echo","params":[]}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
+		for _, line := range []string{ // each once the one before is dealt with
+			`{"jsonrpc":"2.0","id":"3","result":{}}`,
+			`{"jsonrpc":"2.0","method":"echo","params":[]}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+		} {
+			r.send(line)
+		}
 		c := r.p.Start(context.Background(), "ask", nil)
 		r.want(`{"jsonrpc":"2.0","id":0,"method":"ask"}`)
 		r.send(`{"jsonrpc":"2.0","id":0,"error":{"code":5,"message":"no"}}`)

@@ -91,8 +91,12 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 		until, stop := context.WithCancel(p.live)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
-		if p.settle(until, 0) || ctx.Err() == nil {
+		settled := p.settle(until, 0)
+		if ctx.Err() == nil {
 			return nil
+		}
+		if settled {
+			return context.Cause(ctx)
 		}
 	case <-ctx.Done():
 		p.refuseNew()

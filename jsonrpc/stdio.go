@@ -1,35 +1,33 @@
 package jsonrpc
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
 )
 
 // Stdio returns a transport of lines over the standard input and output of the
-// process. From then on os.Stdout, and on Unix file descriptor 1 as a whole,
-// is the standard error: a stray print, also one of a child process, goes
-// there and not between the messages. Close undoes it.
+// process, to be called once and before anything prints. From then on
+// os.Stdout, and on Unix file descriptor 1 as a whole, is the standard error:
+// a stray print, also one of a child process, goes there and not between the
+// messages.
 //
 // Nothing else may read the standard input; where that is a socket or, on
 // Linux, a pipe, reads and writes go through the runtime's poller.
 func Stdio() Transport {
-	out, restore := claimStdout()
 	in, ok := polled(os.Stdin, os.O_RDONLY)
 	if !ok {
 		in = &pump{r: os.Stdin, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
 	}
-	w, ok := polled(out, os.O_WRONLY)
-	if !ok {
-		w = out
+	out := claimStdout()
+	var w io.WriteCloser = out
+	if p, ok := polled(out, os.O_WRONLY); ok {
+		_ = out.Close() // p has taken its place
+		w = p
 	}
 	return Lines(in, w, closeFunc(sync.OnceValue(func() error {
-		err := in.Close()
-		if ok {
-			_ = w.Close() // nothing is buffered, so nothing can be lost
-		}
-		restore()
-		return err
+		return errors.Join(in.Close(), w.Close())
 	})))
 }
 

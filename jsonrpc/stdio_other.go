@@ -5,8 +5,8 @@ package jsonrpc
 import "os"
 
 // claimStdout turns os.Stdout aside; there is no more to be had here.
-func claimStdout() (out *os.File, restore func()) {
+func claimStdout() *os.File {
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
-	return stdout, func() { os.Stdout = stdout }
+	return stdout
 }

@@ -10,23 +10,18 @@ import (
 // claimStdout returns a file for the standard output that nobody else can
 // write to: a duplicate of descriptor 1, which then becomes descriptor 2.
 // If the descriptors cannot be had, os.Stdout alone is turned aside.
-func claimStdout() (out *os.File, restore func()) {
+func claimStdout() *os.File {
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
 	fd, err := dupCloseOnExec(1)
 	if err != nil {
-		return stdout, func() { os.Stdout = stdout }
+		return stdout
 	}
 	if err := dupOnto(2, 1); err != nil {
 		_ = syscall.Close(fd)
-		return stdout, func() { os.Stdout = stdout }
+		return stdout
 	}
-	out = os.NewFile(uintptr(fd), "stdout")
-	return out, func() {
-		_ = dupOnto(fd, 1) // a failure leaves stray prints where they are harmless
-		_ = out.Close()
-		os.Stdout = stdout
-	}
+	return os.NewFile(uintptr(fd), "stdout")
 }
 
 func dupCloseOnExec(fd int) (int, error) {
