@@ -1,22 +1,70 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 )
 
-// denialText are the words of programs that were denied something that a
-// confinement denies.
-var denialText = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|\bE(ACCES|PERM|ROFS)\b|` +
-	`PermissionError|access is denied|not permitted|` +
-	`network is unreachable|could not resolve host|temporary failure in name resolution|name or service not known|could not connect to|failed to connect to`)
+var (
+	// fileDenied are the words of programs that were denied something that has
+	// to do with a file, or with a system call.
+	fileDenied = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`)
+	// netDenied are those of programs without a network.
+	netDenied = regexp.MustCompile(`(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
+		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`)
+	// named are the things in a message that may be paths: quoted, with a slash,
+	// or right before the reason.
+	named = regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)")
+)
 
-// Denied says whether a command failed because of its confinement, as far as
-// its output tells: the kernel keeps no account that its owner may read.
+// notExecutable is the exit code of shells for a program that may not be run,
+// which no confinement is the reason of.
+const notExecutable = 126
+
+// Denied says whether a command failed because of its confinement. The kernel
+// keeps no account of denials that its owner may read, so it is judged by what
+// the command wrote: it must complain of a denial, and where it names files, one
+// of them must be such that without a confinement it could be written.
 func (c *Confinement) Denied(r command.Result) bool {
-	if r.ExitCode == 0 || r.TimedOut {
+	if r.ExitCode == 0 || r.ExitCode == notExecutable || r.TimedOut {
 		return false
 	}
-	return denialText.MatchString(r.Stderr) || denialText.MatchString(r.Stdout)
+	for line := range strings.Lines(r.Stderr + "\n" + r.Stdout) {
+		if !c.policy.NetworkAccess && netDenied.MatchString(line) {
+			return true
+		}
+		if fileDenied.MatchString(line) && c.explains(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// explains says whether the confinement may be the reason of a denial.
+func (c *Confinement) explains(line string) bool {
+	names := named.FindAllStringSubmatch(line, -1)
+	for _, groups := range names {
+		path := groups[1] + groups[2] + groups[3]
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.cwd, path)
+		}
+		if writable(path) {
+			return true
+		}
+	}
+	return len(names) == 0
+}
+
+// writable says whether path could be written without a confinement, or made.
+func writable(path string) bool {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Dir(path)
+	}
+	return hasAccess(path)
 }

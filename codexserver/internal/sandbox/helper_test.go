@@ -80,24 +80,3 @@ func TestWritableRoots(t *testing.T) {
 		})
 	}
 }
-
-func TestDenied(t *testing.T) {
-	var c sandbox.Confinement
-	for _, tt := range []struct {
-		result command.Result
-		want   bool
-	}{
-		{command.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
-		{command.Result{ExitCode: 1, Stderr: "cp: cannot create '/x': Read-only file system\n"}, true},
-		{command.Result{ExitCode: 128, Stdout: "fatal: unable to access: Could not resolve host: example.com\n"}, true},
-		{command.Result{ExitCode: 1, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
-		{command.Result{ExitCode: 1, Stderr: "assertion failed\n"}, false},
-		{command.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
-		{command.Result{ExitCode: 0, Stderr: "warning: permission denied\n"}, false},
-		{command.Result{ExitCode: command.TimeoutExitCode, TimedOut: true, Stderr: "permission denied"}, false},
-	} {
-		if got := c.Denied(tt.result); got != tt.want {
-			t.Errorf("%+v: %t", tt.result, got)
-		}
-	}
-}

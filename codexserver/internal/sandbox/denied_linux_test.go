@@ -1,0 +1,92 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+func TestDenied(t *testing.T) {
+	base := fixture(t)
+	dir := filepath.Join(base, "work")
+	write := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+	online := write
+	online.NetworkAccess = true
+	for _, tt := range []struct {
+		name   string
+		policy protocol.SandboxPolicy
+		result command.Result
+		want   bool
+	}{
+		{"file in a read-only workspace", readOnly, command.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
+		{"by the shell", readOnly, command.Result{ExitCode: 1, Stderr: "bash: line 1: x: Permission denied\n"}, true},
+		{"file outside", write, command.Result{ExitCode: 1, Stderr: "bash: line 1: ../outside/x: Permission denied\n"}, true},
+		{"file outside, read-only", write, command.Result{ExitCode: 1, Stderr: "cp: cannot create regular file '@/outside/x': Read-only file system\n"}, true},
+		{"file outside, on the other stream", write, command.Result{ExitCode: 1, Stdout: "EACCES: permission denied, open '@/outside/file'\n"}, true},
+		{"no file named", write, command.Result{ExitCode: 101, Stderr: "Error: Os { code: 13, kind: PermissionDenied, message: \"Permission denied\" }\nPermission denied (os error 13)\n"}, true},
+		{"a script that may not be run", write, command.Result{ExitCode: 126, Stderr: "bash: line 1: ./file: Permission denied\n"}, false},
+		{"a file that nobody may write", write, command.Result{ExitCode: 1, Stderr: "tee: /nowhere/at/all: Permission denied\n"}, false},
+		{"a socket", write, command.Result{ExitCode: 2, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
+		{"no network", write, command.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, true},
+		{"a network that fails", online, command.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, false},
+		{"a test that fails", write, command.Result{ExitCode: 1, Stderr: "assertion failed: got 'a', want 'b'\n"}, false},
+		{"no such program", write, command.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
+		{"success", write, command.Result{Stderr: "warning: '../outside/x': Permission denied\n"}, false},
+		{"timeout", write, command.Result{ExitCode: command.TimeoutExitCode, TimedOut: true, Stderr: "'../outside/x': permission denied"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := sandbox.New(sandbox.Options{}).Confine(tt.policy, dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.result.Stderr = strings.ReplaceAll(tt.result.Stderr, "@", base)
+			tt.result.Stdout = strings.ReplaceAll(tt.result.Stdout, "@", base)
+			if got := c.Denied(tt.result); got != tt.want {
+				t.Errorf("%+v: %t", tt.result, got)
+			}
+		})
+	}
+}
+
+// TestDeniedForReal asks the programs of this machine.
+func TestDeniedForReal(t *testing.T) {
+	base := fixture(t)
+	dir := filepath.Join(base, "work")
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
+		c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(policy, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for script, want := range map[string]bool{
+			"echo x > ../outside/new":              true,
+			"touch ../outside/new":                 true,
+			"mkdir " + base + "/outside/new":       true,
+			"cp file ../outside/new":               true,
+			"rm ../outside/file":                   true,
+			"mv file ../outside/":                  true,
+			"cd ../outside && touch new":           true,
+			"echo x > new && exit 3":               false,
+			"cat missing":                          false,
+			"./file":                               false,
+			"exit 64":                              false,
+			"kill -KILL $$":                        false,
+			"no-such-program":                      false,
+			"echo x > " + base + "/missing/new":    false,
+			"echo 'Permission denied' >&2; exit 1": true, // it says so
+		} {
+			res, err := command.Run(t.Context(), command.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Starter: c}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Denied(res); got != want {
+				t.Errorf("%s: %q denied: %t; %d %q", tier, script, got, res.ExitCode, res.Aggregated)
+			}
+		}
+	}
+}
