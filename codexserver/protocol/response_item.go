@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ResponseItem is one entry of a conversation's history in the form of the
@@ -161,12 +162,21 @@ func (LocalShellCallItem) ItemType() string { return "local_shell_call" }
 // ItemType implements [ResponseItem].
 func (i RawItem) ItemType() string { return i.Type }
 
-// AppendItem appends the JSON form of item, its type first, to b.
+// AppendItem appends the JSON form of item, its type first, to b. What is not
+// UTF-8 in texts is replaced.
 func AppendItem(b []byte, item ResponseItem) ([]byte, error) {
-	if raw, ok := item.(RawItem); ok {
-		return append(b, raw.Raw...), nil
+	// The two kinds that make up most of a history are written without a detour:
+	// each request to a model holds all of it.
+	switch item := item.(type) {
+	case RawItem:
+		return append(b, item.Raw...), nil
+	case MessageItem:
+		return appendMessage(b, item), nil
+	case FunctionCallOutputItem:
+		b = appendString(append(b, `{"type":"function_call_output","call_id":`...), item.CallID)
+		return append(appendString(append(b, `,"output":`...), item.Output), '}'), nil
 	}
-	body, err := json.Marshal(item)
+	body, err := json.Marshal(item, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return b, fmt.Errorf("protocol: item %s: %w", item.ItemType(), err)
 	}
@@ -174,6 +184,30 @@ func AppendItem(b []byte, item ResponseItem) ([]byte, error) {
 	b = append(b, item.ItemType()...) // a word of this file: needs no escape
 	b = append(b, `",`...)            // and no item of this file is without members
 	return append(b, body[1:]...), nil
+}
+
+func appendMessage(b []byte, m MessageItem) []byte {
+	b = appendString(append(b, `{"type":"message","role":`...), m.Role)
+	b = append(b, `,"content":[`...)
+	for i, c := range m.Content {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(append(b, `{"type":`...), c.Type)
+		if c.Type == "input_image" {
+			b = appendString(append(b, `,"image_url":`...), c.ImageURL)
+		} else {
+			b = appendString(append(b, `,"text":`...), c.Text)
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
+// appendString appends s as JSON; the error tells only of bytes that were replaced.
+func appendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
 }
 
 // ParseItem reads the JSON form. An unknown type becomes a [RawItem] that shares

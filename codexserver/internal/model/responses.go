@@ -24,19 +24,17 @@ func (responsesWire) headers(h http.Header, req *Request) {
 	}
 }
 
-type responsesBody struct {
-	Model             string           `json:"model"`
-	Instructions      string           `json:"instructions"`
-	Input             []jsontext.Value `json:"input"`
-	Tools             []responsesTool  `json:"tools"`
-	ToolChoice        string           `json:"tool_choice"`
-	ParallelToolCalls bool             `json:"parallel_tool_calls"`
-	Reasoning         *Reasoning       `json:"reasoning"`
-	Store             bool             `json:"store"`
-	Stream            bool             `json:"stream"`
-	Include           []string         `json:"include"`
-	PromptCacheKey    string           `json:"prompt_cache_key,omitzero"`
-	Text              *responsesText   `json:"text,omitzero"`
+// responsesTail is what follows the history in a request.
+type responsesTail struct {
+	Tools             []responsesTool `json:"tools"`
+	ToolChoice        string          `json:"tool_choice"`
+	ParallelToolCalls bool            `json:"parallel_tool_calls"`
+	Reasoning         *Reasoning      `json:"reasoning"`
+	Store             bool            `json:"store"`
+	Stream            bool            `json:"stream"`
+	Include           []string        `json:"include"`
+	PromptCacheKey    string          `json:"prompt_cache_key,omitzero"`
+	Text              *responsesText  `json:"text,omitzero"`
 }
 
 type responsesText struct {
@@ -52,24 +50,10 @@ type responsesTool struct {
 }
 
 func (responsesWire) body(req *Request) ([]byte, error) {
-	b := responsesBody{
-		Model:          req.Model,
-		Instructions:   req.Instructions,
-		Input:          make([]jsontext.Value, 0, len(req.Items)),
-		ToolChoice:     "auto",
-		Reasoning:      req.Reasoning,
-		Stream:         true,
-		PromptCacheKey: req.ConversationID,
-	}
-	if req.Reasoning != nil {
-		b.Include = []string{"reasoning.encrypted_content"}
-	}
-	if req.Verbosity != "" {
-		b.Text = &responsesText{Verbosity: req.Verbosity}
-	}
-	for _, t := range req.Tools {
-		b.Tools = append(b.Tools, responsesToolOf(t))
-	}
+	b := appendString(append(make([]byte, 0, sizeOf(req)), `{"model":`...), req.Model)
+	b = appendString(append(b, `,"instructions":`...), req.Instructions)
+	b = append(b, `,"input":[`...)
+	first := true
 	for _, item := range req.Items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
 			if r.EncryptedContent == nil {
@@ -78,13 +62,30 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 			r.Content = nil
 			item = r
 		}
-		raw, err := protocol.AppendItem(nil, item)
-		if err != nil {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		var err error
+		if b, err = protocol.AppendItem(b, item); err != nil {
 			return nil, err
 		}
-		b.Input = append(b.Input, raw)
 	}
-	return json.Marshal(b, jsontext.AllowInvalidUTF8(true))
+	tail := responsesTail{ToolChoice: "auto", Reasoning: req.Reasoning, Stream: true, PromptCacheKey: req.ConversationID}
+	if req.Reasoning != nil {
+		tail.Include = []string{"reasoning.encrypted_content"}
+	}
+	if req.Verbosity != "" {
+		tail.Text = &responsesText{Verbosity: req.Verbosity}
+	}
+	for _, t := range req.Tools {
+		tail.Tools = append(tail.Tools, responsesToolOf(t))
+	}
+	rest, err := json.Marshal(tail, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(b, "],"...), rest[1:]...), nil
 }
 
 func responsesToolOf(t Tool) responsesTool {

@@ -1,0 +1,207 @@
+package model
+
+import (
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The bodies of requests are appended by hand: they hold the whole history, and
+// each pass over it costs as much as the request itself.
+
+// body writes the request. Usage is asked for: not every provider tells it.
+func (chatWire) body(req *Request) ([]byte, error) {
+	m := &chatMessages{b: make([]byte, 0, sizeOf(req))}
+	m.b = appendString(append(m.b, `{"model":`...), req.Model)
+	m.b = append(m.b, `,"messages":[`...)
+	if req.Instructions != "" {
+		m.begin("system")
+		m.b = appendString(m.b, req.Instructions)
+		m.end()
+	}
+	for _, item := range req.Items {
+		if err := m.add(item); err != nil {
+			return nil, err
+		}
+	}
+	m.end()
+	b := append(m.b, `],"stream":true,"stream_options":{"include_usage":true}`...)
+	var tools []chatTool
+	for _, t := range req.Tools {
+		if t.Type == "" || t.Type == "function" {
+			tools = append(tools, chatTool{Type: "function", Function: chatToolFunction{
+				Name: t.Name, Description: t.Description, Parameters: rawSchema(t.Parameters),
+			}})
+		}
+	}
+	if len(tools) > 0 {
+		raw, err := json.Marshal(tools, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, `,"tools":`...), raw...)
+	}
+	return append(b, '}'), nil
+}
+
+type chatTool struct {
+	Type     string           `json:"type"`
+	Function chatToolFunction `json:"function"`
+}
+
+type chatToolFunction struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Strict      bool           `json:"strict"`
+	Parameters  jsontext.Value `json:"parameters"`
+}
+
+// chatMessages writes messages one after another.
+type chatMessages struct {
+	b     []byte
+	any   bool   // a message was written
+	role  string // of the message that is not ended yet; "" for none
+	calls int    // in it
+}
+
+// begin starts a message up to the place of its content.
+func (m *chatMessages) begin(role string) {
+	m.end()
+	if m.any {
+		m.b = append(m.b, ',')
+	}
+	m.any, m.role, m.calls = true, role, 0
+	m.b = append(appendString(append(m.b, `{"role":`...), role), `,"content":`...)
+}
+
+// end ends the message that is not ended yet.
+func (m *chatMessages) end() {
+	if m.role == "" {
+		return
+	}
+	if m.calls > 0 {
+		m.b = append(m.b, ']')
+	}
+	m.b = append(m.b, '}')
+	m.role = ""
+}
+
+// add writes an item in the form of this wire. Items that it cannot say are
+// left out.
+func (m *chatMessages) add(item protocol.ResponseItem) error {
+	switch item := item.(type) {
+	case protocol.MessageItem:
+		m.begin(item.Role)
+		m.content(item.Content)
+		if item.Role != "assistant" {
+			m.end()
+		}
+	case protocol.FunctionCallItem:
+		m.call(item.CallID, item.Name, item.Arguments)
+	case protocol.FunctionCallOutputItem:
+		m.output(item.CallID, item.Output)
+	case protocol.CustomToolCallItem: // from a conversation that began on the other wire
+		arguments, err := json.Marshal(map[string]string{"input": item.Input}, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return err
+		}
+		m.call(item.CallID, item.Name, string(arguments))
+	case protocol.CustomToolCallOutputItem:
+		m.output(item.CallID, item.Output)
+	case protocol.LocalShellCallItem:
+		arguments, err := json.Marshal(map[string][]string{"command": item.Action.Command}, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return err
+		}
+		m.call(item.CallID, "shell", string(arguments))
+	}
+	return nil
+}
+
+// call joins the message of the assistant before it, so that what it said keeps
+// its place.
+func (m *chatMessages) call(id, name, arguments string) {
+	if m.role != "assistant" {
+		m.begin("assistant")
+		m.b = append(m.b, "null"...)
+	}
+	if m.calls == 0 {
+		m.b = append(m.b, `,"tool_calls":[`...)
+	} else {
+		m.b = append(m.b, ',')
+	}
+	m.calls++
+	m.b = appendString(append(m.b, `{"id":`...), id)
+	m.b = appendString(append(m.b, `,"type":"function","function":{"name":`...), name)
+	m.b = appendString(append(m.b, `,"arguments":`...), arguments)
+	m.b = append(m.b, "}}"...)
+}
+
+func (m *chatMessages) output(callID, text string) {
+	m.begin("tool")
+	m.b = appendString(m.b, text)
+	m.b = appendString(append(m.b, `,"tool_call_id":`...), callID)
+	m.end()
+}
+
+// content is one string where there are only texts.
+func (m *chatMessages) content(parts []protocol.ContentItem) {
+	if len(parts) == 1 && parts[0].Type != "input_image" {
+		m.b = appendString(m.b, parts[0].Text)
+		return
+	}
+	all, images := "", false
+	for _, p := range parts {
+		images = images || p.Type == "input_image"
+		all += p.Text
+	}
+	if !images {
+		m.b = appendString(m.b, all)
+		return
+	}
+	m.b = append(m.b, '[')
+	for i, p := range parts {
+		if i > 0 {
+			m.b = append(m.b, ',')
+		}
+		if p.Type == "input_image" {
+			m.b = appendString(append(m.b, `{"type":"image_url","image_url":{"url":`...), p.ImageURL)
+			m.b = append(m.b, "}}"...)
+		} else {
+			m.b = appendString(append(m.b, `{"type":"text","text":`...), p.Text)
+			m.b = append(m.b, '}')
+		}
+	}
+	m.b = append(m.b, ']')
+}
+
+// appendString appends s as JSON. What is not UTF-8 in it is replaced, of which
+// the error tells.
+func appendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// sizeOf is about how long a request will be, so that its memory is taken once.
+func sizeOf(req *Request) int {
+	n := 4096 + len(req.Instructions)
+	for _, t := range req.Tools {
+		n += len(t.Description) + len(t.Parameters) + 128
+	}
+	for _, item := range req.Items {
+		n += 160
+		switch item := item.(type) {
+		case protocol.MessageItem:
+			for _, c := range item.Content {
+				n += len(c.Text) + len(c.ImageURL) + 32
+			}
+		case protocol.FunctionCallItem:
+			n += len(item.Arguments)
+		case protocol.FunctionCallOutputItem:
+			n += len(item.Output)
+		case protocol.RawItem:
+			n += len(item.Raw)
+		}
+	}
+	return n + n/8 // for what needs to be escaped
+}

@@ -1,0 +1,143 @@
+package native_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// canned is a provider without a network that gives the same stream to every
+// request and counts the bytes of the last one.
+type canned struct {
+	stream string
+	bytes  int64
+}
+
+func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	n, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.bytes = n
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(c.stream)), Request: r}, nil
+}
+
+// silent is a host that forgets everything.
+type silent struct{ host }
+
+func (*silent) Emit(protocol.EventMsg) {}
+
+func benchEngine(b *testing.B, wire string, provider http.RoundTripper) engine.Conversation {
+	b.Helper()
+	home := b.TempDir()
+	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \"http://provider.test\"\nwire_api = %q\n", wire)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	e, err := native.New(&native.Options{CodexHome: home, HTTPClient: &http.Client{Transport: provider}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := e.Start(b.Context(), protocol.Config{Cwd: home}, &silent{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func stream(wire string, pieces int, piece string) string {
+	var s strings.Builder
+	if wire == "chat" {
+		for range pieces {
+			fmt.Fprintf(&s, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":null}]}\n\n", piece)
+		}
+		s.WriteString("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		return s.String()
+	}
+	for range pieces {
+		fmt.Fprintf(&s, "data: {\"type\":\"response.output_text.delta\",\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"delta\":%q}\n\n", piece)
+	}
+	fmt.Fprintf(&s, "data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":%q}]}}\n\n",
+		strings.Repeat(piece, pieces))
+	s.WriteString("data: {\"type\":\"response.completed\",\"response\":{}}\n\n")
+	return s.String()
+}
+
+// BenchmarkLongConversation runs conversations of 500 turns. It reports how
+// much longer a turn takes at the end than at turn 50, how much longer its
+// request is, and the live heap as a multiple of the history.
+func BenchmarkLongConversation(b *testing.B) {
+	const turns, early, sample = 500, 50, 25
+	for _, wire := range []string{"chat", "responses"} {
+		b.Run(wire, func(b *testing.B) {
+			provider := &canned{stream: stream(wire, 100, strings.Repeat("word ", 16))}
+			question := say(strings.Repeat("why? ", 400))
+			var slower, longer, heap float64
+			for b.Loop() {
+				before := liveHeap()
+				c := benchEngine(b, wire, provider)
+				first, last := time.Hour, time.Hour // the fastest: others are somebody else's work
+				var firstBytes int64
+				for n := 1; n <= turns; n++ {
+					begin := time.Now()
+					if err := c.Turn(b.Context(), question); err != nil {
+						b.Fatal(err)
+					}
+					switch took := time.Since(begin); {
+					case n > early-sample && n <= early:
+						first = min(first, took)
+						firstBytes = provider.bytes
+					case n > turns-sample:
+						last = min(last, took)
+					}
+				}
+				slower = float64(last) / float64(first)
+				longer = float64(provider.bytes) / float64(firstBytes)
+				heap = float64(liveHeap()-before) / float64(provider.bytes)
+				runtime.KeepAlive(c)
+			}
+			b.ReportMetric(slower, "time-ratio")
+			b.ReportMetric(longer, "bytes-ratio")
+			b.ReportMetric(heap, "heap/history")
+		})
+	}
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// BenchmarkStream reads an answer of 5,000 pieces.
+func BenchmarkStream(b *testing.B) {
+	const pieces = 5000
+	for _, wire := range []string{"chat", "responses"} {
+		b.Run(wire, func(b *testing.B) {
+			provider := &canned{stream: stream(wire, pieces, "word ")}
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				c := benchEngine(b, wire, provider) // or the history would grow
+				b.StartTimer()
+				if err := c.Turn(b.Context(), say("go")); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pieces, "ns/piece")
+		})
+	}
+}
