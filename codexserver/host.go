@@ -1,6 +1,7 @@
 package codexserver
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -63,10 +64,13 @@ func (h *host) submit() string {
 }
 
 // Emit implements engine.Host.
-func (h *host) Emit(m protocol.EventMsg) {
+func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
+
+// EmitAs implements engine.Submitter.
+func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := protocol.Event{ID: h.event, Msg: m}
+	e := protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}
 	switch m := m.(type) {
 	case protocol.SessionConfigured:
 		h.configured = m

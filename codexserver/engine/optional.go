@@ -9,7 +9,7 @@ import (
 
 // The interfaces below are optional. A server finds them by type assertion on
 // the [Engine]; the methods that need one which is not there do not exist for
-// the client.
+// the client. [Submitter] is one of a host, found in the same way.
 
 // ErrNotFound says that what was named (a conversation, a rollout, a login) is
 // not there.
@@ -90,6 +90,13 @@ type Differ interface {
 	// GitDiffToRemote gives the difference to the closest commit that a remote
 	// has. A folder without one is a [*RefusedError].
 	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
+}
+
+// Submitter is a [Host] that can report an event under a submission id of the
+// engine's own, for what an engine does by itself within a turn.
+type Submitter interface {
+	// EmitAs is Emit under another submission id; "" is the turn's.
+	EmitAs(submission string, m protocol.EventMsg)
 }
 
 // Agent is an engine with a user agent of its own.
