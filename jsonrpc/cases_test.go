@@ -128,8 +128,8 @@ type gatedReader struct {
 }
 
 func (r gatedReader) Read(b []byte) (int, error) {
-	r.g.Lock()
-	r.g.Unlock()
+	r.g <- struct{}{} // waits while the gate is locked
+	<-r.g
 	return r.r.Read(b)
 }
 

@@ -47,7 +47,9 @@ type Options struct {
 	MaxBatch int
 
 	// MaxConcurrent is the number of requests handled at the same time;
-	// further ones wait their turn. Default: 1024.
+	// further ones wait their turn. A handler that calls back keeps its place,
+	// so two sides that call each other back and forth deeper than this wait
+	// for each other. Default: 1024.
 	MaxConcurrent int
 
 	// MaxQueued is the number of bytes that requests and notifications may

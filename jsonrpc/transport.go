@@ -6,7 +6,9 @@ import "context"
 // [Command] make one; anything else that keeps this contract will do.
 //
 // A peer calls Read from one goroutine and Write from one goroutine at a time,
-// the two at once, and Close from any.
+// the two at once, and Close from any. A transport that also has a method
+// SetReadLimit(bytes int) is told [Options].MaxMessage before the first Read,
+// so that it can skip a longer message instead of holding it in memory.
 type Transport interface {
 	// Read returns the next message, one JSON text. The slice belongs to the
 	// peer from then on. io.EOF says that the other side will send no more,
