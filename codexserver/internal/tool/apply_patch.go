@@ -131,6 +131,8 @@ func (a application) confined(mustJudge bool) func() error {
 	switch {
 	case err == nil:
 		return func() error { return c.Do(a.plan.Apply) }
+	case !errors.Is(err, sandbox.ErrUnavailable):
+		return func() error { return err }
 	case mustJudge:
 		return func() error { return errOutside }
 	}

@@ -2,7 +2,6 @@ package tool_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -74,13 +73,13 @@ func (h *host) steps() string {
 // fakeSandbox says that it confined, and that exit code 66 was its doing.
 type fakeSandbox struct {
 	host    *host
-	missing bool
+	missing error // what Confine gives
 	forbid  error // what Do gives instead of running
 }
 
 func (s *fakeSandbox) Confine(protocol.SandboxPolicy, string, []string) (tool.Confinement, error) {
-	if s.missing {
-		return nil, errors.New("missing")
+	if s.missing != nil {
+		return nil, s.missing
 	}
 	return fakeConfinement{s}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -93,10 +94,11 @@ func TestWithoutSandbox(t *testing.T) {
 		"on-request": "ask: there is no sandbox on this system, begin, end 0",
 		"never":      "",
 	} {
-		for _, sandbox := range []tool.Sandbox{nil, &fakeSandbox{missing: true}} {
+		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
 			h := &host{answer: elicit.Approved}
-			box := tool.New(tool.Options{Environ: environ, Sandbox: sandbox})
-			turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
+			turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+				Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+			})
 			for range 2 {
 				if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
 					t.Fatal(err)
@@ -204,6 +206,29 @@ func TestPatchMatrix(t *testing.T) {
 					t.Errorf("written: %t; the model is told %q", written, res.Output)
 				}
 			})
+		}
+	}
+}
+
+// TestPatchWithoutSandbox applies what lies inside where there is no sandbox,
+// but nothing when there is one that cannot do its work.
+func TestPatchWithoutSandbox(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"unavailable": {sandbox.ErrUnavailable, "patch begin auto=true, patch end true, diff"},
+		"broken":      {errors.New("the workspace was replaced"), "patch begin auto=true, patch end false"},
+	} {
+		h := &host{}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: tt.err}}).Turn(tool.Context{
+			Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		})
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", addNew)); err != nil {
+			t.Fatal(err)
+		}
+		if h.steps() != tt.want {
+			t.Errorf("%s: steps %s, want %s", name, h.steps(), tt.want)
 		}
 	}
 }

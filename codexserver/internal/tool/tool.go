@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -57,7 +56,8 @@ type Options struct {
 // has one: see [Confine].
 type Sandbox interface {
 	// Confine prepares a confinement for what runs in cwd with the environment
-	// env. It fails when this system cannot enforce the policy.
+	// env. Its error wraps [sandbox.ErrUnavailable] when this system cannot
+	// enforce the policy.
 	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
 	// Protected are the paths that no patch changes unasked, although they lie
 	// below the writable roots.
@@ -204,7 +204,7 @@ func (t *Turn) acting() {
 // confine gives the sandbox for what runs in the turn. The first time that
 // there is none, the user is told.
 func (t *Turn) confine() (c Confinement, err error) {
-	if err = errors.New("none is set up"); t.box.options.Sandbox != nil {
+	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 	}
 	if err != nil {
