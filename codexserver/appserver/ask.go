@@ -116,9 +116,11 @@ func (r *running) abortCause() error {
 }
 
 // decided acts on what an outcome means beyond its own question: a decision to
-// abort ends the whole turn, also when a sub-agent asked.
+// abort ends the whole turn, also when a sub-agent asked. The end of the
+// question itself, when the app-server is gone or wants no answer any more, is
+// nobody's decision.
 func (a *asked) decided(out elicit.Outcome) {
-	if out.Decision != elicit.Abort {
+	if out.Decision != elicit.Abort || a.ctx.Err() != nil {
 		return
 	}
 	r := a.turn
@@ -127,9 +129,7 @@ func (a *asked) decided(out elicit.Outcome) {
 		r.aborted = abortReason(out)
 	}
 	r.mu.Unlock()
-	if a.ctx.Err() == nil {
-		r.stop()
-	}
+	r.stop()
 }
 
 // steerLimit bounds what is only a courtesy to the model.

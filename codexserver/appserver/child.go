@@ -28,7 +28,8 @@ type child struct {
 	log     *slog.Logger
 	peer    *jsonrpc.Peer
 	stderr  *tail
-	pid     int // 0 where it was dialled
+	pid     int    // 0 where it was dialled
+	mark    string // of the process
 	version version
 	agent   string // the user agent that it tells providers
 	home    string // its CODEX_HOME

@@ -18,8 +18,9 @@ import (
 type Options struct {
 	// Path is the codex program. Default: $CODEX_BIN, else codex of the PATH.
 	Path string
-	// Overrides are keys of config.toml over the file, as nested tables; they
-	// reach the app-server as -c.
+	// Overrides are keys of config.toml over the file, as nested tables. They
+	// reach the app-server as -c, and one that was dialled with each new
+	// conversation.
 	Overrides map[string]any
 	// CodexHome is Codex's folder. Default: $CODEX_HOME, else ~/.codex.
 	CodexHome string
@@ -31,7 +32,8 @@ type Options struct {
 	// records it. Default: "dev".
 	Version string
 	// Dial connects to an app-server that runs already, in place of starting
-	// one. Path, Overrides and CodexHome then have no effect.
+	// one. Path then has no effect, and CodexHome only where the app-server does
+	// not tell its own.
 	Dial func(context.Context) (jsonrpc.Transport, error)
 	// Logger gets what an operator should know: warnings of Codex, declined
 	// requests, and at the level Debug its standard error. Default: nothing.

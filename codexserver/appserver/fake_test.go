@@ -23,6 +23,7 @@ type fake struct {
 	t *testing.T
 	// version is that of its user agent.
 	version string
+	home    string
 	// on answers a method in place of the fake; a nil result leaves it to the fake.
 	on map[string]func(*run, *jsonrpc.Request) (any, error)
 	// turn plays a turn that has been asked for. It runs on a goroutine of its own.
@@ -45,7 +46,7 @@ type run struct {
 }
 
 func newFake(t *testing.T) *fake {
-	return &fake{t: t, version: "0.169.0", on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
+	return &fake{t: t, version: "0.169.0", home: t.TempDir(), on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
 }
 
 // engine gives an engine that dials the fake.
@@ -93,7 +94,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	}
 	switch req.Method {
 	case "initialize":
-		return map[string]any{"userAgent": "codex_mcp/" + r.version + " (Test; x86_64) unknown (codex_mcp; dev)", "codexHome": r.t.TempDir()}, nil
+		return map[string]any{"userAgent": "codex_mcp/" + r.version + " (Test; x86_64) unknown (codex_mcp; dev)", "codexHome": r.home}, nil
 	case "account/read":
 		return map[string]any{"account": nil, "requiresOpenaiAuth": false}, nil
 	case "config/read":

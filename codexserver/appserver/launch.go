@@ -42,6 +42,7 @@ type defaults struct {
 	profile string
 	policy  string
 	keys    map[string]json.RawMessage // the overrides, flat: they win over a profile
+	passed  map[string]json.RawMessage // those of them that the app-server takes
 }
 
 // commandLine gives the app-server's arguments for the overrides.
@@ -72,7 +73,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	if err := rest.take(passed, version{}); err != nil {
 		return nil, d, err
 	}
-	d.policy = rest.ApprovalPolicy
+	d.policy, d.passed = rest.ApprovalPolicy, passed
 	args := []string{"app-server"}
 	for _, key := range slices.Sorted(maps.Keys(passed)) {
 		args = append(args, "-c", key+"="+tomlOf(jsontext.Value(passed[key])))
@@ -130,6 +131,13 @@ func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams
 	if p.ApprovalPolicy == "" && isNew {
 		p.ApprovalPolicy = policyWord(c.policy, c.version)
 	}
+	if e.options.Dial != nil && isNew { // it was not started with them
+		merged := maps.Clone(e.defaults.passed)
+		maps.Copy(merged, p.Config)
+		if len(merged) > 0 {
+			p.Config = merged
+		}
+	}
 	if e.options.AskUser {
 		p.ApprovalsReviewer = "user"
 	}
@@ -150,7 +158,11 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		if err != nil {
 			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
 		}
-		return connect(ctx, t, &tail{log: e.options.logger()}, &e.options)
+		c, err := connect(ctx, t, &tail{log: e.options.logger()}, &e.options)
+		if err == nil {
+			c.policy = e.defaults.policy
+		}
+		return c, err
 	}
 	path, err := Find(e.options.Path)
 	if err != nil {
@@ -184,7 +196,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, err
 	}
-	c.pid = p.pid
+	c.pid, c.mark = p.pid, p.mark
 	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
 }

@@ -17,36 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
-
-// asMCPServer makes the test binary an MCP server with one tool that asks its
-// client a question.
-const asMCPServer = "CODEX_TEST_MCP_SERVER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asMCPServer) == "" {
-		os.Exit(m.Run())
-	}
-	mux := &jsonrpc.Mux{}
-	mux.HandleRaw("initialize", func(_ context.Context, p json.RawMessage) (any, error) {
-		var asked struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		}
-		err := json.Unmarshal(p, &asked)
-		return map[string]any{"protocolVersion": asked.ProtocolVersion, "capabilities": map[string]any{"tools": map[string]any{}},
-			"serverInfo": map[string]any{"name": "demo", "version": "1"}}, err
-	})
-	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
-		return json.RawMessage(`{"tools":[{"name":"write_thing","description":"writes","inputSchema":{"type":"object","properties":{}},
-			"annotations":{"readOnlyHint":false,"destructiveHint":true}}]}`), nil
-	})
-	mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
-		return json.RawMessage(`{"content":[{"type":"text","text":"wrote it"}]}`), nil
-	})
-	_ = jsonrpc.NewPeer(jsonrpc.Stdio(), mux, nil).Run(context.Background())
-	os.Exit(0)
-}
 
 // items is a model's response of the Responses wire, item by item as it stands.
 func items(list ...string) providertest.Turn {

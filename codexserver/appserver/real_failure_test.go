@@ -168,7 +168,7 @@ func TestRealUntrustedConfiguration(t *testing.T) {
 
 func TestRealWordsOfOld(t *testing.T) {
 	r := newReal(t, "\n", providertest.Say("fine"))
-	write(t, filepath.Join(r.home, "config.toml"), string(must(os.ReadFile(filepath.Join(r.home, "config.toml"))))+`
+	writeFile(t, filepath.Join(r.home, "config.toml"), string(must(os.ReadFile(filepath.Join(r.home, "config.toml"))))+`
 [profiles.careful]
 model = "careful-model"
 approval_policy = "on-failure"
@@ -202,7 +202,7 @@ func must[T any](v T, err error) T {
 
 func TestRealNotSignedIn(t *testing.T) {
 	r := newReal(t, "")
-	write(t, filepath.Join(r.home, "config.toml"), "")
+	writeFile(t, filepath.Join(r.home, "config.toml"), "")
 	within(t, 5*time.Second, func() {
 		_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
 		if !errors.Is(err, appserver.ErrNotSignedIn) {

@@ -41,7 +41,7 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
 	t.Cleanup(r.Close)
 	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
-	write(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(`
+	writeFile(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(`
 model = "mock-model"
 model_provider = "mock"
 %s
@@ -69,13 +69,6 @@ func (r *real) restart(t *testing.T) {
 	}
 	r.engine = e
 	t.Cleanup(func() { e.Close() })
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Conversation {

@@ -228,14 +228,7 @@ func (tr *translator) end(t *turn) ([]protocol.EventMsg, error) {
 	if e == nil {
 		e = &turnError{Message: "the turn ended as " + t.Status}
 	}
-	msg := e.Message
-	if e.Details != "" {
-		msg += ": " + e.Details
-	}
-	if e.unauthorized() {
-		msg += "\n" + hintLogin
-	}
-	return tr.fail(msg)
+	return tr.fail(e.text())
 }
 
 // fail ends the turn as failed.

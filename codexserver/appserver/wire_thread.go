@@ -115,22 +115,34 @@ type turnError struct {
 	Details string          `json:"additionalDetails"`
 }
 
-// unauthorized reports whether the provider refused the credentials.
-func (e *turnError) unauthorized() bool {
-	var word string
-	if jsonv2.Unmarshal(e.Info, &word) == nil {
-		return word == "unauthorized"
+// why is the kind of error, "" if it has none, and the HTTP status, 0 if none.
+func (e *turnError) why() (kind string, status int) {
+	if jsonv2.Unmarshal(e.Info, &kind) == nil {
+		return kind, 0
 	}
-	var why map[string]struct {
+	var object map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	if jsonv2.Unmarshal(e.Info, &why) != nil {
-		return false
-	}
-	for _, w := range why {
-		if w.Status == http.StatusUnauthorized {
-			return true
+	if jsonv2.Unmarshal(e.Info, &object) == nil {
+		for kind, o := range object { // there is one
+			return kind, o.Status
 		}
 	}
-	return false
+	return "", 0
+}
+
+// text is the error for people.
+func (e *turnError) text() string {
+	text := e.Message
+	if e.Details != "" {
+		text += ": " + e.Details
+	}
+	kind, status := e.why()
+	if kind != "" && kind != "other" {
+		text += " (" + kind + ")"
+	}
+	if kind == "unauthorized" || status == http.StatusUnauthorized {
+		text += "\n" + hintLogin
+	}
+	return text
 }

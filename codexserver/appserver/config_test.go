@@ -1,0 +1,102 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+func raw(pairs ...string) map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = json.RawMessage(pairs[i+1])
+	}
+	return m
+}
+
+// TestConfig: what a caller asks for, in the words of today's Codex.
+func TestConfig(t *testing.T) {
+	base := "be terse"
+	for _, test := range []struct {
+		name    string
+		cfg     protocol.Config
+		options appserver.Options
+		version string
+		want    string // parameters of thread/start
+		fails   string // or what the refusal says
+	}{
+		{"nothing", protocol.Config{}, appserver.Options{}, "", `{}`, ""},
+		{"all", protocol.Config{Model: "m", ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
+			BaseInstructions: &base, IncludePlanTool: new(true), IncludeApplyPatchTool: new(true), Overrides: raw("k", `{"a":{"b":1}}`, "c.d", `"e"`)},
+			appserver.Options{AskUser: true}, "",
+			`{"model":"m","approvalPolicy":"never","approvalsReviewer":"user","sandbox":"workspace-write","baseInstructions":"be terse","config":{"k.a.b":1,"c.d":"e"}}`, ""},
+		{"on-failure", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "", `{"approvalPolicy":"on-request"}`, ""},
+		{"on-failure where it was", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "0.140.0", `{"approvalPolicy":"on-failure"}`, ""},
+		{"policy as a key", protocol.Config{Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"untrusted"}`, ""},
+		{"policy twice", protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"never"}`, ""},
+		{"policy by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"approval_policy": "on-failure"}}, "", `{"approvalPolicy":"on-request"}`, ""},
+		{"finer policy", protocol.Config{Overrides: raw("approval_policy", `{"granular":{"rules":true}}`)}, appserver.Options{}, "", `{"config":{"approval_policy.granular.rules":true}}`, ""},
+		{"removed keys", protocol.Config{Overrides: raw("include_plan_tool", `true`, "include_apply_patch_tool", `false`)}, appserver.Options{}, "", `{}`, ""},
+		{"profile", protocol.Config{Profile: "old"}, appserver.Options{}, "", `{"approvalPolicy":"untrusted","config":{"model":"old-model","tools.web_search":true}}`, ""},
+		{"profile as a key", protocol.Config{Overrides: raw("profile", `"old"`, "model", `"mine"`)}, appserver.Options{}, "", `{"approvalPolicy":"untrusted","config":{"model":"mine","tools.web_search":true}}`, ""},
+		{"profile by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"profile": "new"}}, "", `{"config":{"model":"new-model"}}`, ""},
+		{"override over a profile", protocol.Config{Profile: "old"}, appserver.Options{Overrides: map[string]any{"tools": map[string]any{"web_search": false}}}, "",
+			`{"approvalPolicy":"untrusted","config":{"model":"old-model","tools.web_search":false}}`, ""},
+		{"unknown profile", protocol.Config{Profile: "nosuch"}, appserver.Options{}, "", ``, "nosuch.config.toml"},
+		{"profile elsewhere", protocol.Config{Profile: "../x"}, appserver.Options{}, "", ``, "not a name"},
+		{"profile no string", protocol.Config{Overrides: raw("profile", `5`)}, appserver.Options{}, "", ``, "profile is no string"},
+		{"chat wire", protocol.Config{Overrides: raw("model_providers", `{"x":{"wire_api":"chat"}}`)}, appserver.Options{}, "", ``, `write "responses"`},
+		{"dotted name", protocol.Config{Overrides: raw("mcp_servers", `{"a.b":{"command":"c"}}`)}, appserver.Options{}, "", `{"config":{"mcp_servers":{"a.b":{"command":"c"}}}}`, ""},
+		{"no folder", protocol.Config{Cwd: "/no/such/folder"}, appserver.Options{}, "", ``, "no folder"},
+		{"duplicate keys", protocol.Config{Overrides: raw("k", `{"a":1,"a":2}`)}, appserver.Options{}, "", ``, "k"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home := t.TempDir()
+			writeFile(t, filepath.Join(home, "config.toml"), "[profiles.old]\nmodel = \"old-model\"\napproval_policy = \"untrusted\"\n[profiles.old.tools]\nweb_search = true\n")
+			writeFile(t, filepath.Join(home, "new.config.toml"), "model = \"new-model\"\n")
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.home = home
+				if test.version != "" {
+					f.version = test.version
+				}
+				sent := ""
+				f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					sent = string(req.Params)
+					return nil, nil
+				}
+				_, err := f.engine(test.options).Start(t.Context(), test.cfg, &recorder{})
+				if test.fails != "" {
+					var fault *engine.ConfigError
+					if !errors.As(err, &fault) || !strings.Contains(err.Error(), test.fails) {
+						t.Errorf("error %v, want %q", err, test.fails)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(loose(t, test.want), loose(t, sent)); diff != "" {
+					t.Errorf("sent (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,15 @@
+package appserver
+
+import "path/filepath"
+
+// Left are the processes that the app-server of the last run has left behind.
+func (e *Engine) Left() []string {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	var left []string
+	for _, dir := range dirs {
+		if hasEnv(dir, []byte(e.launch.child.mark)) {
+			left = append(left, dir)
+		}
+	}
+	return left
+}

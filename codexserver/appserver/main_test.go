@@ -1,0 +1,105 @@
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// The test binary is other programs too, by its environment.
+const (
+	// asMCPServer makes it an MCP server with one tool.
+	asMCPServer = "CODEX_TEST_MCP_SERVER"
+	// asCodex makes it a codex, of the kind that the value says: fine, old,
+	// none (a version without app-server), broken, untrusted (does not start
+	// with that word in its configuration), deaf (does not end by itself).
+	asCodex = "CODEX_TEST_CODEX"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(asMCPServer) != "":
+		os.Exit(mcpServer())
+	case os.Getenv(asCodex) != "":
+		os.Exit(codex(os.Getenv(asCodex), os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func mcpServer() int {
+	mux := &jsonrpc.Mux{}
+	mux.HandleRaw("initialize", func(_ context.Context, p json.RawMessage) (any, error) {
+		var asked struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		}
+		err := json.Unmarshal(p, &asked)
+		return map[string]any{"protocolVersion": asked.ProtocolVersion, "capabilities": map[string]any{"tools": map[string]any{}},
+			"serverInfo": map[string]any{"name": "demo", "version": "1"}}, err
+	})
+	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"tools":[{"name":"write_thing","description":"writes","inputSchema":{"type":"object","properties":{}},
+			"annotations":{"readOnlyHint":false,"destructiveHint":true}}]}`), nil
+	})
+	mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
+		return json.RawMessage(`{"content":[{"type":"text","text":"wrote it"}]}`), nil
+	})
+	_ = jsonrpc.NewPeer(jsonrpc.Stdio(), mux, nil).Run(context.Background())
+	return 0
+}
+
+// codex is a codex program.
+func codex(kind string, args []string) int {
+	version := map[string]string{"old": "0.59.0", "none": "0.42.0"}[kind]
+	if version == "" {
+		version = "0.169.0"
+	}
+	if slices.Contains(args, "--version") {
+		fmt.Println("codex-cli", version)
+		return 0
+	}
+	switch {
+	case kind == "none", len(args) == 0, args[0] != "app-server":
+		fmt.Fprintln(os.Stderr, "Error: stdin is not a terminal")
+		return 1
+	case kind == "broken":
+		fmt.Fprintln(os.Stderr, "\x1b[33mWARN\x1b[0m something else")
+		fmt.Fprintln(os.Stderr, "Error: the key sk-abcdefghij is broken")
+		return 1
+	case kind == "untrusted" && !slices.Contains(args, `approval_policy="on-request"`):
+		fmt.Fprintln(os.Stderr, `Error: approval_policy = "untrusted" is no longer supported; remove this setting`)
+		return 1
+	}
+	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), turn: answered, on: map[string]func(*run, *jsonrpc.Request) (any, error){
+		// What it was started with is told as its configuration.
+		"config/read": func(*run, *jsonrpc.Request) (any, error) {
+			return map[string]any{"config": map[string]any{"model": strings.Join(args, " ")}}, nil
+		},
+	}}
+	wire := jsonrpc.Stdio()
+	r := &run{fake: f, wire: wire, n: 1}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.peer = jsonrpc.NewPeer(wire, jsonrpc.HandlerFunc(r.serve), &jsonrpc.Options{OmitVersion: true})
+	if kind == "deaf" {
+		signal.Ignore()
+		// A command in a session of its own, which the end of the group does not reach.
+		if runtime.GOOS == "linux" {
+			if err := exec.Command("setsid", "sleep", "600").Start(); err != nil {
+				return 1
+			}
+		}
+	}
+	_ = r.peer.Run(r.ctx)
+	if kind == "deaf" {
+		select {}
+	}
+	return 0
+}

@@ -1,0 +1,253 @@
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestServices: each method of the optional interfaces against what the real
+// app-server answered, and what it was sent.
+func TestServices(t *testing.T) {
+	no, five := false, 5
+	for _, test := range []struct {
+		name   string
+		method string
+		reply  string
+		call   func(context.Context, *appserver.Engine) (any, error)
+		sent   string
+		want   string
+		fails  error
+	}{
+		{"List", "thread/list",
+			`{"data":[{"id":"` + threadID + `","path":"/r.jsonl","preview":"hi","createdAt":1795157676,"turns":[]}],"readStates":{},"nextCursor":"c2","backwardsCursor":null}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				return e.List(ctx, protocol.ListConversationsParams{PageSize: &five, Cursor: "c1"})
+			},
+			`{"limit":5,"cursor":"c1"}`,
+			`{"items":[{"conversationId":"` + threadID + `","path":"/r.jsonl","preview":"hi","timestamp":"2026-11-20T06:54:36Z"}],"nextCursor":"c2"}`, nil},
+		{"Archive", "thread/archive", `{}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				return nil, e.Archive(ctx, protocol.ArchiveConversationParams{ConversationID: threadID, RolloutPath: "/x/rollout-2026-" + threadID + ".jsonl"})
+			},
+			`{"threadId":"` + threadID + `"}`, `null`, nil},
+		{"AuthStatus", "getAuthStatus", `{"authMethod":"apikey","authToken":null,"requiresOpenaiAuth":true}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				return e.AuthStatus(ctx, protocol.GetAuthStatusParams{IncludeToken: &no})
+			},
+			`{"includeToken":false}`, `{"authMethod":"apikey","requiresOpenaiAuth":true}`, nil},
+		{"UserInfo", "account/read", `{"account":{"type":"chatgpt","email":"a@b.example","planType":"plus"},"requiresOpenaiAuth":true}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.UserInfo(ctx) },
+			`{}`, `{"allegedUserEmail":"a@b.example"}`, nil},
+		{"LoginAPIKey", "account/login/start", `{"type":"apiKey"}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.LoginAPIKey(ctx, "k") },
+			`{"apiKey":"k","type":"apiKey"}`, `null`, nil},
+		{"CancelLogin", "account/login/cancel", `{"status":"canceled"}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.CancelLogin(ctx, "l") },
+			`{"loginId":"l"}`, `null`, nil},
+		{"CancelLogin of none", "account/login/cancel", `{"status":"notFound"}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.CancelLogin(ctx, "l") },
+			`{"loginId":"l"}`, `null`, engine.ErrNotFound},
+		{"Logout", "account/logout", `{}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.Logout(ctx) },
+			``, `null`, nil},
+		{"SavedConfig", "config/read",
+			`{"config":{"model":"m","model_provider":"mock","approval_policy":"on-request","sandbox_mode":"read-only","sandbox_workspace_write":{"network_access":true},
+				"model_verbosity":null,"tools":{"web_search":{"mode":"x"},"view_image":true},"model_reasoning_effort":"high"},"origins":{}}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.SavedConfig(ctx) },
+			`{}`,
+			`{"approvalPolicy":"on-request","sandboxMode":"read-only","sandboxSettings":{"writableRoots":[],"networkAccess":true,"excludeTmpdirEnvVar":false,"excludeSlashTmp":false},
+				"model":"m","modelReasoningEffort":"high","tools":{"viewImage":true},"profiles":{}}`, nil},
+		{"ExecOneOff", "command/exec", `{"exitCode":3,"stdout":"out\n","stderr":"err\n"}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				return e.ExecOneOff(ctx, protocol.ExecOneOffCommandParams{
+					Command: []string{"ls"}, Cwd: "/w", SandboxPolicy: &protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
+				})
+			},
+			`{"command":["ls"],"cwd":"/w","sandboxPolicy":{"type":"readOnly","networkAccess":false}}`,
+			`{"exitCode":3,"stdout":"out\n","stderr":"err\n"}`, nil},
+		{"SearchFiles", "fuzzyFileSearch",
+			`{"files":[{"root":"/w","path":"dir","match_type":"directory","file_name":"dir","score":9,"indices":[0]},{"root":"/w","path":"a.go","match_type":"file","file_name":"a.go","score":5,"indices":[0]}]}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) {
+				return e.SearchFiles(ctx, protocol.FuzzyFileSearchParams{Query: "a", Roots: []string{"/w"}})
+			},
+			`{"query":"a","roots":["/w"]}`,
+			`{"files":[{"root":"/w","path":"a.go","file_name":"a.go","score":5,"indices":[0]}]}`, nil},
+		{"GitDiffToRemote", "gitDiffToRemote", `{"sha":"abc","diff":"d"}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.GitDiffToRemote(ctx, "/w") },
+			`{"cwd":"/w"}`, `{"sha":"abc","diff":"d"}`, nil},
+		{"Models", "model/list", `{"data":[{"id":"x","model":"m","displayName":"M","description":"d","isDefault":true,"defaultReasoningEffort":"low"}],"nextCursor":null}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Models(ctx) },
+			`{}`, `[{"model":"m","displayName":"M","description":"d","isDefault":true,"defaultReasoningEffort":"low"}]`, nil},
+		{"FindRollout", "getConversationSummary", `{"summary":{"conversationId":"` + threadID + `","path":"/r.jsonl"}}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.FindRollout(ctx, threadID) },
+			`{"conversationId":"` + threadID + `"}`, `"/r.jsonl"`, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				sent := ""
+				f.on[test.method] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					sent = string(req.Params)
+					return json.RawMessage(test.reply), nil
+				}
+				got, err := test.call(t.Context(), f.engine(appserver.Options{}))
+				if !errors.Is(err, test.fails) {
+					t.Fatalf("error %v", err)
+				}
+				if diff := cmp.Diff(loose(t, test.sent), loose(t, sent)); diff != "" {
+					t.Errorf("sent (-want +got):\n%s", diff)
+				}
+				raw, err := json.Marshal(got)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(loose(t, test.want), loose(t, string(raw))); diff != "" {
+					t.Errorf("result (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// loose is JSON as a value.
+func loose(t *testing.T, text string) any {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func TestSetDefaultModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		var sent []string
+		f.on["config/value/write"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			sent = append(sent, string(req.Params))
+			return json.RawMessage(`{"status":"ok"}`), nil
+		}
+		model := "m"
+		if err := f.engine(appserver.Options{}).SetDefaultModel(t.Context(), protocol.SetDefaultModelParams{Model: &model}); err != nil {
+			t.Fatal(err)
+		}
+		want := []any{
+			map[string]any{"keyPath": "model", "value": "m", "mergeStrategy": "replace"},
+			map[string]any{"keyPath": "model_reasoning_effort", "value": nil, "mergeStrategy": "replace"},
+		}
+		got := []any{loose(t, sent[0]), loose(t, sent[1])}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("sent (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestLoginChatGPT(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on["account/login/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
+			r.tell("account/login/completed", `{"loginId":"l1","success":true,"error":null}`) // before the answer
+			return json.RawMessage(`{"type":"chatgpt","loginId":"l1","authUrl":"https://sign.in.example"}`), nil
+		}
+		e := f.engine(appserver.Options{})
+		done := make(chan protocol.LoginChatGPTComplete, 1)
+		r, err := e.LoginChatGPT(t.Context(), func(c protocol.LoginChatGPTComplete) { done <- c })
+		if err != nil || r.AuthURL != "https://sign.in.example" {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		if got := <-done; got != (protocol.LoginChatGPTComplete{LoginID: "l1", Success: true}) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestResume(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rollout-2026-11-20T06-56-00-"+threadID+".jsonl")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on["thread/resume"] = func(*run, *jsonrpc.Request) (any, error) {
+			return json.RawMessage(`{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t0","status":"completed","items":[
+				{"type":"userMessage","id":"u","content":[{"type":"text","text":"hi"},{"type":"image","url":"data:x"}]},
+				{"type":"commandExecution","id":"c","command":"ls","status":"completed","commandActions":[],"cwd":"/"},
+				{"type":"reasoning","id":"r","summary":["thought"],"content":[]},
+				{"type":"agentMessage","id":"a","text":"hello"}]}]},
+				"model":"m","modelProvider":"mock","cwd":"/work","approvalPolicy":{"granular":{}},"sandbox":{"type":"readOnly"}}`), nil
+		}
+		h := &recorder{}
+		conv, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{}, h)
+		if err != nil || conv.ID() != threadID {
+			t.Fatal(err)
+		}
+		want := []any{
+			map[string]any{"type": "user_message", "message": "hi", "kind": "plain", "images": []any{"data:x"}},
+			map[string]any{"type": "agent_reasoning", "text": "thought"},
+			map[string]any{"type": "agent_message", "message": "hello"},
+		}
+		var got []any
+		for _, raw := range h.all()[0].(protocol.SessionConfigured).InitialMessages {
+			got = append(got, loose(t, string(raw)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("initial messages (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestUnknownConversations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		unknown := func(*run, *jsonrpc.Request) (any, error) {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no rollout found for thread id %s", threadID)
+		}
+		for _, method := range []string{"thread/resume", "thread/fork", "thread/archive", "getConversationSummary"} {
+			f.on[method] = unknown
+		}
+		e := f.engine(appserver.Options{})
+		path := "/x/rollout-" + threadID + ".jsonl"
+		for name, call := range map[string]func() error{
+			"resume":  func() error { _, err := e.Resume(t.Context(), path, protocol.Config{}, &recorder{}); return err },
+			"fork":    func() error { _, err := e.Fork(t.Context(), threadID, protocol.Config{}, &recorder{}); return err },
+			"find":    func() error { _, err := e.FindRollout(t.Context(), threadID); return err },
+			"find id": func() error { _, err := e.FindRollout(t.Context(), "abc"); return err },
+			"archive": func() error {
+				return e.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: threadID, RolloutPath: path})
+			},
+		} {
+			if err := call(); !errors.Is(err, engine.ErrNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		var refused *engine.RefusedError
+		for name, call := range map[string]func() error{
+			"resume": func() error {
+				_, err := e.Resume(t.Context(), "/etc/passwd", protocol.Config{}, &recorder{})
+				return err
+			},
+			"archive": func() error {
+				return e.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: agentID, RolloutPath: path})
+			},
+			"command": func() error { _, err := e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{}); return err },
+		} {
+			if err := call(); !errors.As(err, &refused) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
