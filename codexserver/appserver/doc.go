@@ -41,6 +41,10 @@
 // Of one turn one question is open at a time. After an answer that aborts, the
 // whole turn ends, also when a sub-agent has asked.
 //
+// The answer to the app-server has no room for a reason. What a person wrote to
+// the model, or why nobody could be asked, is therefore said as input to the
+// turn, before the refusal.
+//
 // # Sub-agents
 //
 // A thread may start others by itself. Their commands, patches and questions
@@ -56,8 +60,14 @@
 // interrupt, it is killed. What it says on its standard error is kept, without
 // what looks like a key, and told with its end.
 //
+// An interrupted turn ends with the commands that it runs, which Codex by itself
+// would keep for a later turn. On Linux Close finds also those that run in
+// sessions of their own, by an environment variable that they have inherited.
+//
 // # What is not done
 //
 // A turn has no time limit but its context. The schema of the app-server is not
-// covered whole: what no client of the MCP server can ask for is left out.
+// covered whole: what no client of the MCP server can ask for is left out. The
+// real Codex tells no output of the first moments of a command while it runs,
+// and only the sum of both streams at its end; so do the events.
 package appserver

@@ -22,14 +22,23 @@ var (
 	_ engine.Agent        = (*Engine)(nil)
 )
 
-// UserAgent implements [engine.Agent]. It starts the app-server if none runs,
-// and is "" when that fails.
+// UserAgent implements [engine.Agent]. It is "" while no app-server runs.
 func (e *Engine) UserAgent() string {
-	c, err := e.child(e.ctx)
-	if err != nil {
+	e.mu.Lock()
+	l := e.launch
+	e.mu.Unlock()
+	if l == nil {
 		return ""
 	}
-	return c.agent
+	select {
+	case <-l.done:
+	default:
+		return ""
+	}
+	if l.err != nil {
+		return ""
+	}
+	return l.child.agent
 }
 
 // Model is one of the models that Codex knows.
