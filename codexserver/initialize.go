@@ -43,9 +43,10 @@ func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 		Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name,
 	}, &ss.server.options.Approvals)
 	title := "Codex"
-	agent, err := json.Marshal(userAgent(ss.server.options.Version, p.ClientInfo))
-	if err != nil {
-		return nil, err
+	o := &ss.server.options
+	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(o.Version, p.ClientInfo))}
+	if o.EngineName != "" {
+		extra["engine"] = fmt.Appendf(nil, `{"name":%s,"reason":%s}`, quote(o.EngineName), quote(o.EngineReason))
 	}
 	return &mcptypes.InitializeResult{
 		ProtocolVersion: version,
@@ -57,7 +58,7 @@ func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 			Name:    "codex-mcp",
 			Title:   &title,
 			Version: ss.server.options.Version,
-			Extra:   map[string]json.RawMessage{"user_agent": agent},
+			Extra:   extra,
 		},
 	}, nil
 }

@@ -32,6 +32,9 @@ type Options struct {
 	Trace io.Writer
 	// SessionTools offers the tools codex-list and codex-interrupt.
 	SessionTools bool
+	// EngineName and EngineReason say in serverInfo which engine it is and why.
+	// Default: nothing is said.
+	EngineName, EngineReason string
 	// Version is the server's version as clients see it, "dev" by default.
 	Version string
 	// Logger gets what an operator should know. Default: nothing is logged.

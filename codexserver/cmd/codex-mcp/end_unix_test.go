@@ -59,7 +59,7 @@ func midCommand(t *testing.T) (*process, *holders) {
 	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, f)
+	p := start(t, f, "-engine", "native")
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
 	children.up(t)
 	return p, children

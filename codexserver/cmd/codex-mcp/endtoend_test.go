@@ -88,7 +88,7 @@ func playArchive(t *testing.T, a *txtar.Archive) string {
 	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(words.Replace(config)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var args []string
+	args := []string{"-engine", "native"}
 	for arg := range strings.Lines(section(a, "args")) {
 		args = append(args, words.Replace(strings.TrimSpace(arg)))
 	}

@@ -1,11 +1,19 @@
 // Command codex-mcp is the Codex MCP server on standard input and output.
 //
-//	codex-mcp [-c key=value]... [-log level] [-trace file]
+//	codex-mcp [-c key=value]... [-engine auto|codex|native] [-codex path|ws://address]
+//	          [-log level] [-trace file]
 //
 // It speaks MCP to the program that started it, logs to standard error, and
 // ends when its input ends or on SIGINT or SIGTERM. The configuration is
 // $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml beside it, and
 // -c, which overrides keys of both.
+//
+// The turns are run by the installed Codex when there is one that is new enough
+// and signed in, else by the native engine on a provider of config.toml; -engine
+// chooses one of the two, -codex names the program.
+//
+// codex-mcp doctor looks at all of this and says what is wrong, with exit
+// status 1 when no turn can run; -json prints it for programs.
 //
 // So that an old configuration changes by one word, these are the same:
 //
@@ -30,12 +38,12 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func main() {
+	sandbox.Main() // before anything else: this may be a command that is to be confined
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -55,53 +63,51 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
-	if err := serve(ctx, o, log); err != nil {
+	c, err := configure(o, os.Getenv, log)
+	if o.doctor {
+		return doctor(ctx, o, stdout, c, err)
+	}
+	if err == nil {
+		err = serve(ctx, o, c)
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "codex-mcp:", err)
 		return 1
 	}
 	return 0
 }
 
-func serve(ctx context.Context, o *options, log *slog.Logger) error {
-	home, err := config.Home(os.Getenv)
+func serve(ctx context.Context, o *options, c *configuration) error {
+	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
-	settings, overrides, err := config.LoadSettings(home, o.overrides)
+	c.log.Info("engine", "name", e.name, "reason", e.reason)
+	return errors.Join(c.serve(ctx, o, e), e.Close())
+}
+
+func (c *configuration) serve(ctx context.Context, o *options, e *chosen) error {
+	record, err := appendTo(c.settings.ApprovalLog)
 	if err != nil {
 		return err
-	}
-	e, err := native.New(&native.Options{
-		CodexHome: home,
-		Overrides: overrides,
-		Limits:    native.Limits(settings.Limits),
-		Auth:      native.Auth(settings.Auth),
-		Version:   version(),
-		Logger:    log,
-	})
-	if err != nil {
-		return err
-	}
-	record, err := appendTo(settings.ApprovalLog)
-	if err != nil {
-		return errors.Join(err, e.Close())
 	}
 	defer record.Close()
 	traced, err := appendTo(o.trace)
 	if err != nil {
-		return errors.Join(err, e.Close())
+		return err
 	}
 	defer traced.Close()
-	err = codexserver.New(e, &codexserver.Options{
-		Approvals:    settings.Approvals,
-		Rules:        codexserver.Rules{Allow: settings.Allow, Deny: settings.Deny},
+	return codexserver.New(e.Engine, &codexserver.Options{
+		Approvals:    c.settings.Approvals,
+		Rules:        codexserver.Rules{Allow: c.settings.Allow, Deny: c.settings.Deny},
 		Record:       record.writer(),
 		Trace:        traced.writer(),
-		SessionTools: settings.SessionTools,
+		SessionTools: c.settings.SessionTools,
+		EngineName:   e.name,
+		EngineReason: e.reason,
 		Version:      version(),
-		Logger:       log,
+		Logger:       c.log,
 	}).Serve(ctx, jsonrpc.Stdio())
-	return errors.Join(err, e.Close())
 }
 
 // sink is a file that is appended to, or nothing.
@@ -132,9 +138,13 @@ func (s sink) Close() error {
 // options are the command line's.
 type options struct {
 	overrides []string
+	engine    string
+	codex     string
 	log       slog.Level
 	trace     string
 	version   bool
+	doctor    bool
+	json      bool // of the doctor
 }
 
 // aliases are the words under which the server was started before.
@@ -146,14 +156,18 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs := flag.NewFlagSet("codex-mcp", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
-		fmt.Fprintln(stderr, "usage: codex-mcp [-c key=value]... [-log level] [-trace file] [mcp-server | mcp | mcp serve]")
+		fmt.Fprintln(stderr, "usage: codex-mcp [flags] [mcp-server | mcp | mcp serve | doctor]")
 		fs.PrintDefaults()
 	}
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
 	fs.Func("c", "override a configuration `key=value`; repeatable, keys may be dotted, values are TOML or plain text", override)
 	fs.Func("config", "the same as -c", override)
+	o.engine = "auto"
+	fs.Func("engine", "what runs the turns: auto, codex or native", func(s string) error { o.engine = s; return engineWord(s) })
+	fs.StringVar(&o.codex, "codex", "", "the codex program, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
 	fs.TextVar(&o.log, "log", level(), "log to standard error from this `level` on: debug, info, warn or error")
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `file`, secrets replaced")
+	fs.BoolVar(&o.json, "json", false, "doctor: print JSON")
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
 	var words []string
 	for {
@@ -164,6 +178,10 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 			break
 		}
 		words, args = append(words, args[0]), args[1:]
+	}
+	if slices.Equal(words, []string{"doctor"}) {
+		o.doctor = true
+		return o, nil
 	}
 	if !slices.ContainsFunc(aliases, func(a []string) bool { return slices.Equal(a, words) }) {
 		fmt.Fprintf(stderr, "unknown command %q\n", strings.Join(words, " "))

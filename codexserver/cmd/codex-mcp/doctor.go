@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// diagnosis is what `codex-mcp doctor` tells.
+type diagnosis struct {
+	Version string `json:"version"`
+	System  string `json:"system"`
+	Home    string `json:"codexHome"`
+	// Configuration is why it cannot be read, "" when it can.
+	Configuration string `json:"configuration,omitempty"`
+
+	Engine string   `json:"engine,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	Can    []string `json:"can,omitempty"`
+	Cannot []string `json:"cannot,omitempty"`
+
+	Codex   *appserver.Report `json:"codex,omitempty"`
+	Native  *nativeReport     `json:"native,omitempty"`
+	Sandbox map[string]string `json:"sandbox"` // by tier: "" or why not
+
+	// Problem is why nothing can run, "" when something can.
+	Problem string `json:"problem,omitempty"`
+}
+
+// nativeReport is what the native engine would use.
+type nativeReport struct {
+	Model    string `json:"model"`
+	Provider string `json:"provider"`
+	BaseURL  string `json:"baseUrl"`
+	// Key says where the key comes from: "none needed", "set in NAME",
+	// "missing: set NAME", "from auth.json".
+	Key string `json:"key"`
+	// Reach is "" or why the provider does not answer.
+	Reach string `json:"reach,omitempty"`
+}
+
+// doctor looks at everything that the server depends on, prints one screen (or
+// JSON) and returns the exit status: 0 when turns can run, 1 when not.
+func doctor(ctx context.Context, o *options, stdout io.Writer, c *configuration, err error) int {
+	d := diagnose(ctx, o, c, err)
+	if o.json {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(d); err != nil {
+			return 1
+		}
+	} else {
+		d.print(stdout)
+	}
+	if d.Problem != "" {
+		return 1
+	}
+	return 0
+}
+
+func diagnose(ctx context.Context, o *options, c *configuration, err error) *diagnosis {
+	d := &diagnosis{
+		Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH,
+		Sandbox: tiers(),
+	}
+	d.Home, _ = config.Home(os.Getenv)
+	if err != nil {
+		d.Configuration, d.Problem = err.Error(), err.Error()
+		return d
+	}
+	if bridge, err := c.bridge(o.codex); err == nil {
+		d.Codex = c.look(ctx, bridge, o.codex)
+		_ = bridge.Close() // what it said of itself is all that was wanted
+	}
+	d.Native = c.nativeReport(ctx)
+	e, err := choose(ctx, o, c)
+	if err != nil {
+		d.Problem = err.Error()
+		return d
+	}
+	defer e.Close()
+	d.Engine, d.Reason = e.name, e.reason
+	d.Can, d.Cannot = abilities(e.Engine)
+	d.Problem = d.problem()
+	return d
+}
+
+func (d *diagnosis) problem() string {
+	switch {
+	case d.Engine == "codex" && d.Codex != nil:
+		return d.Codex.Problem
+	case d.Native == nil:
+		return ""
+	case strings.HasPrefix(d.Native.Key, "missing"):
+		return "the model provider needs a key; " + d.Native.Key
+	}
+	return d.Native.Reach
+}
+
+// tiers tries each tier of the sandbox.
+func tiers() map[string]string {
+	found := map[string]string{}
+	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
+		_, err := sandbox.New(sandbox.Options{Tier: tier}).
+			Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
+		found[string(tier)] = ""
+		if err != nil {
+			found[string(tier)] = err.Error()
+		}
+	}
+	return found
+}
+
+func (c *configuration) nativeReport(ctx context.Context) *nativeReport {
+	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides, OpenAIBaseURL: os.Getenv("OPENAI_BASE_URL")})
+	if err != nil {
+		return &nativeReport{Reach: err.Error()}
+	}
+	p := cfg.Provider()
+	r := &nativeReport{Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed"}
+	name := p.EnvKey
+	if name == "" && p.RequiresOpenAIAuth {
+		name = "OPENAI_API_KEY"
+	}
+	if name != "" {
+		r.Key = "set in " + name
+		if os.Getenv(name) == "" {
+			r.Key = "missing: set " + name
+		}
+	}
+	if key, err := auth.APIKey(c.home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
+		r.Key = "from auth.json"
+	}
+	r.Reach = reach(ctx, p.BaseURL)
+	return r
+}
+
+// reachTimeout bounds the question whether a provider answers.
+const reachTimeout = 5 * time.Second
+
+// reach asks for the provider's models. Any answer will do: one that wants a
+// key is there.
+func reach(ctx context.Context, baseURL string) string {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(baseURL, "/")+"/models", nil)
+	if err != nil {
+		return err.Error()
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	resp.Body.Close()
+	return ""
+}
+
+// abilities are the optional parts of an engine.
+func abilities(e engine.Engine) (can, cannot []string) {
+	_, resume := e.(engine.Resumer)
+	_, list := e.(engine.Library)
+	_, account := e.(engine.Accounts)
+	_, configure := e.(engine.Configurator)
+	_, command := e.(engine.Commander)
+	_, search := e.(engine.Searcher)
+	_, diff := e.(engine.Differ)
+	for _, a := range []struct {
+		name string
+		has  bool
+	}{
+		{"run and continue conversations", true}, {"resume", resume}, {"list and archive", list}, {"sign in", account},
+		{"show and change the configuration", configure}, {"one-off commands", command}, {"file search", search}, {"diff to remote", diff},
+	} {
+		if a.has {
+			can = append(can, a.name)
+		} else {
+			cannot = append(cannot, a.name)
+		}
+	}
+	return can, cannot
+}
+
+func (d *diagnosis) print(w io.Writer) {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("codex-mcp", "%s on %s", d.Version, d.System)
+	row("configuration", "%s: %s", d.Home, orFine(d.Configuration))
+	if c := d.Codex; c != nil {
+		row("codex", "%s", orFine(c.Problem))
+		if c.Path != "" {
+			row("", "%s, version %s, %s or newer is needed", c.Path, c.Version, c.Needed)
+		}
+		if a := c.Account; a != nil && a.Method != "" {
+			row("", "signed in by %s", a.Method)
+		}
+	}
+	if n := d.Native; n != nil {
+		row("native", "model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
+		row("", "key: %s; answers: %s", n.Key, orFine(n.Reach))
+	}
+	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
+		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
+	}
+	if d.Engine != "" {
+		row("engine", "%s (%s)", d.Engine, d.Reason)
+		row("", "can: %s", strings.Join(d.Can, ", "))
+		if len(d.Cannot) > 0 {
+			row("", "cannot: %s", strings.Join(d.Cannot, ", "))
+		}
+	}
+	if d.Problem != "" {
+		row("problem", "%s", d.Problem)
+		return
+	}
+	row("result", "turns can run")
+}
+
+func orFine(problem string) string {
+	if problem == "" {
+		return "fine"
+	}
+	return problem
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
+)
+
+// chosen is the engine that runs the turns, and why it is that one.
+type chosen struct {
+	engine.Engine
+	io.Closer
+	name, reason string
+}
+
+// configuration is what the choice is made from.
+type configuration struct {
+	home      string
+	settings  *config.Settings
+	overrides map[string]any
+	log       *slog.Logger
+}
+
+func configure(o *options, getenv func(string) string, log *slog.Logger) (*configuration, error) {
+	home, err := config.Home(getenv)
+	if err != nil {
+		return nil, err
+	}
+	settings, overrides, err := config.LoadSettings(home, o.overrides)
+	if err != nil {
+		return nil, err
+	}
+	return &configuration{home, settings, overrides, log}, nil
+}
+
+// checkTimeout bounds the look at a Codex before it is chosen.
+const checkTimeout = 15 * time.Second
+
+// choose takes the engine that the command line names. With auto it is Codex
+// when there is one that can be used, and the native one otherwise, which
+// explains at the first call what it lacks.
+func choose(ctx context.Context, o *options, c *configuration) (*chosen, error) {
+	if o.engine == "native" {
+		return c.native("the command line says so")
+	}
+	bridge, err := c.bridge(o.codex)
+	if err != nil {
+		return nil, err
+	}
+	if o.engine == "codex" {
+		return &chosen{bridge, bridge, "codex", "the command line says so"}, nil
+	}
+	report := c.look(ctx, bridge, o.codex)
+	if report.Err == nil {
+		return &chosen{bridge, bridge, "codex", "found Codex " + report.Version}, nil
+	}
+	if err := bridge.Close(); err != nil {
+		c.log.Warn("closing Codex", "error", err)
+	}
+	return c.native("Codex cannot be used: " + report.Err.Error())
+}
+
+// look starts Codex and asks it who is signed in. Without a program it starts
+// nothing, so that it costs no time.
+func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at string) *appserver.Report {
+	if !isAddress(at) {
+		if _, err := appserver.Find(at); err != nil {
+			return &appserver.Report{Err: err, Problem: err.Error()}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return bridge.Check(ctx)
+}
+
+func (c *configuration) native(reason string) (*chosen, error) {
+	e, err := native.New(&native.Options{
+		CodexHome: c.home,
+		Overrides: c.overrides,
+		Limits:    native.Limits(c.settings.Limits),
+		Auth:      native.Auth(c.settings.Auth),
+		Sandbox:   native.Sandbox(c.settings.Sandbox),
+		Version:   version(),
+		Logger:    c.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &chosen{e, e, "native", reason}, nil
+}
+
+// bridge drives the Codex at a path ("" = wherever it is found), or the
+// app-server at an address.
+func (c *configuration) bridge(at string) (*appserver.Engine, error) {
+	o := &appserver.Options{
+		Path:      at,
+		CodexHome: c.home,
+		Overrides: c.overrides,
+		Version:   version(),
+		Logger:    c.log,
+	}
+	if isAddress(at) {
+		o.Path, o.Dial = "", func(ctx context.Context) (jsonrpc.Transport, error) { return dial(ctx, at) }
+	}
+	return appserver.New(o)
+}
+
+func isAddress(at string) bool {
+	return strings.HasPrefix(at, "ws://") || strings.HasPrefix(at, "wss://")
+}
+
+func dial(ctx context.Context, url string) (jsonrpc.Transport, error) {
+	conn, _, err := websocket.Dial(ctx, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", url, err)
+	}
+	return wsrpc.New(conn), nil
+}
+
+var errEngine = errors.New("want auto, codex or native")
+
+func engineWord(s string) error {
+	switch s {
+	case "auto", "codex", "native":
+		return nil
+	}
+	return errEngine
+}
