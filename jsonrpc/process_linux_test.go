@@ -36,6 +36,11 @@ func child(role string) int {
 		signal.Ignore(syscall.SIGTERM)
 		fallthrough
 	case "deaf": // heeds only the request
+		grandchild := exec.Command("sleep", "1000")
+		grandchild.ExtraFiles = []*os.File{os.NewFile(3, "alive")}
+		if err := grandchild.Start(); err != nil {
+			return 4
+		}
 		fmt.Println(`{"jsonrpc":"2.0","method":"ready"}`)
 		select {}
 	case "crash":
@@ -111,7 +116,14 @@ func TestCommandEnds(t *testing.T) {
 			ready := make(chan struct{})
 			m := new(jsonrpc.Mux)
 			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) { close(ready) })
-			tr, err := jsonrpc.Command(childCommand(t, role), grace)
+			alive, held, err := os.Pipe() // held by the child and its child as long as they live
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := childCommand(t, role)
+			cmd.ExtraFiles = []*os.File{held}
+			tr, err := jsonrpc.Command(cmd, grace)
+			_ = held.Close()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,6 +134,9 @@ func TestCommandEnds(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 			<-p.Done()
+			if _, err := io.ReadAll(alive); err != nil { // returns when nobody is left
+				t.Error(err)
+			}
 		})
 	}
 }
