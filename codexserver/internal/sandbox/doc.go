@@ -21,6 +21,15 @@
 //
 // A program named in [Options.Helper] replaces both.
 //
+// # What is left open
+//
+// Everything may be read and executed. In the first tier the modes, owners and
+// times of files outside can be changed by their owner, and on some kernels a
+// command may read the environment that the server was started with. In both, a
+// hard link inside a writable folder is a file of that folder, and a .git that
+// is not there may be made. With network access named sockets, such as that of a
+// container engine, can be connected to before Landlock's ninth version.
+//
 // Where a system lacks what a tier needs, Confine fails and says what: it never
 // gives less than was asked for.
 package sandbox
