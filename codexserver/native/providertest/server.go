@@ -132,7 +132,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-turn.Wait:
 		case <-r.Context().Done():
-			return
+			panic(http.ErrAbortHandler) // an answer without a body would look whole
 		}
 	}
 	answer(r.Context(), w, req, turn)

@@ -54,6 +54,7 @@ func (e *events) stall(t Turn) bool {
 		select {
 		case <-t.Stall:
 		case <-e.ctx.Done():
+			e.broken = true
 			return false
 		}
 	}

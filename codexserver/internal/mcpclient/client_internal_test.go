@@ -1,0 +1,123 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// serve plays a server whose tools/list gives pages one after another, and gives
+// the client's end.
+func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport {
+	t.Helper()
+	ours, theirs := jsonrpc.Pipe()
+	m := &jsonrpc.Mux{}
+	m.HandleRaw("initialize", func(_ context.Context, params json.RawMessage) (any, error) {
+		if !strings.Contains(string(params), `"elicitation":{}`) {
+			return nil, fmt.Errorf("no elicitation in %s", params)
+		}
+		return json.RawMessage(`{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":` + capabilities + `}`), nil
+	})
+	m.HandleRaw("tools/list", func(_ context.Context, params json.RawMessage) (any, error) {
+		var p struct {
+			Cursor int `json:",string"`
+		}
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		page := fmt.Sprintf(`{"tools":[%s]`, pages[p.Cursor%len(pages)])
+		if p.Cursor+1 < len(pages) || len(pages) == 1 {
+			page += fmt.Sprintf(`,"nextCursor":"%d"`, p.Cursor+1)
+		}
+		return json.RawMessage(page + "}"), nil
+	})
+	m.HandleRaw("tools/call", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	peer := jsonrpc.NewPeer(theirs, m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	var running sync.WaitGroup
+	running.Go(func() { _ = peer.Run(context.Background()) })
+	t.Cleanup(func() {
+		_ = peer.Close()
+		running.Wait()
+	})
+	return ours
+}
+
+func open(t *testing.T, transport jsonrpc.Transport, server config.MCPServer) *Client {
+	t.Helper()
+	c, err := connect(t.Context(), transport, Options{Name: "toy", Server: server, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestToolsOfAllPages(t *testing.T) {
+	c := open(t, serve(t, `{"tools":{}}`,
+		`{"name":"a","description":"does a","inputSchema":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}},{"name":7}`,
+		`{"name":"b","inputSchema":{"properties":null}},{"name":""}`,
+		`{"name":"c"}`), config.MCPServer{})
+	want := []Tool{
+		{Name: "a", Description: "does a", Schema: []byte(`{"properties":{"x":{"type":"string"}},"required":["x"],"type":"object"}`)},
+		{Name: "b", Schema: []byte(`{"properties":{},"type":"object"}`)},
+		{Name: "c", Schema: []byte(`{"properties":{},"type":"object"}`)},
+	}
+	if d := cmp.Diff(want, c.Tools()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestEndlessPagesEnd(t *testing.T) {
+	c := open(t, serve(t, `{"tools":{}}`, `{"name":"again"}`), config.MCPServer{})
+	if n := len(c.Tools()); n != maxPages {
+		t.Errorf("%d tools, want one of each of %d pages", n, maxPages)
+	}
+}
+
+func TestServerWithoutTools(t *testing.T) {
+	if n := len(open(t, serve(t, `{}`), config.MCPServer{}).Tools()); n != 0 {
+		t.Errorf("%d tools", n)
+	}
+}
+
+func TestToolTimeout(t *testing.T) {
+	c := open(t, serve(t, `{}`), config.MCPServer{ToolTimeoutSec: 0.05})
+	if _, err := c.Call(t.Context(), "any", nil); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
+		t.Errorf("Call: %v", err)
+	}
+}
+
+func TestStartupTimeout(t *testing.T) {
+	ours, theirs := jsonrpc.Pipe() // nobody answers
+	defer theirs.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := connect(ctx, ours, Options{Logger: slog.New(slog.DiscardHandler)}); err == nil {
+		t.Error("connected to nobody")
+	}
+}
+
+func TestQuestionsSayWhoAsks(t *testing.T) {
+	c := &Client{options: Options{Name: "toy"}}
+	got, err := c.sign(json.RawMessage(`{"requestedSchema":{},"message":"Sure?"}`))
+	if err != nil || string(got) != `{"message":"The MCP server \"toy\" asks: Sure?","requestedSchema":{}}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, bad := range []string{``, `[]`, `{}`, `{"message":7}`, `{"message":"a","message":"b"}`} {
+		if got, err := c.sign(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s: signed as %s", bad, got)
+		}
+	}
+}
