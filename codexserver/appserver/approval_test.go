@@ -61,6 +61,17 @@ func withAgent(r *run) {
 // deaf is a host that can be asked about commands and patches alone.
 type deaf struct{ engine.Host }
 
+// former is a host that can pass forms on, and nothing else beside.
+type former struct {
+	engine.Host
+	appserver.Asker
+}
+
+func form(result string) former {
+	h := answering(result, nil)
+	return former{h, h}
+}
+
 // answering is a host whose client answers a forwarded elicitation.
 func answering(result string, err error) *recorder {
 	return &recorder{elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
@@ -104,6 +115,9 @@ func questions() []question {
 		{"duplicate members", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params"},
 		{"permissions of a deaf host", deaf{yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
 		{"tool call of a deaf host", deaf{yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
+		{"permissions by form", form(`{"action":"accept"}`), nil, askMore, moreParams, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
+		{"tool call by form", form(`{"action":"accept"}`), nil, askElicit, toolParams, `{"action":"accept","content":{}}`},
+		{"tool call by form, nonsense", form(`{"action":"accept","Action":"decline"}`), nil, askElicit, toolParams, `{"action":"decline","content":null}`},
 		{"input of a deaf host", deaf{yes}, nil, askInput, inputParams, `{"answers":{}}`},
 		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`},
 		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},

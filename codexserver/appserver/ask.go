@@ -16,13 +16,43 @@ import (
 // put questions to its client that are not about a command or a patch. Without
 // it such questions are declined.
 type Asker interface {
-	// Approve asks for an approval in the question's own words: of the call of
-	// an MCP server's tool, or of permissions beyond the sandbox. As ApproveExec
+	// Elicit sends an elicitation/create request with these params, and
+	// returns the client's result as it came. The error says why there is none,
+	// as [elicit.ReadError] takes it.
+	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+}
+
+// Approver is what an [engine.Host] implements beside its own methods to be
+// asked for approvals of other things than commands and patches: of the call
+// of an MCP server's tool, or of permissions beyond the sandbox. Without it an
+// [Asker] is asked, and its client's answer read by the defaults of package
+// elicit.
+type Approver interface {
+	// Approve asks for an approval in the question's own words. As ApproveExec
 	// it always returns, with [elicit.Abort] once its context has ended.
 	Approve(context.Context, *elicit.Question) elicit.Outcome
-	// Elicit sends an elicitation/create request with these params, and
-	// returns the client's result as it came. The error says why there is none.
-	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+}
+
+// approve asks the host for an approval in the question's own words.
+func (a *asked) approve(q *elicit.Question) (elicit.Outcome, error) {
+	switch host := a.turn.host.(type) {
+	case Approver:
+		return host.Approve(a.ctx, q), nil
+	case Asker:
+		params, err := q.Params(elicit.Client{}, nil)
+		if err != nil {
+			return elicit.Outcome{}, err
+		}
+		result, err := host.Elicit(a.ctx, params)
+		switch {
+		case a.ctx.Err() != nil:
+			return q.ReadError(context.Canceled, nil), nil
+		case err != nil:
+			return q.ReadError(err, nil), nil
+		}
+		return q.Read(result, nil), nil
+	}
+	return elicit.Outcome{}, errNoAsker
 }
 
 // asked is one request of the app-server that a person is to decide.
@@ -252,12 +282,11 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 		return noPermissions, nil
 	}
 	defer a.done()
-	host, ok := a.turn.host.(Asker)
-	if !ok {
-		c.refuse(askPermissions, errNoAsker)
+	out, err := a.approve(permissionsQuestion(&p, a.agent))
+	if err != nil {
+		c.refuse(askPermissions, err)
 		return noPermissions, nil
 	}
-	out := host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
 	a.decided(out)
 	a.tell(p.ThreadID, p.TurnID, out)
 	if a.ctx.Err() != nil {
@@ -277,12 +306,7 @@ func (c *child) askElicitation(ctx context.Context, p elicitation) (elicitationR
 		return declinedElicitation, nil
 	}
 	defer a.done()
-	host, ok := a.turn.host.(Asker)
-	if !ok {
-		c.refuse(askElicitation, errNoAsker)
-		return declinedElicitation, nil
-	}
-	reply, err := a.elicit(host, &p)
+	reply, err := a.elicit(&p)
 	if err != nil {
 		c.refuse(askElicitation, err)
 		return declinedElicitation, nil
@@ -293,16 +317,23 @@ func (c *child) askElicitation(ctx context.Context, p elicitation) (elicitationR
 	return reply, nil
 }
 
-func (a *asked) elicit(host Asker, p *elicitation) (elicitationReply, error) {
+func (a *asked) elicit(p *elicitation) (elicitationReply, error) {
 	if is, _ := p.toolCall(); is {
 		q, err := p.toolQuestion()
 		if err != nil {
 			return declinedElicitation, err
 		}
-		out := host.Approve(a.ctx, q)
+		out, err := a.approve(q)
+		if err != nil {
+			return declinedElicitation, err
+		}
 		a.decided(out)
 		a.tell(p.ThreadID, p.TurnID, out)
 		return toolAnswer(out), nil
+	}
+	host, ok := a.turn.host.(Asker)
+	if !ok {
+		return declinedElicitation, errNoAsker
 	}
 	params, err := p.forward()
 	if err != nil {
