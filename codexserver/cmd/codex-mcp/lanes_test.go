@@ -134,6 +134,8 @@ func (n *normaliser) value(v any, name string) any {
 				out[k] = "<DURATION>"
 			case "history_log_id":
 				out[k] = "<INODE>"
+			case "version": // as the build recorded it
+				out[k] = "<VERSION>"
 			default:
 				out[n.text(k)] = n.value(e, k)
 			}

@@ -38,12 +38,14 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func main() {
-	sandbox.Main() // before anything else: this may be a command that is to be confined
+	sandbox.Main()            // before anything else: this may be a command that is to be confined
+	command.SealDescriptors() // what this process inherited is not for commands
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
