@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"time"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -83,8 +82,9 @@ func ExampleCancelProfile() {
 	ctx := context.Background()
 	left, right := jsonrpc.Pipe()
 	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
-	stopped := make(chan error)
+	begun, stopped := make(chan struct{}), make(chan error)
 	server := jsonrpc.NewPeer(left, jsonrpc.HandlerFunc(func(ctx context.Context, _ *jsonrpc.Request) (any, error) {
+		close(begun)
 		<-ctx.Done()
 		stopped <- context.Cause(ctx)
 		return nil, ctx.Err()
@@ -93,16 +93,19 @@ func ExampleCancelProfile() {
 	go func() { _ = server.Run(ctx) }()
 	go func() { _ = client.Run(ctx) }()
 
-	impatient, cancel := context.WithTimeout(ctx, time.Millisecond)
-	defer cancel()
+	impatient, cancel := context.WithCancel(ctx)
+	go func() {
+		<-begun
+		cancel()
+	}()
 	fmt.Println(client.Call(impatient, "think", nil, nil))
 	cause := <-stopped
 	fmt.Println(errors.Is(cause, jsonrpc.ErrCancelled), cause)
 	_ = client.Close()
 	<-server.Done()
 	// Output:
-	// context deadline exceeded
-	// true jsonrpc: cancelled by the other side: context deadline exceeded
+	// context canceled
+	// true jsonrpc: cancelled by the other side: context canceled
 }
 
 // datagrams is a transport of one's own: a message in a packet. It makes do

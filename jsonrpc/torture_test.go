@@ -247,10 +247,15 @@ func TestFlood(t *testing.T) {
 func flood(t *testing.T, block bool) {
 	const million, requests, limit = 1_000_000, 2000, 8 << 20
 	var pressure atomic.Int64
+	pressed := make(chan struct{}, 1)
 	o := &jsonrpc.Options{
 		DrainTimeout: time.Minute,
 		Egress:       jsonrpc.EgressOptions{HighWater: 1 << 20, HardLimit: limit, Block: block},
-		Hooks:        &jsonrpc.Hooks{Pressure: func(jsonrpc.Stats) { pressure.Add(1) }},
+		Hooks: &jsonrpc.Hooks{Pressure: func(jsonrpc.Stats) {
+			if pressure.Add(1) == 1 {
+				pressed <- struct{}{}
+			}
+		}},
 	}
 	flooded := make(chan counted, 1)
 	h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
@@ -289,6 +294,7 @@ func flood(t *testing.T, block bool) {
 		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"echo","params":[%d]}`, i, i))
 	}
 	var c counted
+	<-pressed
 	if !block { // all of them were refused or queued without anybody reading
 		c = <-flooded
 	}
