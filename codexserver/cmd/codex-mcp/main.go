@@ -44,8 +44,11 @@ import (
 )
 
 func main() {
-	sandbox.Main()            // before anything else: this may be a command that is to be confined
-	command.SealDescriptors() // what this process inherited is not for commands
+	sandbox.Main()                                    // before anything else: this may be a command that is to be confined
+	if err := command.SealDescriptors(); err != nil { // what this process inherited is not for commands
+		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
