@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,7 +126,7 @@ func TestEncodingFaults(t *testing.T) {
 		params any
 		want   string
 	}{
-		{"x", func() {}, "jsonrpc: params of x: json: cannot marshal from Go func()"},
+		{"x", func() {}, "jsonrpc: params of x: json: "},
 		{"x", 7, "jsonrpc: params of x: neither an object nor an array"},
 		{"x", json.RawMessage(`{"a"}`), "jsonrpc: params of x: raw message is not valid JSON"},
 		{"func", nil, "the result of func cannot be encoded (-32603)"},
@@ -142,7 +143,8 @@ func TestEncodingFaults(t *testing.T) {
 		if tc.want == "" && err == nil {
 			continue
 		}
-		if err == nil || err.Error() != tc.want {
+		// The JSON package varies its wording on purpose.
+		if err == nil || tc.want == "" || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s(%v): got %v, want %s", tc.method, tc.params, err, tc.want)
 		}
 	}
