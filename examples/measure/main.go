@@ -1,0 +1,103 @@
+// Command measure tells how well a model does with the native engine: it gives
+// it a dozen small tasks in Go repositories and lets tests that the model has
+// not seen say whether each is done.
+//
+//	go run ./examples/measure -base-url http://localhost:11434/v1 -model qwen3-coder
+//	go run ./examples/measure -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
+//	go run ./examples/measure -scripted    # the tasks' own solutions: all pass
+//
+// Each task runs in a folder of its own under the policy never and the sandbox
+// workspace-write, so that nobody is asked. Its tests then run what the model
+// wrote, outside the sandbox: measure models that you trust so far, or in a
+// container. Besides Go nothing is needed, and no network but the provider's.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// options are the command line's.
+type options struct {
+	baseURL, model, wire, envKey string
+	task                         string
+	scripted, verbose            bool
+	timeout                      time.Duration
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.baseURL, "base-url", "http://localhost:11434/v1", "the provider's address")
+	flag.StringVar(&o.model, "model", "", "the model")
+	flag.StringVar(&o.wire, "wire", "chat", "chat or responses")
+	flag.StringVar(&o.envKey, "env-key", "", "the environment variable that holds the provider's key")
+	flag.StringVar(&o.task, "task", "", "run this task alone")
+	flag.BoolVar(&o.scripted, "scripted", false, "play the tasks' own solutions instead of asking a model")
+	flag.BoolVar(&o.verbose, "v", false, "show what the model says and runs, and why a task failed")
+	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "for each task")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	passed, all, err := measure(ctx, &o, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(2)
+	}
+	if passed < all {
+		os.Exit(1)
+	}
+}
+
+// measure runs the tasks one after another.
+func measure(ctx context.Context, o *options, out io.Writer) (passed, all int, err error) {
+	tasks, err := load(o.task)
+	if err != nil {
+		return 0, 0, err
+	}
+	if o.model == "" && !o.scripted {
+		return 0, 0, fmt.Errorf("name a -model, or use -scripted")
+	}
+	for _, t := range tasks {
+		r, err := one(ctx, o, t, out)
+		if err != nil {
+			return passed, all, fmt.Errorf("%s: %w", t.name, err)
+		}
+		word := "FAIL"
+		if r.passed {
+			word = "ok  "
+			passed++
+		}
+		all++
+		fmt.Fprintf(out, "%s %-10s %3d requests %8d tokens %8s\n", word, t.name, r.requests, r.tokens, r.took.Round(100*time.Millisecond))
+		if o.verbose && !r.passed {
+			fmt.Fprintln(out, r.reason)
+		}
+	}
+	fmt.Fprintf(out, "%d of %d passed\n", passed, all)
+	return passed, all, nil
+}
+
+// one runs one task in a folder that is removed afterwards.
+func one(ctx context.Context, o *options, t task, out io.Writer) (result, error) {
+	dir, err := os.MkdirTemp("", "measure-"+t.name+"-")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(dir)
+	provider := *o
+	if o.scripted {
+		script := providertest.New(
+			providertest.Call(providertest.Shell("", "apply_patch", t.solution)),
+			providertest.Say("Done."))
+		defer script.Close()
+		provider.baseURL, provider.model, provider.wire, provider.envKey = script.BaseURL(), "scripted", "chat", ""
+	}
+	return run(ctx, &provider, t, dir, out)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tasks are honest: each fails as it is and passes with its solution, which
+// the engine applies as it would a model's.
+func TestTasks(t *testing.T) {
+	tasks, err := load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tasks) < 12 {
+		t.Errorf("%d tasks, want a dozen", len(tasks))
+	}
+	for _, task := range tasks {
+		t.Run(task.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := write(dir, task.repository); err != nil {
+				t.Fatal(err)
+			}
+			if err := task.judge(t.Context(), dir); err == nil {
+				t.Error("the tests pass although nothing was done")
+			}
+			var out strings.Builder
+			passed, all, err := measure(t.Context(), &options{task: task.name, scripted: true, verbose: true, timeout: 5 * time.Minute}, &out)
+			if err != nil || passed != 1 || all != 1 {
+				t.Errorf("the solution does not pass: %v\n%s", err, out.String())
+			}
+		})
+	}
+}
+
+func TestMeasureWantsAModel(t *testing.T) {
+	if _, _, err := measure(t.Context(), &options{}, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "-model") {
+		t.Errorf("measure: %v", err)
+	}
+	if _, _, err := measure(t.Context(), &options{task: "nosuch"}, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("measure: %v", err)
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// result is how a task went.
+type result struct {
+	passed   bool
+	reason   string // why not
+	requests int
+	tokens   int64
+	took     time.Duration
+}
+
+// run lets the model work on the task in dir and judges what it left.
+func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
+	cache := filepath.Join(work, ".cache") // go's own is outside of what the model may write
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return result{}, err
+	}
+	if err := write(work, t.repository); err != nil {
+		return result{}, err
+	}
+	e, err := native.New(&native.Options{
+		CodexHome: home,
+		Environ:   append(os.Environ(), "GOCACHE="+cache, "GOFLAGS=", "GOWORK=off", "GOPROXY=off"),
+		Overrides: map[string]any{
+			"model": o.model, "model_provider": "measured",
+			"model_providers.measured.base_url": o.baseURL,
+			"model_providers.measured.wire_api": o.wire,
+			"model_providers.measured.env_key":  o.envKey,
+		},
+	})
+	if err != nil {
+		return result{}, err
+	}
+	defer e.Close()
+	h := &host{}
+	if o.verbose {
+		h.out = out
+	}
+	begin := time.Now()
+	c, err := e.Start(ctx, protocol.Config{
+		Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
+	}, h)
+	if err != nil {
+		return result{}, err
+	}
+	defer c.Close()
+	err = c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(t.prompt)})
+	r := result{requests: h.requests, tokens: h.tokens, took: time.Since(begin)}
+	if err == nil {
+		err = t.judge(ctx, work)
+	}
+	if err != nil {
+		r.reason = err.Error()
+	}
+	r.passed = err == nil
+	return r, nil
+}
+
+// host counts what a turn costs and refuses what is asked.
+type host struct {
+	out      io.Writer // nil shows nothing
+	requests int
+	tokens   int64
+}
+
+func (h *host) Emit(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.TokenCount:
+		if m.Info != nil && m.Info.TotalTokenUsage.TotalTokens > h.tokens {
+			h.requests++
+			h.tokens = m.Info.TotalTokenUsage.TotalTokens
+		}
+	case protocol.AgentMessage:
+		h.show("says", m.Message)
+	case protocol.ExecCommandBegin:
+		h.show("runs", strings.Join(m.Command, " "))
+	case protocol.PatchApplyBegin:
+		h.show("patches", fmt.Sprint(len(m.Changes), " files"))
+	}
+}
+
+func (h *host) show(what, text string) {
+	if h.out != nil {
+		fmt.Fprintf(h.out, "     %s: %s\n", what, text)
+	}
+}
+
+func (h *host) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Denied}
+}
+
+func (h *host) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Denied}
+}
