@@ -56,11 +56,14 @@ func choose(ctx context.Context, o *options, c *configuration) (*chosen, error) 
 		return c.native("the command line says so")
 	}
 	bridge, err := c.bridge(o.codex)
-	if err != nil {
-		return nil, err
-	}
 	if o.engine == "codex" {
+		if err != nil {
+			return nil, err
+		}
 		return &chosen{bridge, bridge, "codex", "the command line says so"}, nil
+	}
+	if err != nil {
+		return c.native("Codex cannot be used: " + err.Error())
 	}
 	report := c.look(ctx, bridge, o.codex)
 	if report.Err == nil {
