@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,8 +89,23 @@ func quotePath(path string) string {
 	return path
 }
 
+// located is an error of a type's own decoding that says where it is. Below
+// another type its path starts at that type's place.
+type located interface {
+	error
+	JSONPointer() string
+}
+
 // explain returns where decoding failed and why, without Go's type names.
 func explain(err error) (path, why string) {
+	var own located
+	if errors.As(err, &own) {
+		var at *jsonx.SemanticError
+		if errors.As(err, &at) {
+			path = string(at.JSONPointer)
+		}
+		return path + own.JSONPointer(), reason(own)
+	}
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
 		return string(syn.JSONPointer), syn.Err.Error()
@@ -106,6 +122,15 @@ func explain(err error) (path, why string) {
 		return path, "found " + kindName(sem.JSONKind) + ", want " + wanted(sem.GoType)
 	}
 	return path, "unexpected " + kindName(sem.JSONKind)
+}
+
+// reason is a located error's text without the path that stands before it.
+func reason(e located) string {
+	_, why, found := strings.Cut(e.Error(), e.JSONPointer()+": ")
+	if !found {
+		return e.Error()
+	}
+	return why
 }
 
 func kindName(k jsontext.Kind) string {

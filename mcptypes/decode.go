@@ -27,6 +27,9 @@ func (e *DecodeError) Error() string {
 	return "mcptypes: " + e.Path + ": " + e.Msg
 }
 
+// JSONPointer returns Path: package jsonrpc tells it to whoever sent the params.
+func (e *DecodeError) JSONPointer() string { return e.Path }
+
 // Unwrap returns the underlying syntax error, if there is one: with it
 // errors.Is(err, jsontext.ErrDuplicateName) finds a duplicate member.
 func (e *DecodeError) Unwrap() error { return e.err }
