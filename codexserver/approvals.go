@@ -1,14 +1,19 @@
 package codexserver
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // ApproveExec implements engine.Host.
@@ -17,7 +22,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	if out, ruled := h.session.server.options.Rules.decide(r.Command); ruled {
 		return h.decided(ctx, r, out)
 	}
-	exec := &elicit.ExecQuestion{Command: r.Command, Cwd: r.Cwd, Unsandboxed: r.LeavesSandbox}
+	exec := &elicit.ExecQuestion{Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Unsandboxed: r.LeavesSandbox}
 	if r.FromEngine {
 		exec.Notes = []string{r.Reason}
 	} else {
@@ -33,11 +38,40 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	h.Emit(r)
 	q := (&elicit.PatchQuestion{
-		Changes: listChanges(r.Changes), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
+		Subject: r.Subject, Changes: listChanges(r.Changes), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
 	}).Question()
 	a, _ := h.turn()
 	return h.decided(ctx, r, a.ask(ctx, h, q, r))
 }
+
+// Approve implements engine.Approver.
+func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
+	r := protocol.RawEvent{Type: "approval_request"}
+	r.Raw = fmt.Appendf(nil, `{"type":"approval_request","message":%s}`, quote(q.Message))
+	return h.decided(ctx, r, h.session.theAsker().Ask(ctx, q))
+}
+
+// Elicit implements engine.Asker.
+func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	ss := h.session
+	ss.mu.Lock()
+	able := ss.able
+	ss.mu.Unlock()
+	if !able {
+		return nil, elicit.ErrUnsupported
+	}
+	if bound := ss.server.options.Approvals.Timeout; bound >= 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(bound, defaultTimeout))
+		defer cancel()
+	}
+	var result json.RawMessage
+	err := ss.peer.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
+	return result, err
+}
+
+// defaultTimeout is the one of package elicit.
+const defaultTimeout = 10 * time.Minute
 
 // decided logs and records how a question ended, and tells what came in place
 // of an answer.

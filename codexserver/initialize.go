@@ -39,9 +39,9 @@ func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 		return nil, err
 	}
 	ss.client, ss.version = p, version
-	ss.asker = elicit.NewAsker(ss.peer, elicit.Client{
-		Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name,
-	}, &ss.server.options.Approvals)
+	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
+	ss.able = client.CanAsk()
+	ss.asker = elicit.NewAsker(ss.peer, client, &ss.server.options.Approvals)
 	title := "Codex"
 	o := &ss.server.options
 	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(o.Version, p.ClientInfo))}

@@ -25,6 +25,7 @@ type session struct {
 	client  *mcptypes.InitializeRequestParams // nil until initialize
 	version string                            // of MCP, "" until initialize
 	level   mcptypes.LoggingLevel
+	able    bool          // the client shows forms
 	asker   *elicit.Asker // of what the client said in initialize; nobody can be asked before
 }
 

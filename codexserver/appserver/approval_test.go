@@ -64,7 +64,7 @@ type deaf struct{ engine.Host }
 // former is a host that can pass forms on, and nothing else beside.
 type former struct {
 	engine.Host
-	appserver.Asker
+	engine.Asker
 }
 
 func form(result string) former {

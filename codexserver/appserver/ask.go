@@ -7,38 +7,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Asker is what an [engine.Host] implements beside its own methods when it can
-// put questions to its client that are not about a command or a patch. Without
-// it such questions are declined.
-type Asker interface {
-	// Elicit sends an elicitation/create request with these params, and
-	// returns the client's result as it came. The error says why there is none,
-	// as [elicit.ReadError] takes it.
-	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
-}
-
-// Approver is what an [engine.Host] implements beside its own methods to be
-// asked for approvals of other things than commands and patches: of the call
-// of an MCP server's tool, or of permissions beyond the sandbox. Without it an
-// [Asker] is asked, and its client's answer read by the defaults of package
-// elicit.
-type Approver interface {
-	// Approve asks for an approval in the question's own words. As ApproveExec
-	// it always returns, with [elicit.Abort] once its context has ended.
-	Approve(context.Context, *elicit.Question) elicit.Outcome
-}
-
 // approve asks the host for an approval in the question's own words.
 func (a *asked) approve(q *elicit.Question) (elicit.Outcome, error) {
 	switch host := a.turn.host.(type) {
-	case Approver:
+	case engine.Approver:
 		return host.Approve(a.ctx, q), nil
-	case Asker:
+	case engine.Asker:
 		params, err := q.Params(elicit.Client{}, nil)
 		if err != nil {
 			return elicit.Outcome{}, err
@@ -331,7 +311,7 @@ func (a *asked) elicit(p *elicitation) (elicitationReply, error) {
 		a.tell(p.ThreadID, p.TurnID, out)
 		return toolAnswer(out), nil
 	}
-	host, ok := a.turn.host.(Asker)
+	host, ok := a.turn.host.(engine.Asker)
 	if !ok {
 		return declinedElicitation, errNoAsker
 	}
@@ -355,7 +335,7 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, 
 		return none, nil
 	}
 	defer a.done()
-	host, ok := a.turn.host.(Asker)
+	host, ok := a.turn.host.(engine.Asker)
 	if !ok {
 		c.refuse(askUserInput, errNoAsker)
 		return none, nil

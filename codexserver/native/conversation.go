@@ -216,9 +216,7 @@ func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 		protocol.TokenCount, protocol.TurnAborted:
 		c.keep(c.file.Event(m))
 	}
-	host, ok := c.host.(interface {
-		EmitAs(submission string, m protocol.EventMsg)
-	})
+	host, ok := c.host.(engine.Submitter)
 	if ok && submission != "" {
 		host.EmitAs(submission, m)
 		return

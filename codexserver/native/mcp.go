@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
@@ -76,9 +77,7 @@ func (c *conversation) startServers() {
 
 // elicit is how servers ask the user; nil when the host cannot.
 func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
-	host, ok := c.host.(interface {
-		Elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error)
-	})
+	host, ok := c.host.(engine.Asker)
 	if !ok {
 		return nil
 	}

@@ -11,6 +11,9 @@ type ExecApprovalRequest struct {
 	Cwd string `json:"cwd"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
+	// Subject is who asks when it is not Codex itself, such as a sub-agent. It
+	// is not part of the event.
+	Subject string `json:"-"`
 	// FromEngine is true when Reason is the engine's and not the model's. It is
 	// not part of the event.
 	FromEngine bool `json:"-"`
@@ -32,6 +35,9 @@ type PatchApprovalRequest struct {
 	Reason string `json:"reason,omitzero"`
 	// GrantRoot is a folder below which later patches would not be asked for.
 	GrantRoot string `json:"grant_root,omitzero"`
+	// Subject is who asks when it is not Codex itself, such as a sub-agent. It
+	// is not part of the event.
+	Subject string `json:"-"`
 	// Cwd is the conversation's folder; changes outside of it are pointed out.
 	// It is not part of the event.
 	Cwd string `json:"-"`

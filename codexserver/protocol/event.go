@@ -43,7 +43,7 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 	if err != nil {
 		return b, fmt.Errorf("protocol: event type: %w", err)
 	}
-	body, err := json.Marshal(m)
+	body, err := json.Marshal(m, json.Deterministic(true))
 	if err != nil {
 		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
 	}

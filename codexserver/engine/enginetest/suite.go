@@ -112,7 +112,7 @@ func testInterruptWhileAsking(t *testing.T, s *Subject) {
 }
 
 func testInterruptWhileRunning(t *testing.T, s *Subject) {
-	s.Script(Step{Command: []string{"sh", "-c", "echo up; exec sleep 600"}})
+	s.Script(Step{Command: []string{"sh", "-c", "sleep 0.5; echo up; exec sleep 600"}})
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	defer interrupt(nil)
 	c := start(t, s, always(elicit.Approved))
