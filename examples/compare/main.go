@@ -1,0 +1,87 @@
+// Command compare measures an MCP server that offers the tool codex: what an
+// answer streamed in 5,000 pieces costs it per event, and how much memory it
+// takes at most for 500 calls at once. The model is a scripted one in this
+// process, so that two servers can be compared in the same minute:
+//
+//	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
+//	go run ./examples/compare /tmp/codex-mcp
+//	go run ./examples/compare codex mcp-server
+//
+// It reads the server's times from /proc and runs on Linux only.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+const (
+	pieces = 5000
+	runs   = 10
+	calls  = 500
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]...")
+		os.Exit(2)
+	}
+	if err := errors.Join(stream(os.Args[1:]), crowd(os.Args[1:])); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+// stream measures answers of many pieces, one call after another.
+func stream(argv []string) error {
+	s, err := start(argv, providertest.Turn{Repeat: true, Text: slices.Repeat([]string{"word "}, pieces)})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, err := s.run(1); err != nil { // warms up
+		return err
+	}
+	before, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	events := 0
+	for range runs {
+		n, err := s.run(1)
+		if err != nil {
+			return err
+		}
+		events += n
+	}
+	after, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("CPU per event: %v (%d events)\n", ((after - before) / time.Duration(events)).Round(100*time.Nanosecond), events)
+	return nil
+}
+
+// crowd measures many calls at once.
+func crowd(argv []string) error {
+	s, err := start(argv, providertest.Turn{Repeat: true, Text: []string{"hello ", "there"}})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	begin := time.Now()
+	if _, err := s.run(calls); err != nil {
+		return err
+	}
+	peak, err := s.peak()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d calls at once: peak memory %s, answered in %v\n", calls, peak, time.Since(begin).Round(time.Millisecond))
+	return nil
+}

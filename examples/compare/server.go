@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// server is the program that is measured.
+type server struct {
+	cmd      *exec.Cmd
+	provider *providertest.Server
+	home     string
+	in       *json.Encoder
+	out      *bufio.Scanner
+	id       int
+}
+
+func start(argv []string, turn providertest.Turn) (*server, error) {
+	home, err := os.MkdirTemp("", "compare-")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{home: home, provider: providertest.New(turn), cmd: exec.Command(argv[0], argv[1:]...)}
+	config := fmt.Sprintf("model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\n", s.provider.BaseURL())
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	s.cmd.Env = append(os.Environ(), "CODEX_HOME="+home)
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.in, s.out = json.NewEncoder(in), bufio.NewScanner(out)
+	s.out.Buffer(nil, 64<<20)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := s.send("initialize", map[string]any{
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "compare", "version": "1"},
+	}); err != nil {
+		return nil, err
+	}
+	_, err = s.answers(1)
+	return s, err
+}
+
+func (s *server) send(method string, params any) error {
+	s.id++
+	return s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
+}
+
+// run makes n calls at once and gives the number of events until all are answered.
+func (s *server) run(n int) (events int, err error) {
+	for range n {
+		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": map[string]any{"prompt": "go"}}); err != nil {
+			return 0, err
+		}
+	}
+	return s.answers(n)
+}
+
+// answers reads until there are n answers.
+func (s *server) answers(n int) (events int, err error) {
+	for n > 0 && s.out.Scan() {
+		var m struct {
+			Method string
+			Error  json.RawMessage
+			Result struct{ IsError bool }
+		}
+		if err := json.Unmarshal(s.out.Bytes(), &m); err != nil {
+			return events, err
+		}
+		switch {
+		case m.Method != "":
+			events++
+		case m.Error != nil || m.Result.IsError:
+			return events, fmt.Errorf("answer: %.300s", s.out.Bytes())
+		default:
+			n--
+		}
+	}
+	if n > 0 {
+		return events, errors.Join(errors.New("the server ended"), s.out.Err())
+	}
+	return events, nil
+}
+
+// cpu is the time that the server has used, in steps of 10 ms.
+func (s *server) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // after the program's name
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc: %s", text)
+	}
+	user, err := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err, err2)
+}
+
+// peak is the most memory that the server has had.
+func (s *server) peak() (string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", errors.New("/proc tells no peak")
+}
+
+func (s *server) close() {
+	_ = s.cmd.Process.Kill() // it may have ended
+	_ = s.cmd.Wait()
+	s.provider.Close()
+	_ = os.RemoveAll(s.home)
+}
