@@ -11,7 +11,9 @@ import (
 )
 
 // chatWire is the Chat Completions API.
-type chatWire struct{}
+type chatWire struct {
+	strict bool // do not ask for the usage
+}
 
 func (chatWire) path() string                  { return "/chat/completions" }
 func (chatWire) headers(http.Header, *Request) {}

@@ -9,8 +9,9 @@ import (
 // The bodies of requests are appended by hand: they hold the whole history, and
 // each pass over it costs as much as the request itself.
 
-// body writes the request. Usage is asked for: not every provider tells it.
-func (chatWire) body(req *Request) ([]byte, error) {
+// body writes the request. The usage is asked for: providers do not tell it by
+// themselves.
+func (w chatWire) body(req *Request) ([]byte, error) {
 	m := &chatMessages{b: make([]byte, 0, sizeOf(req))}
 	m.b = appendString(append(m.b, `{"model":`...), req.Model)
 	m.b = append(m.b, `,"messages":[`...)
@@ -25,7 +26,10 @@ func (chatWire) body(req *Request) ([]byte, error) {
 		}
 	}
 	m.end()
-	b := append(m.b, `],"stream":true,"stream_options":{"include_usage":true}`...)
+	b := append(m.b, `],"stream":true`...)
+	if !w.strict {
+		b = append(b, `,"stream_options":{"include_usage":true}`...)
+	}
 	var tools []chatTool
 	for _, t := range req.Tools {
 		if t.Type == "" || t.Type == "function" {

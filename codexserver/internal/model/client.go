@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -38,14 +39,25 @@ type Client struct {
 	// MaxBytes bounds one response, MaxToolCalls the calls in it.
 	MaxBytes     int64
 	MaxToolCalls int
+
+	strict atomic.Bool // the provider refuses what is not part of the oldest Chat API
 }
 
 // Stream asks and calls emit with what arrives, on the caller's goroutine. It
 // returns the whole response, an error of this package, or the context's cause.
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
+	resp, err := c.stream(ctx, req, emit)
+	var refused *StatusError
+	if errors.As(err, &refused) && strings.Contains(refused.Body, "stream_options") && c.strict.CompareAndSwap(false, true) {
+		return c.stream(ctx, req, emit)
+	}
+	return resp, err
+}
+
+func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	p := c.Provider
 	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	wire := wireOf(p.WireAPI)
+	wire := wireOf(p.WireAPI, c.strict.Load())
 	body, err := wire.body(req)
 	if err != nil {
 		return nil, fmt.Errorf("request to the model: %w", err)
@@ -329,11 +341,11 @@ type wire interface {
 	read(*stream) (*Response, error)
 }
 
-func wireOf(api config.WireAPI) wire {
+func wireOf(api config.WireAPI, strict bool) wire {
 	if api == config.WireResponses {
 		return responsesWire{}
 	}
-	return chatWire{}
+	return chatWire{strict: strict}
 }
 
 // rawSchema is a tool's parameters, an empty object schema when there are none.

@@ -345,3 +345,22 @@ func TestBodies(t *testing.T) {
 		})
 	}
 }
+
+// A provider that does not know the option that asks for the usage is asked
+// without it, from then on.
+func TestProviderWithoutUsage(t *testing.T) {
+	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
+	c := client(a, config.Provider{})
+	for range 2 {
+		if _, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked []bool
+	for _, body := range a.bodies {
+		asked = append(asked, strings.Contains(body, "stream_options"))
+	}
+	if d := cmp.Diff([]bool{true, false, false}, asked); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
