@@ -41,6 +41,26 @@
 //   - Every step is in the conversation's file before the next one begins, so
 //     that a killed process loses at most what it was doing.
 //
+// # Conversations
+//
+// A conversation is kept in $CODEX_HOME/sessions as Codex keeps it, and goes on
+// from there: [Engine.Resume] in the same file, [Engine.Fork] in one of its own.
+// A history that fills nine tenths of the model's context window, or reaches
+// model_auto_compact_token_limit, is replaced by the user's own words and a
+// summary that the model writes.
+//
+// # Cost
+//
+// A turn costs what its request is long, since the request holds the history.
+// BenchmarkLongConversation, with 10 KB of new history a turn, on one core:
+//
+//	turn    request    engine's part of the turn
+//	  50     0.5 MB      0.5 ms  |#
+//	 500     5.0 MB      5.5 ms  |###########
+//
+// The live heap is the history itself. BenchmarkStream reads a piece of an
+// answer in 5 to 9 µs.
+//
 // # Not here
 //
 // The engine does not speak MCP to clients; package codexserver does.
