@@ -27,7 +27,11 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 
 // newSandbox makes the sandbox of one conversation, or of a command outside of one.
 func (e *Engine) newSandbox() *sandbox.Sandbox {
-	return sandbox.New(sandbox.Options{Tier: sandbox.Tier(e.sandbox.Tier), Helper: e.sandbox.Helper})
+	return sandbox.New(sandbox.Options{
+		Tier:      sandbox.Tier(e.sandbox.Tier),
+		Helper:    e.sandbox.Helper,
+		Protected: []string{e.home},
+	})
 }
 
 // offer are the tools that the model is told of.
