@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,7 @@ func (t Tier) lacks() error {
 // rules are a confinement in the kernel's terms.
 type rules struct {
 	ruleset *os.File // of Landlock
-	filter  []unix.SockFilter
+	filter  program
 }
 
 // compile makes the rules. They hold the writable folders themselves, whatever
@@ -49,15 +50,16 @@ func (c *Confinement) compile() error {
 	return nil
 }
 
-// restrict puts the confinement on the calling thread, for good.
-func (c *Confinement) restrict() error {
+// restrict puts the confinement on the calling thread, for good. before is what
+// the filter begins with.
+func (c *Confinement) restrict(before program) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
 	if err := restrictSelf(int(c.rules.ruleset.Fd())); err != nil {
 		return err
 	}
-	return installFilter(c.rules.filter)
+	return installFilter(slices.Concat(before, c.rules.filter))
 }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {
@@ -75,7 +77,11 @@ func (c *Confinement) Do(f func() error) error {
 	}
 	done := make(chan error, 1)
 	onThread(func() {
-		if err := c.restrict(); err != nil {
+		err := hideServer()
+		if err == nil {
+			err = c.restrict(sparing(unix.Gettid()))
+		}
+		if err != nil {
 			done <- fmt.Errorf("sandbox: %w", err)
 			return
 		}
@@ -84,9 +90,8 @@ func (c *Confinement) Do(f func() error) error {
 	return <-done
 }
 
-// onThread runs f on an OS thread that ends when f returns, and soon: a process
-// that f started is confined as the thread is, and may look into it. The main
-// thread would never end, so it is held back until another is found.
+// onThread runs f on an OS thread that ends when f returns. The main thread
+// would never end, so it is held back until another is found.
 func onThread(f func()) {
 	go func() {
 		runtime.LockOSThread() // not unlocked, so that the thread ends

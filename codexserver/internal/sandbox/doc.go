@@ -11,24 +11,31 @@
 // them. It denies writing, removing, renaming and truncating outside of the
 // writable folders, connecting and every socket but local pairs and listeners,
 // new privileges, signals to and tracing of other processes, io_uring, and the
-// system calls that administrate the machine.
+// system calls and capabilities that administrate the machine or look into it.
+//
+// Until that thread has ended it is confined as the command is, which Landlock
+// would let reach it. So from its first use the tier makes the whole process
+// undumpable, see PR_SET_DUMPABLE in prctl(2): it leaves no core, and debuggers
+// of the same user cannot attach to it. And the command's filter denies signals
+// to the thread.
 //
 // The second tier, [TierNamespaces], also starts the command in user and mount
 // namespaces of its own, in which all but the writable folders is read-only and
 // .git and the configuration's folder are read-only everywhere: so modes, owners
 // and times of files outside cannot be changed either, which Landlock has no
-// word for. It re-executes the program, whose main must begin with [Main].
+// word for, and the command has no capabilities at all. It re-executes the
+// program, whose main must begin with [Main].
 //
 // A program named in [Options.Helper] replaces both.
 //
 // # What is left open
 //
-// Everything may be read and executed. In the first tier the modes, owners and
-// times of files outside can be changed by their owner, and on some kernels a
-// command may read the environment that the server was started with. In both, a
-// hard link inside a writable folder is a file of that folder, and a .git that
-// is not there may be made. With network access named sockets, such as that of a
-// container engine, can be connected to before Landlock's ninth version.
+// Every file may be read and executed. In the first tier the modes, owners and
+// times of files outside can be changed by their owner. In both, a hard link
+// inside a writable folder is a file of that folder, and a .git that is not there
+// may be made. With network access named sockets, such as that of a container
+// engine, can be connected to before Landlock's ninth version. Before its sixth
+// signals reach every process of the user.
 //
 // Where a system lacks what a tier needs, Confine fails and says what: it never
 // gives less than was asked for.

@@ -29,12 +29,16 @@ type helperSpec struct {
 	Roots   []string               `json:"roots"`
 	Protect []string               `json:"protect"`
 	Path    string                 `json:"path"`
+	User    int                    `json:"user"`
+	Group   int                    `json:"group"`
 }
 
 // startInNamespaces starts our own program again, in new namespaces, which
 // becomes the command.
 func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
-	spec, err := json.Marshal(helperSpec{Policy: c.policy, Roots: c.roots, Protect: c.protect, Path: cmd.Path})
+	spec, err := json.Marshal(helperSpec{
+		Policy: c.policy, Roots: c.roots, Protect: c.protect, Path: cmd.Path, User: os.Geteuid(), Group: os.Getegid(),
+	})
 	if err != nil {
 		return err
 	}
@@ -48,9 +52,7 @@ func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 	if !c.policy.NetworkAccess {
 		attr.Cloneflags |= unix.CLONE_NEWNET
 	}
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	cmd.SysProcAttr = attr
 	return cmd.Start()
 }
@@ -100,6 +102,9 @@ func becomeConfined(text string, argv []string) error {
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		return err
 	}
+	if err := mapIDs(spec.User, spec.Group); err != nil {
+		return err
+	}
 	if err := limitMounts(spec.Roots, spec.Protect); err != nil {
 		return err
 	}
@@ -110,10 +115,25 @@ func becomeConfined(text string, argv []string) error {
 	if err := c.compile(); err != nil {
 		return err
 	}
-	if err := c.restrict(); err != nil {
+	if err := c.restrict(nil); err != nil {
 		return err
 	}
 	return unix.Exec(spec.Path, argv, os.Environ())
+}
+
+// mapIDs keeps the user and the group as they are outside. The server could not
+// do it for a process that, like itself, is hidden until it executes a program.
+func mapIDs(user, group int) error {
+	for _, file := range []struct{ name, content string }{
+		{"setgroups", "deny"},
+		{"uid_map", fmt.Sprintf("%d %[1]d 1", user)},
+		{"gid_map", fmt.Sprintf("%d %[1]d 1", group)},
+	} {
+		if err := os.WriteFile("/proc/self/"+file.name, []byte(file.content), 0); err != nil {
+			return fmt.Errorf("map user and group: %w", err)
+		}
+	}
+	return nil
 }
 
 // limitMounts makes every mount read-only but the roots, and in them what is

@@ -94,8 +94,36 @@ var probes = map[string]func(args []string) error{
 	"signal threads": func(a []string) error {
 		return eachThread(a[0], func(tid int) error { return unix.Tgkill(pid(a), tid, 0) })
 	},
+	"kill threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return unix.Kill(tid, 0) })
+	},
+	"queue to threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			info := [128]byte{8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // SI_QUEUE
+			return raw(unix.SYS_RT_SIGQUEUEINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(&info)))
+		})
+	},
+	"pidfd of threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			fd, err := unix.PidfdOpen(tid, unix.O_EXCL) // PIDFD_THREAD
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.PidfdSendSignal(fd, 0, nil, 0)
+		})
+	},
+	"threads' environ": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/environ", a[0], tid)) })
+	},
+	"threads' files": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			_, err := os.Readlink(fmt.Sprintf("/proc/%s/task/%d/fd/0", a[0], tid))
+			return err
+		})
+	},
 	"threads' memory": func(a []string) error {
-		return eachThread(a[0], func(tid int) error { return openFile(fmt.Sprintf("/proc/%s/task/%d/mem", a[0], tid), os.O_RDONLY) })
+		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/mem", a[0], tid)) })
 	},
 	// Sockets.
 	"inet":       func([]string) error { return socket(unix.AF_INET, unix.SOCK_STREAM) },
@@ -162,7 +190,7 @@ var probes = map[string]func(args []string) error{
 		out, err := exec.Command(a[0], probeWord, "uid").Output()
 		return differs(err, string(out), strconv.Itoa(os.Getuid()))
 	},
-	"uid": func([]string) error { fmt.Print(os.Geteuid()); os.Exit(0); return nil },
+	"uid": func([]string) error { fmt.Print(os.Geteuid()); syscall.Exit(0); return nil },
 	"descriptors": func([]string) error {
 		dir, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -204,23 +232,41 @@ func pid(args []string) int {
 	return n
 }
 
-// eachThread fails with what f says of all threads of a process, or says ok as
-// soon as one thread lets it.
+// openMemory opens a file that holds a thread's memory. That of one that has
+// ended can be opened on some kernels, and is empty.
+func openMemory(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+		return unix.ESRCH
+	}
+	return nil // nothing need be mapped at its beginning
+}
+
+// eachThread fails with what f says of all threads of a process that have not
+// ended meanwhile, or says ok as soon as one thread lets it.
 func eachThread(pid string, f func(tid int) error) error {
 	dirs, err := filepath.Glob("/proc/" + pid + "/task/*")
-	if err != nil || len(dirs) == 0 {
-		return fmt.Errorf("no threads: %w", err)
+	if err != nil {
+		return err
 	}
+	last := errors.New("no threads")
 	for _, dir := range dirs {
-		tid, convErr := strconv.Atoi(filepath.Base(dir))
-		if convErr != nil {
-			return convErr
+		tid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			return err
 		}
-		if err = f(tid); err == nil {
+		switch err := f(tid); {
+		case err == nil:
 			return nil
+		case !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT):
+			last = err
 		}
 	}
-	return err
+	return last
 }
 
 func socket(family, kind int) error {

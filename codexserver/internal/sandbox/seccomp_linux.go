@@ -41,7 +41,7 @@ var admin = []uint32{
 
 // filter builds the program that the kernel runs for each system call, and for
 // every possible one when it is installed: so it is kept flat.
-func filter(network, truncate bool) []unix.SockFilter {
+func filter(network, truncate bool) program {
 	bodies := map[uint32]program{}
 	for _, nr := range admin {
 		bodies[nr] = denial(unix.EPERM)
@@ -100,7 +100,8 @@ func (p *program) deny(errno unix.Errno) {
 
 func (p *program) allow() { p.add(unix.BPF_RET|unix.BPF_K, seccompAllow, 0, 0) }
 
-// when runs body, which must return, for the system call nr.
+// when runs body for the system call nr. It must return, or load the number
+// again.
 func (p *program) when(nr uint32, body program) {
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nr, 0, uint8(len(body)))
 	*p = append(*p, body...)
@@ -158,7 +159,7 @@ func seccompAvailable() bool {
 }
 
 // installFilter puts the filter on the calling thread, for good.
-func installFilter(f []unix.SockFilter) error {
+func installFilter(f program) error {
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)

@@ -1,0 +1,61 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command has the Landlock domain of the thread that started it, so nothing in
+// Landlock keeps it from that thread, and through it from the server's memory,
+// until the thread has ended. What is here does.
+
+// prying are the capabilities that lead around all of it.
+var prying = []int{unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO}
+
+// hideServer keeps this process's memory, environment and descriptors from
+// processes without the prying capabilities, and takes those from the calling
+// thread: with no new privileges, what it starts cannot get them back.
+//
+// The first is for all of the process and for good. It costs core dumps and
+// debuggers that attach without rights.
+func hideServer() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide the process: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	for _, capability := range prying {
+		set, rest := &sets[capability/32], ^(uint32(1) << (capability % 32))
+		set.Effective &= rest
+		set.Permitted &= rest
+		set.Inheritable &= rest // and with it what is ambient
+	}
+	if err := unix.Capset(&header, &sets[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	return nil
+}
+
+// sparing denies signals to a thread. It is the beginning of a filter: what it
+// does not deny is left to the rest.
+func sparing(tid int) (p program) {
+	p.load(offsetNumber)
+	for _, call := range []struct{ nr, arg uint32 }{
+		{unix.SYS_KILL, 0}, {unix.SYS_TKILL, 0}, {unix.SYS_TGKILL, 1},
+		{unix.SYS_RT_SIGQUEUEINFO, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1}, {unix.SYS_PIDFD_OPEN, 0},
+	} {
+		var body program
+		body.load(offsetArgs + call.arg*8)
+		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(tid), 0, 1)
+		body.deny(unix.EPERM)
+		body.load(offsetNumber)
+		p.when(call.nr, body)
+	}
+	return p
+}
