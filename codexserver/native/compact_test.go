@@ -33,12 +33,12 @@ func TestCompaction(t *testing.T) {
 			if len(all) != 6 {
 				t.Fatalf("%d requests, want 6", len(all))
 			}
-			if note := string(all[1].Body); strings.Contains(note, `"name":"shell","description"`) || !strings.Contains(note, "c1") {
+			if note := string(all[1].Body); strings.Contains(note, `"name":"shell","description"`) || !strings.Contains(note, `"c1"`) {
 				t.Errorf("the summary's request has tools or lacks the history: %s", note)
 			}
 			after := string(all[2].Body)
 			inOrder(t, after, "<environment_context>", "first wish", "THE NOTE")
-			if strings.Contains(after, "c1") {
+			if strings.Contains(after, `"c1"`) {
 				t.Errorf("the old history is still there: %s", after)
 			}
 			inOrder(t, string(all[5].Body), "first wish", "second wish", "third wish", "SECOND NOTE")

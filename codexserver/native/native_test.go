@@ -297,7 +297,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := string(b.provider.Requests()[len(b.provider.Requests())-1].Body)
-			if strings.Contains(last, "c1") != tt.kept || !strings.Contains(last, "first") {
+			if strings.Contains(last, `"c1"`) != tt.kept || !strings.Contains(last, "first") {
 				t.Errorf("history after the interrupt: %s", last)
 			}
 			validRequests(t, b.provider)

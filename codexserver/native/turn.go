@@ -185,21 +185,34 @@ func (t *turn) spend(u protocol.TokenUsage) {
 // act does what a response calls for and says whether it called for anything.
 func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err error) {
 	t.round = resp.Items
-	var after []protocol.ResponseItem
+	var calls []tool.Call
+	var from []int // where in the response each call stands
 	for i, item := range resp.Items {
-		call, ok := callOf(item)
-		if !ok {
-			continue
+		if call, ok := callOf(item); ok {
+			calls, from = append(calls, call), append(from, i)
 		}
-		called = true
-		result, err := t.call(ctx, call)
-		if err != nil {
-			t.abandon(resp.Items[i:])
-			return true, err
+	}
+	var after []protocol.ResponseItem
+	for i := 0; i < len(calls); {
+		n := max(1, t.independents(calls[i:]))
+		var results []tool.Result
+		var errs []error
+		if n > 1 {
+			results, errs = t.callAll(ctx, calls[i:i+n])
+		} else {
+			result, err := t.call(ctx, calls[i])
+			results, errs = []tool.Result{result}, []error{err}
 		}
-		t.commit()
-		t.record(answer(call, result.Output))
-		after = append(after, result.Items...)
+		for k, result := range results {
+			if errs[k] != nil {
+				t.abandon(resp.Items[from[i+k]:])
+				return true, errs[k]
+			}
+			t.commit()
+			t.record(answer(calls[i+k], result.Output))
+			after = append(after, result.Items...)
+		}
+		i += n
 	}
 	t.commit()
 	t.record(after...)
@@ -212,7 +225,7 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 	if diff := t.tools.UnifiedDiff(); diff != "" {
 		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
-	return called, nil
+	return len(calls) > 0, nil
 }
 
 // commit makes the response part of the history. It is called before anything
