@@ -3,6 +3,7 @@
 package native_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,5 +58,60 @@ func TestSafeCallsRunSideBySide(t *testing.T) {
 	last := string(b.provider.Requests()[1].Body)
 	if first, second := strings.Index(last, "first"), strings.Index(last, "second"); first < 0 || second < first {
 		t.Errorf("the outputs stand at %d and %d", first, second)
+	}
+}
+
+// TestProfileAndStrictRules are two wishes that the configuration can tell.
+func TestProfileAndStrictRules(t *testing.T) {
+	b := setup(t, "---\n[shell_environment_policy]\nexperimental_use_profile = true\n", native.Limits{},
+		providertest.Call(providertest.Shell("c1", "cat", "a")), providertest.Say("done"))
+	if err := os.WriteFile(filepath.Join(b.cwd, "a"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.home, ".bash_profile"), []byte("echo from the profile\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := &host{}
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("read")}); err != nil {
+		t.Fatal(err)
+	}
+	var printed string
+	for _, m := range h.events {
+		if end, ok := m.(protocol.ExecCommandEnd); ok {
+			printed = end.Stdout
+		}
+	}
+	if printed != "from the profile\ntext" {
+		t.Errorf("with the user's profile the command printed %q", printed)
+	}
+
+	for strict, asked := range map[bool]bool{false: false, true: true} {
+		model := providertest.New(providertest.Call(providertest.Shell("c1", "git", "status")), providertest.Say("done"))
+		e, err := native.New(&native.Options{CodexHome: t.TempDir(), Sandbox: native.Sandbox{Strict: strict}, Overrides: map[string]any{
+			"model": "m", "model_provider": "p", "model_providers.p.base_url": model.BaseURL(), "approval_policy": "untrusted",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &host{}
+		c, err := e.Start(t.Context(), protocol.Config{Cwd: b.cwd}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("look")}); err != nil {
+			t.Fatal(err)
+		}
+		was := false
+		for _, m := range h.events {
+			_, question := m.(protocol.ExecApprovalRequest)
+			was = was || question
+		}
+		if was != asked {
+			t.Errorf("strict %v: asked for git status: %v", strict, was)
+		}
+		if err := errors.Join(c.Close(), e.Close()); err != nil {
+			t.Error(err)
+		}
+		model.Close()
 	}
 }

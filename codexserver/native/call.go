@@ -15,8 +15,14 @@ import (
 // toolbox makes the tools of a conversation.
 func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 	family := model.FamilyOf(cfg.Model)
+	shell := ""
+	if cfg.ShellEnvironment.UseProfile {
+		shell = e.getenv("SHELL")
+	}
 	return tool.New(tool.Options{
 		Environ:    environ(cfg.ShellEnvironment, e.environ),
+		Shell:      shell,
+		Strict:     e.sandbox.Strict,
 		Sandbox:    tool.Confine(e.newSandbox()),
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,

@@ -61,6 +61,10 @@ type Sandbox struct {
 	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
 	Helper []string
+	// Strict takes fewer commands for safe: none that its arguments, or a
+	// repository's configuration, could make write, run another program or
+	// reach the network.
+	Strict bool
 }
 
 // Limits bound one turn. A turn that reaches one of them fails and says which;
@@ -153,6 +157,9 @@ func New(o *Options) (*Engine, error) {
 		Port:       o.Auth.Port,
 		HTTPClient: e.http,
 	})
+	for _, key := range config.Unknown(e.home) {
+		e.log.Warn("unknown key", "at", key)
+	}
 	_, err := e.config(protocol.Config{})
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {

@@ -113,6 +113,8 @@ type ShellEnvironment struct {
 	Exclude     []string          `json:"exclude"`
 	Set         map[string]string `json:"set"`
 	IncludeOnly []string          `json:"include_only"`
+	// UseProfile runs commands in the user's shell, with the user's profile.
+	UseProfile bool `json:"experimental_use_profile"`
 }
 
 // Tools switches tools on and off.
@@ -214,10 +216,15 @@ func Load(l Layers) (*Config, error) {
 		}
 	}
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
-	if err := decode(merged, c); err != nil {
-		return nil, err
+	err = decode(merged, c)
+	if err == nil {
+		err = c.check()
 	}
-	return c, c.check()
+	if err != nil {
+		name, _ := merged["profile"].(string)
+		return nil, locate(path, err, name, flags, call, args)
+	}
+	return c, nil
 }
 
 func theirs(overrides map[string]any) layer {

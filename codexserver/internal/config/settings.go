@@ -55,6 +55,7 @@ type settingsFile struct {
 	Sandbox      struct {
 		Tier   string   `json:"tier"`
 		Helper []string `json:"helper"`
+		Strict bool     `json:"strict"`
 	} `json:"sandbox"`
 	Limits struct {
 		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
@@ -123,6 +124,7 @@ type Auth struct {
 type Sandbox struct {
 	Tier   string
 	Helper []string
+	Strict bool
 }
 
 // Limits bound one turn of the native engine, whose type of the same name says

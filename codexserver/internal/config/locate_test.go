@@ -1,0 +1,81 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+const faulty = `model = "m"
+# a comment
+sandbox_mode = "none"
+colour = "blue"
+model_provider = "x"
+
+[model_providers.x]
+name = "x"
+base_url = "http://127.0.0.1/v1"
+wire = "chat"
+request_max_retries = "many"
+
+[profiles.p]
+approval_policy = "sometimes"
+modle = "n"
+
+[tui]
+theme = "dark"
+`
+
+func TestFaultsHaveALine(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		layer config.Layers
+		want  string // after the path where it begins with a colon
+	}{
+		{"a type in a table", config.Layers{}, ":11: model_providers.x.request_max_retries: want an integer, have a string"},
+		{"a word", config.Layers{Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:3: sandbox_mode: "none" is not one of`},
+		{"in a profile", config.Layers{Call: protocol.Config{Profile: "p", Sandbox: "read-only"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:14: approval_policy: "sometimes" is not one of`},
+		{"not in the file", config.Layers{Call: protocol.Config{Sandbox: "all"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `sandbox_mode: "all" is not one of`},
+		{"a provider that is missing", config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only", "model_providers.x.request_max_retries": int64(1)}}, `model_provider: there is no "y"`},
+	} {
+		tt.layer.Home = home
+		_, err := config.Load(tt.layer)
+		want := tt.want
+		if strings.HasPrefix(want, ":") {
+			want = path + want
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", tt.name, err, want)
+		}
+		var missing *config.MissingError
+		if errors.As(err, &missing) != (tt.name == "a provider that is missing") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+func TestUnknownKeys(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{path + ":4: colour", path + ":15: profiles.p.modle", path + ":10: model_providers.x.wire"}
+	if diff := cmp.Diff(want, config.Unknown(home)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := config.Unknown(t.TempDir()); got != nil {
+		t.Errorf("without a file: %q", got)
+	}
+}
