@@ -1,6 +1,7 @@
-// Command compare measures an MCP server that offers the tool codex: what an
-// answer streamed in 5,000 pieces costs it per event, and how much memory it
-// takes at most for 500 calls at once. The model is a scripted one in this
+// Command compare measures an MCP server that offers the tool codex: how long it
+// takes to start and what it holds then, what an answer streamed in 5,000
+// pieces costs it per event, and how much memory it takes at most for 500 calls
+// at once. The model is a scripted one in this
 // process, so that two servers can be compared in the same minute:
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
@@ -21,6 +22,7 @@ import (
 )
 
 const (
+	starts = 21
 	pieces = 5000
 	runs   = 10
 	calls  = 500
@@ -31,10 +33,31 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]...")
 		os.Exit(2)
 	}
-	if err := errors.Join(stream(os.Args[1:]), crowd(os.Args[1:])); err != nil {
+	if err := errors.Join(startUp(os.Args[1:]), stream(os.Args[1:]), crowd(os.Args[1:])); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
+}
+
+// startUp measures the way from the start to the answered initialize.
+func startUp(argv []string) error {
+	var took []time.Duration
+	var idle string
+	for range starts {
+		s, err := start(argv, providertest.Turn{})
+		if err != nil {
+			return err
+		}
+		took = append(took, s.took)
+		idle, err = s.memory("VmRSS")
+		s.close()
+		if err != nil {
+			return err
+		}
+	}
+	slices.Sort(took)
+	fmt.Printf("start to initialize: %v (median of %d), then resident: %s\n", took[len(took)/2].Round(100*time.Microsecond), starts, idle)
+	return nil
 }
 
 // stream measures answers of many pieces, one call after another.
@@ -78,7 +101,7 @@ func crowd(argv []string) error {
 	if _, err := s.run(calls); err != nil {
 		return err
 	}
-	peak, err := s.peak()
+	peak, err := s.memory("VmHWM")
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type server struct {
 	in       *json.Encoder
 	out      *bufio.Scanner
 	id       int
+	took     time.Duration // from its start to the answered initialize
 }
 
 func start(argv []string, turn providertest.Turn) (*server, error) {
@@ -46,6 +47,7 @@ func start(argv []string, turn providertest.Turn) (*server, error) {
 	}
 	s.in, s.out = json.NewEncoder(in), bufio.NewScanner(out)
 	s.out.Buffer(nil, 64<<20)
+	begin := time.Now()
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -55,6 +57,7 @@ func start(argv []string, turn providertest.Turn) (*server, error) {
 		return nil, err
 	}
 	_, err = s.answers(1)
+	s.took = time.Since(begin)
 	return s, err
 }
 
@@ -115,18 +118,19 @@ func (s *server) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err, err2)
 }
 
-// peak is the most memory that the server has had.
-func (s *server) peak() (string, error) {
+// memory is a figure of the server's memory: VmRSS is what it has, VmHWM the
+// most that it has had.
+func (s *server) memory(figure string) (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if value, ok := strings.CutPrefix(line, figure+":"); ok {
 			return strings.TrimSpace(value), nil
 		}
 	}
-	return "", errors.New("/proc tells no peak")
+	return "", fmt.Errorf("/proc tells no %s", figure)
 }
 
 func (s *server) close() {
