@@ -74,6 +74,19 @@ func stream(wire string, pieces int, piece string) string {
 	return s.String()
 }
 
+// point is the fastest turn and the longest request of some turns.
+type point struct {
+	took  time.Duration
+	bytes int64
+}
+
+func (p *point) add(took time.Duration, bytes int64) {
+	if p.took == 0 || took < p.took {
+		p.took = took
+	}
+	p.bytes = max(p.bytes, bytes)
+}
+
 // BenchmarkLongConversation runs conversations of 500 turns. It reports how
 // much longer a turn takes at the end than at turn 50, how much longer its
 // request is, and the live heap as a multiple of the history.
@@ -84,6 +97,7 @@ func BenchmarkLongConversation(b *testing.B) {
 			provider := &canned{stream: stream(wire, 100, strings.Repeat("word ", 16))}
 			question := say(strings.Repeat("why? ", 400))
 			var slower, longer, heap float64
+			var plot [turns / early]point
 			for b.Loop() {
 				before := liveHeap()
 				c := benchEngine(b, wire, provider)
@@ -94,7 +108,9 @@ func BenchmarkLongConversation(b *testing.B) {
 					if err := c.Turn(b.Context(), question); err != nil {
 						b.Fatal(err)
 					}
-					switch took := time.Since(begin); {
+					took := time.Since(begin)
+					plot[(n-1)/early].add(took, provider.bytes)
+					switch {
 					case n > early-sample && n <= early:
 						first = min(first, took)
 						firstBytes = provider.bytes
@@ -106,6 +122,9 @@ func BenchmarkLongConversation(b *testing.B) {
 				longer = float64(provider.bytes) / float64(firstBytes)
 				heap = float64(liveHeap()-before) / float64(provider.bytes)
 				runtime.KeepAlive(c)
+			}
+			for i, p := range plot {
+				b.Logf("%4d %6.1f MB %6.1f ms |%s", (i+1)*early, float64(p.bytes)/1e6, p.took.Seconds()*1e3, strings.Repeat("#", int(p.took/(250*time.Microsecond))))
 			}
 			b.ReportMetric(slower, "time-ratio")
 			b.ReportMetric(longer, "bytes-ratio")
