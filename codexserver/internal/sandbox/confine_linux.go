@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +32,7 @@ func (t Tier) lacks() error {
 type rules struct {
 	ruleset *os.File // of Landlock
 	filter  program
+	sparing program // the filter for a command that this process starts
 }
 
 // compile makes the rules. They hold the writable folders themselves, whatever
@@ -45,21 +45,21 @@ func (c *Confinement) compile() error {
 	}
 	c.rules = rules{
 		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
-		filter:  filter(c.policy.NetworkAccess, abi < abiTruncate),
+		filter:  filter(c.policy.NetworkAccess, abi < abiTruncate, false),
+		sparing: filter(c.policy.NetworkAccess, abi < abiTruncate, true),
 	}
 	return nil
 }
 
-// restrict puts the confinement on the calling thread, for good. before is what
-// the filter begins with.
-func (c *Confinement) restrict(before program) error {
+// restrict puts the confinement on the calling thread, for good.
+func (c *Confinement) restrict(filter program) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
 	if err := restrictSelf(int(c.rules.ruleset.Fd())); err != nil {
 		return err
 	}
-	return installFilter(slices.Concat(before, c.rules.filter))
+	return installFilter(filter)
 }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {
@@ -79,7 +79,7 @@ func (c *Confinement) Do(f func() error) error {
 	onThread(func() {
 		err := hideServer()
 		if err == nil {
-			err = c.restrict(sparing(unix.Gettid()))
+			err = c.restrict(c.rules.sparing.sparing(unix.Gettid()))
 		}
 		if err != nil {
 			done <- fmt.Errorf("sandbox: %w", err)

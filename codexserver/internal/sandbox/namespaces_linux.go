@@ -115,7 +115,7 @@ func becomeConfined(text string, argv []string) error {
 	if err := c.compile(); err != nil {
 		return err
 	}
-	if err := c.restrict(nil); err != nil {
+	if err := c.restrict(c.rules.filter); err != nil {
 		return err
 	}
 	return unix.Exec(spec.Path, argv, os.Environ())

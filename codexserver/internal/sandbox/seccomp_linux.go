@@ -40,9 +40,13 @@ var admin = []uint32{
 }
 
 // filter builds the program that the kernel runs for each system call, and for
-// every possible one when it is installed: so it is kept flat.
-func filter(network, truncate bool) program {
+// every possible one when it is installed: so it is kept flat. With sparing it
+// denies signals to a thread that [program.sparing] names.
+func filter(network, truncate, sparing bool) program {
 	bodies := map[uint32]program{}
+	if sparing {
+		spare(bodies)
+	}
 	for _, nr := range admin {
 		bodies[nr] = denial(unix.EPERM)
 	}

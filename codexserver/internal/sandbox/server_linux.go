@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,20 +43,31 @@ func hideServer() error {
 	return nil
 }
 
-// sparing denies signals to a thread. It is the beginning of a filter: what it
-// does not deny is left to the rest.
-func sparing(tid int) (p program) {
-	p.load(offsetNumber)
+// someThread stands for a thread's id that is not known yet; no thread has it.
+const someThread = 0xffff_fffe
+
+// spare denies signals to a thread.
+func spare(bodies map[uint32]program) {
 	for _, call := range []struct{ nr, arg uint32 }{
 		{unix.SYS_KILL, 0}, {unix.SYS_TKILL, 0}, {unix.SYS_TGKILL, 1},
 		{unix.SYS_RT_SIGQUEUEINFO, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1}, {unix.SYS_PIDFD_OPEN, 0},
 	} {
 		var body program
 		body.load(offsetArgs + call.arg*8)
-		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(tid), 0, 1)
+		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 0, 1)
 		body.deny(unix.EPERM)
-		body.load(offsetNumber)
-		p.when(call.nr, body)
+		body.allow()
+		bodies[call.nr] = body
+	}
+}
+
+// sparing is the program with the thread that it spares.
+func (p program) sparing(tid int) program {
+	p = slices.Clone(p)
+	for i := range p {
+		if p[i].Code == unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K && p[i].K == someThread {
+			p[i].K = uint32(tid)
+		}
 	}
 	return p
 }
