@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestDoctor(t *testing.T) {
@@ -81,4 +85,63 @@ func TestCommandLine(t *testing.T) {
 			t.Errorf("%s: stdout holds %q", tt.args, &stdout)
 		}
 	}
+}
+
+// TestFeatureTable keeps the README's table: the promises that the gate holds
+// both engines to, and the optional parts that each of them has; -update
+// rewrites it.
+func TestFeatureTable(t *testing.T) {
+	t.Setenv("CODEX_HOME", t.TempDir())
+	c, err := configure(&options{}, os.Getenv, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := c.native("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer embedded.Close()
+	bridge, err := c.bridge("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bridge.Close()
+	var b strings.Builder
+	b.WriteString("| an engine | native | the installed Codex |\n|---|---|---|\n")
+	for _, what := range enginetest.Promises() {
+		fmt.Fprintf(&b, "| %s | yes | yes |\n", what)
+	}
+	one, none := abilities(embedded.Engine)
+	two, _ := abilities(bridge)
+	for _, what := range append(one, none...) {
+		if what != "run and continue conversations" {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", what, yes(slices.Contains(one, what)), yes(slices.Contains(two, what)))
+		}
+	}
+	const file, begin, end = "../../../README.md", "<!-- features -->\n", "<!-- /features -->\n"
+	readme, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(readme), begin)
+	table, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("the README has no place for the table")
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(b.String(), table); diff != "" {
+		t.Errorf("the README's table (-want +got):\n%s", diff)
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }

@@ -15,23 +15,40 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
+// promise is one test of the suite.
+type promise struct {
+	name string
+	what string // what it shows, for tables of features
+	run  func(*testing.T, *Subject)
+}
+
+func promises() []promise {
+	return []promise{
+		{"Start", "announces a conversation once, by its id", testStart},
+		{"Text", "answers, turn after turn", testText},
+		{"Approved", "asks before a command runs, and runs it when approved", testApproved},
+		{"Denied", "runs nothing that was denied, and goes on", testDenied},
+		{"Abort", "ends the turn when a question is answered with abort", testAbort},
+		{"InterruptWhileAsking", "is interrupted while a question is open", testInterruptWhileAsking},
+		{"InterruptWhileRunning", "is interrupted while a command runs, and ends it", testInterruptWhileRunning},
+		{"Failure", "says why a turn failed, and stays usable", testFailure},
+		{"SideBySide", "keeps conversations side by side apart", testSideBySide},
+	}
+}
+
+// Promises are what the suite shows, in its order, for tables of features.
+func Promises() []string {
+	var all []string
+	for _, p := range promises() {
+		all = append(all, p.what)
+	}
+	return all
+}
+
 // Run makes a subject for each test of the suite and runs it.
 func Run(t *testing.T, make func(t *testing.T) *Subject) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *Subject)
-	}{
-		{"Start", testStart},
-		{"Text", testText},
-		{"Approved", testApproved},
-		{"Denied", testDenied},
-		{"Abort", testAbort},
-		{"InterruptWhileAsking", testInterruptWhileAsking},
-		{"InterruptWhileRunning", testInterruptWhileRunning},
-		{"Failure", testFailure},
-		{"SideBySide", testSideBySide},
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, make(t)) })
+	for _, p := range promises() {
+		t.Run(p.name, func(t *testing.T) { p.run(t, make(t)) })
 	}
 }
 
