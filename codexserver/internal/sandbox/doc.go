@@ -30,6 +30,10 @@
 //
 // # What is left open
 //
+// In both tiers a command may change the resource limits, the priority and the
+// processors of other processes of the same user, the server among them: an
+// RLIMIT_CPU could end it.
+//
 // Every file may be read and executed. In the first tier the modes, owners and
 // times of files outside can be changed by their owner. In both, a hard link
 // inside a writable folder is a file of that folder, and a .git that is not there
