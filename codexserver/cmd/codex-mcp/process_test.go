@@ -73,6 +73,11 @@ func newFolders(t *testing.T) folders {
 			t.Fatal(err)
 		}
 	}
+	// Without it git init writes a hint to standard error, and the order of two
+	// streams is not promised.
+	if err := os.WriteFile(filepath.Join(f.user, ".gitconfig"), []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return f
 }
 
@@ -89,7 +94,7 @@ func start(t *testing.T, f folders, args ...string) *process {
 	p.cmd.Dir = f.cwd
 	p.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LANG=C.UTF-8",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
 	}
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
