@@ -76,13 +76,13 @@ func TestRules(t *testing.T) {
 
 func TestFilePath(t *testing.T) {
 	for uri, want := range map[string]string{
-		"file:///work/a%20b":      "/work/a b",
+		"file:///repo/a%20b":      "/repo/a b",
 		"file://localhost/work":   "/work",
 		"file://elsewhere/work":   "",
 		"https://example.com/":    "",
 		"file:relative":           "",
 		"":                        "",
-		"file:///work/../etc/%zz": "",
+		"file:///repo/../etc/%zz": "",
 	} {
 		got, ok := filePath(uri)
 		if got != want && ok || ok != (want != "") {

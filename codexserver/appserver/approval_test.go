@@ -29,7 +29,7 @@ type question struct {
 }
 
 const (
-	patchItem   = `{"type":"fileChange","id":"p1","changes":[{"path":"/work/a","kind":{"type":"add"},"diff":"x\n"}],"status":"inProgress"}`
+	patchItem   = `{"type":"fileChange","id":"p1","changes":[{"path":"/repo/a","kind":{"type":"add"},"diff":"x\n"}],"status":"inProgress"}`
 	askCommand  = "item/commandExecution/requestApproval"
 	askPatch    = "item/fileChange/requestApproval"
 	askMore     = "item/permissions/requestApproval"
