@@ -1,6 +1,7 @@
 package codexmcp_test
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -118,6 +119,30 @@ func TestFilesStaySmall(t *testing.T) {
 		if s.lines > limit && !ast.IsGenerated(s.syntax) {
 			t.Errorf("%s has %d lines, more than %d: likely more than one concept", s.file, s.lines, limit)
 		}
+	}
+}
+
+// TestExamplesStaySmall counts the lines of every example, nested modules
+// included: an example is read from top to bottom.
+func TestExamplesStaySmall(t *testing.T) {
+	const limit = 120
+	seen := 0
+	err := filepath.WalkDir("examples", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if lines := bytes.Count(text, []byte("\n")); lines > limit {
+			t.Errorf("%s has %d lines, more than %d", file, lines, limit)
+		}
+		seen++
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 10 {
+		t.Fatalf("only %d files found: the walk is wrong", seen)
 	}
 }
 
