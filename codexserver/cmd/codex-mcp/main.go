@@ -64,7 +64,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2 // the flag package has said what is wrong
 	case o.version:
-		fmt.Fprintln(stdout, "codex-mcp", version())
+		info, _ := debug.ReadBuildInfo()
+		fmt.Fprintln(stdout, about(info))
 		return 0
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
@@ -194,15 +195,6 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 		return nil, errors.New("unknown command")
 	}
 	return o, nil
-}
-
-// version is the module's as the build recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "dev"
-	}
-	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
 // level reads RUST_LOG, as the old server did, where it is one plain word.
