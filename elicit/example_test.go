@@ -58,3 +58,16 @@ func ExampleQuestion_Params() {
 	// {"message":"Allow Robot to apply proposed code changes?\n- add `a.txt` (+1 -0)","requestedSchema":{"type":"object","properties":{}},"robot_call_id":"7"}
 	// denied - the approval answer was not understood, so the changes were not applied
 }
+
+// What a program shows beside a question, a log or a terminal say, can hide
+// nothing either.
+func ExampleShowCommand() {
+	fmt.Println(elicit.ShowCommand([]string{"git", "commit", "-m", "two words"}))
+	fmt.Println(elicit.ShowCommand([]string{"echo", "a\x1b[2Kb"}))
+	fmt.Println(elicit.ShowText("progress\rdone\n\u202eend"))
+	// Output:
+	// git commit -m 'two words'
+	// echo $'a\x1b[2Kb'
+	// progress\rdone
+	// \u{202e}end
+}

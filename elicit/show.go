@@ -37,6 +37,35 @@ func unseen(prev, r rune) bool {
 	return unicode.Is(unicode.M, r) && !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, prev)
 }
 
+// ShowCommand returns argv as one line on which nothing is hidden, as questions
+// show it: quoted for a POSIX shell, and a word with characters that would not
+// be seen written $'…' with escapes. It is not cut.
+func ShowCommand(argv []string) string {
+	shown, _ := showCommand(argv)
+	return shown
+}
+
+// ShowText returns text of several lines with everything escaped that a human
+// would not see, or that would move a terminal's cursor; line breaks and tabs
+// stay. Backslashes of the text stay as they are, so an escape cannot be told
+// from its spelling.
+func ShowText(text string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for j, part := range strings.Split(line, "\t") {
+			if j > 0 {
+				b.WriteByte('\t')
+			}
+			shown, _, _ := escape(part, "")
+			b.WriteString(shown)
+		}
+	}
+	return b.String()
+}
+
 // escape returns s with every unseen character as \n, \r, \t, \xNN or \u{N},
 // every byte that is not UTF-8 as \xNN, and a backslash before each character
 // of special. It tells whether it escaped anything but special, and whether
