@@ -1,7 +1,6 @@
 package codexserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -18,10 +16,6 @@ import (
 
 // ApproveExec implements engine.Host.
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	if out, ruled := h.session.server.options.Rules.decide(r.Command); ruled {
-		return h.decided(ctx, r, out)
-	}
 	exec := &elicit.ExecQuestion{Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Unsandboxed: r.LeavesSandbox}
 	if r.FromEngine {
 		exec.Notes = []string{r.Reason}
@@ -30,25 +24,39 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	}
 	q := exec.Question()
 	q.Safe = r.Safe
-	a, _ := h.turn()
-	return h.decided(ctx, r, a.ask(ctx, h, q, r))
+	h.Emit(r)
+	return h.approve(ctx, &ApprovalRequest{Request: r, Question: q})
 }
 
 // ApprovePatch implements engine.Host.
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	h.Emit(r)
 	q := (&elicit.PatchQuestion{
 		Subject: r.Subject, Changes: listChanges(r.Changes), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
 	}).Question()
-	a, _ := h.turn()
-	return h.decided(ctx, r, a.ask(ctx, h, q, r))
+	h.Emit(r)
+	return h.approve(ctx, &ApprovalRequest{Request: r, Question: q})
 }
 
 // Approve implements engine.Approver.
 func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	r := protocol.RawEvent{Type: "approval_request"}
 	r.Raw = fmt.Appendf(nil, `{"type":"approval_request","message":%s}`, quote(q.Message))
-	return h.decided(ctx, r, h.session.theAsker().Ask(ctx, q))
+	return h.approve(ctx, &ApprovalRequest{Request: r, Question: q})
+}
+
+// approve gets a decision: from the user's rules, or from whoever answers first.
+func (h *host) approve(ctx context.Context, r *ApprovalRequest) elicit.Outcome {
+	r.Thread = h.asThread(h.thread())
+	out, ruled := h.session.server.options.Rules.decide(ctx, r)
+	by := byRule
+	if !ruled {
+		out, by = h.ask(ctx, r)
+	}
+	if !out.Decision.Valid() {
+		out.Decision = elicit.Denied
+	}
+	h.decided(ctx, r, out, by)
+	return out
 }
 
 // Elicit implements engine.Asker.
@@ -60,42 +68,35 @@ func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMess
 	if !able {
 		return nil, elicit.ErrUnsupported
 	}
-	if bound := ss.server.options.Approvals.Timeout; bound >= 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, cmp.Or(bound, defaultTimeout))
-		defer cancel()
-	}
+	ctx, cancel := approvalTimeout(ctx, &ss.server.options.Approvals)
+	defer cancel()
 	var result json.RawMessage
 	err := ss.peer.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
 	return result, err
 }
 
-// defaultTimeout is the one of package elicit.
-const defaultTimeout = 10 * time.Minute
-
 // decided logs and records how a question ended, and tells what came in place
 // of an answer.
-func (h *host) decided(ctx context.Context, r protocol.EventMsg, out elicit.Outcome) elicit.Outcome {
-	if !out.Decision.Valid() {
-		out.Decision = elicit.Denied
-	}
+func (h *host) decided(ctx context.Context, r *ApprovalRequest, out elicit.Outcome, by string) {
 	h.mu.Lock()
 	h.submit()
-	a, thread := h.asker, h.configured.SessionID
+	a := h.asker
 	h.mu.Unlock()
 	ss := h.session
-	ss.log.Log(ctx, out.Level, "approval", "thread", thread, "decision", out.Decision, "reason", out.Reason, "detail", out.Detail)
+	ss.log.Log(ctx, out.Level, "approval", "thread", r.Thread.ID, "decision", out.Decision, "by", by, "reason", out.Reason, "detail", out.Detail)
 	if out.Level >= slog.LevelWarn {
 		ss.warn(out.Detail)
 	}
-	if err := ss.server.record.add(thread, r, out); err != nil {
+	if err := ss.server.record.add(r, out, by); err != nil {
 		ss.log.Warn("approval not recorded", "error", err)
+	}
+	if desk := ss.server.options.Desk; desk != nil {
+		desk.Decided(r, out, by)
 	}
 	if excuse := out.ForCaller(); excuse != "" {
 		a.excuse(excuse)
 		h.Emit(protocol.BackgroundEvent{Message: excuse})
 	}
-	return out
 }
 
 // listChanges sums a patch up, sorted by path.

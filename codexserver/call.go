@@ -62,11 +62,12 @@ func (c *call) event(h *host, e protocol.Event) {
 
 func (c *call) ask(ctx context.Context, h *host, q *elicit.Question, r protocol.EventMsg) elicit.Outcome {
 	_, event := h.turn()
-	q.Extra = codexMembers(r)
-	q.Extra["codex_mcp_tool_call_id"] = c.id()
-	q.Extra["codex_event_id"] = event
-	q.Meta = map[string]any{"codex/approval": approvalMeta(h.thread(), event, r)}
-	return c.session.theAsker().Ask(ctx, q)
+	asked := *q // which others read
+	asked.Extra = codexMembers(r)
+	asked.Extra["codex_mcp_tool_call_id"] = c.id()
+	asked.Extra["codex_event_id"] = event
+	asked.Meta = map[string]any{"codex/approval": approvalMeta(h.thread(), event, r)}
+	return c.session.theAsker().Ask(ctx, &asked)
 }
 
 func (c *call) excuse(reason string) {

@@ -3,6 +3,7 @@ package codexserver
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -95,6 +96,7 @@ func (c *conversation) run(ctx context.Context, p *place, a asker, in protocol.T
 	c.mu.Unlock()
 
 	c.host.begin(a)
+	c.host.tell(c.ID(), protocol.UserMessage{Message: textOf(in.Items), Kind: protocol.UserPlain})
 	err := c.Turn(ctx, in)
 	c.host.end(ctx.Err() != nil)
 
@@ -111,15 +113,22 @@ func (c *conversation) busy() bool {
 	return c.running != nil
 }
 
+// stop ends the turn under way without waiting for its end; nil when there is none.
+func (c *conversation) stop(cause error) *running {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running != nil {
+		c.running.cancel(cause)
+	}
+	return c.running
+}
+
 // interrupt ends the turn under way and waits for its end; false when there is none.
 func (c *conversation) interrupt(ctx context.Context) (bool, error) {
-	c.mu.Lock()
-	r := c.running
-	c.mu.Unlock()
+	r := c.stop(errInterrupted)
 	if r == nil {
 		return false, nil
 	}
-	r.cancel(errInterrupted)
 	select {
 	case <-r.ended:
 		return true, nil
@@ -135,5 +144,17 @@ func (c *conversation) shut(ctx context.Context) error {
 		p.leave()
 		return err
 	}
+	defer c.host.tell(c.ID(), protocol.ShutdownComplete{})
 	return c.Close()
+}
+
+// textOf is the words of a message.
+func textOf(items []protocol.InputItem) string {
+	var words []string
+	for _, item := range items {
+		if item.Type == protocol.InputText {
+			words = append(words, item.Text)
+		}
+	}
+	return strings.Join(words, "\n")
 }

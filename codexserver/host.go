@@ -76,12 +76,14 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 		h.configured = m
 		e.ID = ""
 		h.asker.event(h, e)
+		h.tell(h.configured.SessionID, m)
 		return // listeners come later
 	case protocol.Error:
 		h.failed = true
 	}
 	h.asker.event(h, e)
 	h.listeners.event(h, e)
+	h.tell(h.configured.SessionID, m)
 }
 
 // thread is the conversation's id.

@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 		if strings.Contains(tt.argv, "|") {
 			argv = strings.Split(tt.argv, "|")
 		}
-		out, ruled := rules.decide(argv)
+		out, ruled := rules.decideExec(argv)
 		if ruled != (tt.want != "") || out.Decision != tt.want {
 			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
 		}

@@ -23,22 +23,23 @@ type recordLine struct {
 	Thread   string          `json:"threadId"`
 	Question jsontext.Value  `json:"question"`
 	Decision elicit.Decision `json:"decision"`
+	By       string          `json:"by"` // rule, client or desk
 	Reason   elicit.Reason   `json:"reason,omitzero"`
 	Feedback string          `json:"feedback,omitzero"`
 	Detail   string          `json:"detail,omitzero"`
 }
 
-func (r *record) add(thread string, request protocol.EventMsg, out elicit.Outcome) error {
+func (r *record) add(a *ApprovalRequest, out elicit.Outcome, by string) error {
 	if r.w == nil {
 		return nil
 	}
-	question, err := protocol.AppendEvent(nil, request)
+	question, err := protocol.AppendEvent(nil, a.Request)
 	if err != nil {
 		return err
 	}
 	line, err := json.Marshal(recordLine{
-		Time: time.Now().UTC(), Thread: thread, Question: question,
-		Decision: out.Decision, Reason: out.Reason, Feedback: out.Feedback, Detail: out.Detail,
+		Time: time.Now().UTC(), Thread: a.Thread.ID, Question: question,
+		Decision: out.Decision, By: by, Reason: out.Reason, Feedback: out.Feedback, Detail: out.Detail,
 	}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err

@@ -1,16 +1,19 @@
 package codexserver
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Rules answer questions about commands before anybody is asked. A rule is the
-// beginning of an argv: ["git", "push"] covers every git push. They see what an
-// engine asks about, not what its approval policy lets run without a question.
+// Rules answer questions before anybody is asked. They see what an engine asks
+// about, not what its approval policy lets run without a question. An entry of
+// Allow or Deny is the beginning of an argv: ["git", "push"] covers every git
+// push.
 //
 // A shell script of plain commands is taken apart: one denied command denies
 // it, and it is allowed when each of its commands is. A script that is more
@@ -20,10 +23,32 @@ type Rules struct {
 	Allow [][]string
 	// Deny lists commands that do not run; it wins over Allow.
 	Deny [][]string
+	// Decide answers what the lists do not, patches included: the outcome
+	// counts when it returns true, and the client is asked when it returns
+	// false. An outcome needs no more than a Decision, and Feedback for the
+	// model. It is called from several goroutines at a time and is to return
+	// when ctx ends. Default: none.
+	Decide func(ctx context.Context, r *ApprovalRequest) (out elicit.Outcome, ok bool)
 }
 
-// decide answers for the user, if a rule covers the command.
-func (r *Rules) decide(argv []string) (out elicit.Outcome, ruled bool) {
+// decide answers for the user, if a rule covers what is asked.
+func (r *Rules) decide(ctx context.Context, a *ApprovalRequest) (out elicit.Outcome, ruled bool) {
+	if exec, ok := a.Request.(protocol.ExecApprovalRequest); ok {
+		if out, ruled = r.decideExec(exec.Command); ruled {
+			return out, true
+		}
+	}
+	if r.Decide == nil {
+		return elicit.Outcome{}, false
+	}
+	out, ruled = r.Decide(ctx, a)
+	if ruled && ctx.Err() != nil {
+		return a.Question.ReadError(context.Canceled, nil), true
+	}
+	return out, ruled
+}
+
+func (r *Rules) decideExec(argv []string) (out elicit.Outcome, ruled bool) {
 	commands, plain := policy.Commands(argv)
 	for _, c := range append(commands, argv) {
 		if covered(r.Deny, c) {

@@ -25,6 +25,8 @@ type Options struct {
 	Approvals elicit.Options
 	// Rules answer some questions before anybody is asked. None by default.
 	Rules Rules
+	// Desk is a second place where questions are answered. None by default.
+	Desk Desk
 	// Record gets every question with its decision, a JSON object a line. It
 	// is written to by one goroutine at a time. Default: none.
 	Record io.Writer
