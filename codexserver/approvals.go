@@ -62,10 +62,7 @@ func (h *host) approve(ctx context.Context, r *ApprovalRequest) elicit.Outcome {
 // Elicit implements engine.Asker.
 func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	ss := h.session
-	ss.mu.Lock()
-	able := ss.able
-	ss.mu.Unlock()
-	if !able {
+	if !ss.canAsk() {
 		return nil, elicit.ErrUnsupported
 	}
 	ctx, cancel := approvalTimeout(ctx, &ss.server.options.Approvals)

@@ -35,6 +35,14 @@ type Desk interface {
 	Decided(r *ApprovalRequest, out elicit.Outcome, by string)
 }
 
+// Inviter is a [Desk] that tells how one gets there.
+type Inviter interface {
+	// Invite returns a sentence for the client's user, with a link say, or ""
+	// when somebody is at the desk already. It is sent as a remark when the
+	// client cannot show a question itself.
+	Invite() string
+}
+
 // Thread is a conversation as a [Desk] sees it.
 type Thread struct {
 	// ID is the conversation's id.
@@ -76,6 +84,9 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 	if o.Desk == nil {
 		return client(ctx), byClient
 	}
+	if _, tool := a.(*call); tool && !h.session.canAsk() {
+		h.invite(o.Desk)
+	}
 	both, withdraw := context.WithCancelCause(ctx)
 	defer withdraw(nil)
 	bounded, cancel := approvalTimeout(both, &o.Approvals)
@@ -116,6 +127,18 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 		return r.Question.ReadError(context.DeadlineExceeded, &o.Approvals), byDesk
 	}
 	return fromClient, byClient
+}
+
+// invite tells a client that cannot ask where its user can be asked.
+func (h *host) invite(d Desk) {
+	inviter, ok := d.(Inviter)
+	if !ok {
+		return
+	}
+	if words := inviter.Invite(); words != "" {
+		h.session.warn(words)
+		h.Emit(protocol.BackgroundEvent{Message: words})
+	}
 }
 
 // isAnswer reports whether the client has decided: neither was it unable to,

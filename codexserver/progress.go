@@ -81,6 +81,8 @@ func (p *progress) event(m protocol.EventMsg) {
 		p.say("changing files")
 	case protocol.MCPToolCallBegin:
 		p.say("calling " + m.Invocation.Server + "/" + m.Invocation.Tool)
+	case protocol.BackgroundEvent:
+		p.say(m.Message)
 	case protocol.AgentMessage:
 		p.say(m.Message)
 	}

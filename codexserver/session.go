@@ -43,6 +43,13 @@ func (ss *session) speaks(version string) bool {
 	return ss.version == "" || ss.version >= version
 }
 
+// canAsk reports whether the client shows forms.
+func (ss *session) canAsk() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.able
+}
+
 func (ss *session) theAsker() *elicit.Asker {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

@@ -1,0 +1,262 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
+)
+
+// desk answers as told and keeps what it sees.
+type desk struct {
+	ask func(context.Context) (string, error)
+
+	mu      sync.Mutex
+	seen    []string
+	stop    func()
+	decided []string
+}
+
+func (d *desk) Event(c codexserver.Thread, m protocol.EventMsg) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stop = c.Stop
+	word := m.EventType()
+	if u, ok := m.(protocol.UserMessage); ok {
+		word += " " + u.Message
+	}
+	d.seen = append(d.seen, word)
+}
+
+func (d *desk) Invite() string { return "come here" }
+
+func (d *desk) Ask(ctx context.Context, r *codexserver.ApprovalRequest) (json.RawMessage, error) {
+	answer, err := d.ask(ctx)
+	return json.RawMessage(answer), err
+}
+
+func (d *desk) Decided(r *codexserver.ApprovalRequest, out elicit.Outcome, by string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.decided = append(d.decided, string(out.Decision)+" by "+by)
+}
+
+// silent is a place where nobody looks.
+func silent(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func says(answer string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return answer, nil }
+}
+
+// later answers an hour, or whatever it is, after the question.
+func later(d time.Duration, answer string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		select {
+		case <-time.After(d):
+			return answer, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+func TestDeskAndClient(t *testing.T) {
+	const (
+		accept  = `{"action":"accept"}`
+		session = `{"action":"accept","content":{"decision":"approved_for_session"}}`
+		decline = `{"action":"decline","content":{"feedback":"use make"}}`
+		cancel  = `{"action":"cancel"}`
+	)
+	type answer = func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)
+	after := func(d time.Duration, a answer) answer {
+		return func(ctx context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+			select {
+			case <-time.After(d):
+				return a(ctx, p)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		client answer
+		desk   func(context.Context) (string, error)
+		want   string // the decision, and who made it
+		told   string // what the caller is told in a second block
+	}{
+		{"the desk alone can be asked", nil, later(time.Minute, accept), "approved by desk", ""},
+		{"the desk alone, for the session", nil, says(session), "approved_for_session by desk", ""},
+		{"the desk alone, declined", nil, says(decline), "denied by desk", ""},
+		{"the desk alone, stopped", nil, says(cancel), "abort by desk", ""},
+		{"the desk alone, an answer that is none", nil, says(`{"action":"yes"}`), "denied by desk", ""},
+		{"the desk alone, not even JSON", nil, says(`yes`), "denied by desk", ""},
+		{"nobody", nil, silent, "denied by desk", "No answer within 120 s"},
+		{"a desk that fails", nil, func(context.Context) (string, error) { return "", errors.New("closed") }, "denied by client", "cannot show"},
+		{"the client first", action("accept"), silent, "approved by client", ""},
+		{"the client first, declined", action("decline"), later(time.Second, accept), "denied by client", ""},
+		{"the client first, cancelled", action("cancel"), later(time.Second, accept), "abort by client", ""},
+		{"the desk first", after(time.Minute, action("accept")), says(decline), "denied by desk", ""},
+		{"the desk first, approved", never, says(accept), "approved by desk", ""},
+		{"a client that fails", fails, later(time.Second, accept), "approved by desk", ""},
+		{"a client that fails, nobody at the desk", fails, silent, "denied by desk", "No answer within 120 s"},
+		{"a client that fails after the desk has answered", after(time.Second, fails), says(accept), "approved by desk", ""},
+		{"neither answers", never, silent, "denied by", "o answer within 120 s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &desk{ask: tt.desk}
+				var record strings.Builder
+				c := connect(t, asking, &codexserver.Options{
+					Desk: d, Record: &record, Approvals: elicit.Options{Timeout: 2 * time.Minute},
+				}, tt.client)
+				got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(d.decided) != 1 || !strings.HasPrefix(d.decided[0], tt.want) {
+					t.Errorf("decided %q, want %q", d.decided, tt.want)
+				}
+				decision, _, _ := strings.Cut(tt.want, " ")
+				if decision != "abort" && got.Content != decision {
+					t.Errorf("the engine saw %q", got.Content)
+				}
+				told := strings.Join(got.Texts[1:], " ")
+				if (tt.told == "") != (told == "") || !strings.Contains(told, tt.told) {
+					t.Errorf("the caller was told %q, want %q", told, tt.told)
+				}
+				synctest.Wait()
+				if invited := slices.Contains(c.events, "background_event") && len(c.logs) > 0; tt.client == nil && !invited {
+					t.Errorf("the client was not told of the desk: %q, %q", c.events, c.logs)
+				}
+				if !strings.Contains(record.String(), `"by":"`) {
+					t.Errorf("the record does not say who decided: %s", &record)
+				}
+			})
+		})
+	}
+}
+
+// An approval of the client's counts only until the desk has refused in the
+// same instant.
+func TestTogetherTheStricterAnswerCounts(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			arrived := make(chan struct{})
+			d := &desk{ask: func(context.Context) (string, error) {
+				<-arrived
+				return `{"action":"decline"}`, nil // whatever became of ctx meanwhile
+			}}
+			c := connect(t, asking, &codexserver.Options{Desk: d}, func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+				close(arrived)
+				return &mcptypes.ElicitResult{Action: "accept"}, nil
+			})
+			got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Content != "denied" || len(d.decided) != 1 {
+				t.Errorf("%q, decided %q", got.Content, d.decided)
+			}
+		})
+	}
+}
+
+func TestDeskSeesTheConversationAndStopsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := make(chan struct{})
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			host.Emit(protocol.AgentMessage{Message: "hm"})
+			close(began)
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		})
+		d := &desk{ask: silent}
+		c := connect(t, e, &codexserver.Options{Desk: d}, nil)
+		go func() {
+			<-began
+			d.mu.Lock()
+			stop := d.stop
+			d.mu.Unlock()
+			stop()
+			stop() // twice does no harm
+		}()
+		got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "the task"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.IsError || got.Content != "Turn aborted: stopped by the user" {
+			t.Errorf("result %+v", got)
+		}
+		d.stop() // nothing runs
+		c.Close()
+		synctest.Wait()
+		want := []string{"session_configured", "user_message the task", "task_started", "agent_message", "turn_aborted", "shutdown_complete"}
+		if diff := cmp.Diff(want, d.seen); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestDecideIsAPolicyInCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		rules := codexserver.Rules{
+			Deny: [][]string{{"git", "push"}},
+			Decide: func(_ context.Context, r *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
+				exec := r.Request.(protocol.ExecApprovalRequest)
+				switch exec.Command[0] {
+				case "git":
+					return elicit.Outcome{Decision: elicit.Approved}, true
+				case "rm":
+					return elicit.Outcome{Decision: elicit.Denied, Feedback: "not in " + exec.Cwd}, true
+				case "odd":
+					return elicit.Outcome{Decision: "maybe"}, true
+				}
+				return elicit.Outcome{}, false
+			},
+		}
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: strings.Fields(in[0].Text), Cwd: "/work"})
+			host.Emit(protocol.AgentMessage{Message: string(out.Decision) + " " + out.ForModel()})
+			return nil
+		})
+		c := connect(t, e, &codexserver.Options{Rules: rules}, func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+			asked++
+			return &mcptypes.ElicitResult{Action: "accept"}, nil
+		})
+		for _, tt := range []struct {
+			command, want string
+			asked         int
+		}{
+			{"git init", "approved ", 0},
+			{"git push", "denied declined: a rule of the user denies this command", 0},
+			{"rm -rf x", "denied declined: not in /work", 0},
+			{"odd", "denied declined", 0},
+			{"make", "approved ", 1},
+		} {
+			got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": tt.command})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Content != tt.want || asked != tt.asked {
+				t.Errorf("%s: %q after %d questions, want %q after %d", tt.command, got.Content, asked, tt.want, tt.asked)
+			}
+		}
+	})
+}
