@@ -39,6 +39,8 @@ var arrows = []struct {
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
+	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},
+	{"examples/websocket", []string{"jsonrpc", "jsonrpc/wsrpc"}},
 	{"examples/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 }
 

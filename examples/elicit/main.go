@@ -1,0 +1,45 @@
+// Command elicit is an MCP server with one tool, delete_branch, that asks the
+// user before it acts: elicitation in any MCP server, with nothing of Codex.
+// Package jsonrpc carries the messages, mcptypes has their types, elicit asks
+// and reads the answer. examples/gosdk/elicit is the same on the official SDK.
+//
+// Name it in an MCP client that shows elicitations, with the repository whose
+// branches may go:
+//
+//	go run ./examples/elicit -repo /path/to/repository
+//
+// Or be the client: start it in a terminal and paste a line at a time. The last
+// one is your answer.
+//
+//	{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"me","version":"1"}}}
+//	{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"delete_branch","arguments":{"branch":"old"}}}
+//	{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}
+//
+// It ends with its input, and on ctrl-C.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func main() {
+	repo := flag.String("repo", ".", "the git repository `folder`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	dir, err := filepath.Abs(*repo)
+	if err == nil {
+		err = serve(ctx, jsonrpc.Stdio(), dir)
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "elicit:", err)
+		os.Exit(1)
+	}
+}
