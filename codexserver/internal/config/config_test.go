@@ -197,12 +197,15 @@ func TestErrorsDoNotShowValues(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	dir := home(t, map[string]string{config.SettingsFile: "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n"})
-	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "limits.wall_time=1h", "tools.web_search=true"})
+	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "approvals.page=true", "limits.wall_time=1h", "tools.web_search=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals); d != "" {
 		t.Errorf("approvals (-want +got):\n%s", d)
+	}
+	if !s.Page || s.PagePort != 0 {
+		t.Errorf("page %v on port %d", s.Page, s.PagePort)
 	}
 	if d := cmp.Diff(config.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128}, s.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
@@ -221,6 +224,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"time", "", "approvals.timeout=soon", "approvals.timeout: want a duration"},
 		{"negative", "", "approvals.timeout=-1s", "approvals.timeout: want a duration"},
 		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
+		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is no port"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "missing '='"},
 		{"tier", "", `"sandbox".tier=bunker`, `sandbox.tier: "bunker" is not one of`},

@@ -26,6 +26,10 @@ type Settings struct {
 	// ApprovalLog is a file that every question and decision is appended to;
 	// "" = none.
 	ApprovalLog string
+	// Page asks on a page in the browser too, PagePort is the page's port; 0
+	// takes one that is free.
+	Page     bool
+	PagePort int
 	// SessionTools offers the tools that list and interrupt conversations.
 	SessionTools bool
 	Auth         Auth
@@ -49,6 +53,9 @@ type settingsFile struct {
 		Allow [][]string `json:"allow"`
 		Deny  [][]string `json:"deny"`
 		Log   string     `json:"log"`
+
+		Page     bool `json:"page"`
+		PagePort int  `json:"page_port"`
 	} `json:"approvals"`
 	SessionTools bool `json:"session_tools"`
 	Auth         Auth `json:"auth"`
@@ -79,6 +86,8 @@ func (f *settingsFile) settings() *Settings {
 		Allow:        a.Allow,
 		Deny:         a.Deny,
 		ApprovalLog:  a.Log,
+		Page:         a.Page,
+		PagePort:     a.PagePort,
 		SessionTools: f.SessionTools,
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
@@ -245,6 +254,9 @@ func (f *settingsFile) check() error {
 	}
 	if f.Approvals.MaxPending < 1 {
 		return errors.New("approvals.max_pending: want at least 1")
+	}
+	if port := f.Approvals.PagePort; port < 0 || port > 65535 {
+		return fmt.Errorf("approvals.page_port: %d is no port", port)
 	}
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
