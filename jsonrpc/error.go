@@ -51,8 +51,8 @@ func (c Code) Error() string {
 // handler must not return errors whose text is secret; a Code is sent with its
 // description.
 type Error struct {
-	Code    Code
-	Message string
+	Code    Code            // -32768 to -32000 are the specification's
+	Message string          // one sentence
 	Data    json.RawMessage // any JSON value; nil when absent
 }
 

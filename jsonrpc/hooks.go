@@ -39,11 +39,11 @@ type Hooks struct {
 
 // Stats is a snapshot of a peer.
 type Stats struct {
-	Pending       int // outgoing calls without an answer yet
-	Running       int // inbound requests being handled
-	Waiting       int // inbound requests and notifications waiting to be handled
-	WaitingBytes  int // size of those
-	Received      uint64
+	Pending       int    // outgoing calls without an answer yet
+	Running       int    // inbound requests being handled
+	Waiting       int    // inbound requests and notifications waiting to be handled
+	WaitingBytes  int    // size of those
+	Received      uint64 // messages read from it
 	Sent          uint64 // messages handed to the transport
 	Dropped       uint64 // inbound notifications dropped at MaxQueued
 	EgressBytes   int    // queued or being written

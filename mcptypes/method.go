@@ -9,11 +9,13 @@ import (
 // Caller sends a request and waits for its result, which it decodes into the
 // pointer result. The peer of package jsonrpc is one.
 type Caller interface {
+	// Call gives the error of the answer, or why there is none.
 	Call(ctx context.Context, method string, params, result any) error
 }
 
 // Notifier sends a notification. The peer of package jsonrpc is one.
 type Notifier interface {
+	// Notify does not wait for the other side.
 	Notify(ctx context.Context, method string, params any) error
 }
 
@@ -24,6 +26,7 @@ type Notifier interface {
 // a server answers with the JSON-RPC code -32602. The mux of package jsonrpc is
 // a Registrar.
 type Registrar interface {
+	// HandleRaw takes f for one method.
 	HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error))
 }
 

@@ -20,7 +20,8 @@ const (
 type NotFoundError struct {
 	// Path is what was looked for.
 	Path string
-	Err  error
+	// Err is what the search said.
+	Err error
 }
 
 // Error implements error.

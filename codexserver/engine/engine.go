@@ -40,6 +40,7 @@ type Host interface {
 // ConfigError says that a conversation cannot start as its configuration
 // stands: a file that does not parse, a profile or provider that is not there.
 type ConfigError struct {
+	// Err is the fault, which names the key or the file.
 	Err error
 }
 

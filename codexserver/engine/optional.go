@@ -21,6 +21,7 @@ var ErrNotFound = errors.New("not found")
 // RefusedError says that a request is wrong as it was made: its message is for
 // the client.
 type RefusedError struct {
+	// Err says what is wrong with it.
 	Err error
 }
 

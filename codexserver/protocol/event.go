@@ -19,7 +19,9 @@ type EventMsg interface {
 // tools/call request for a first turn, a counter for later ones, "" for what
 // belongs to no turn.
 type Event struct {
-	ID  string
+	// ID is the submission's.
+	ID string
+	// Msg is what happened.
 	Msg EventMsg
 }
 

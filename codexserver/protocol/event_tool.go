@@ -70,15 +70,21 @@ const (
 
 // ExecCommandBegin says that a command was started.
 type ExecCommandBegin struct {
-	CallID    string          `json:"call_id"`
-	Command   []string        `json:"command"`
-	Cwd       string          `json:"cwd"`
+	// CallID ties the events of one call together.
+	CallID string `json:"call_id"`
+	// Command is the argv.
+	Command []string `json:"command"`
+	// Cwd is the absolute folder that it runs in.
+	Cwd string `json:"cwd"`
+	// ParsedCmd are the parts of a shell script, one for any other command.
 	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
 }
 
 // ExecCommandOutputDelta is a piece of a running command's output.
 type ExecCommandOutputDelta struct {
-	CallID string       `json:"call_id"`
+	// CallID ties the events of one call together.
+	CallID string `json:"call_id"`
+	// Stream is where it was written.
 	Stream OutputStream `json:"stream"`
 	// Chunk is the raw bytes, base64 on the wire.
 	Chunk []byte `json:"chunk"`
@@ -86,26 +92,35 @@ type ExecCommandOutputDelta struct {
 
 // ExecCommandEnd says that a command ended.
 type ExecCommandEnd struct {
+	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
+	// Stdout is the standard output, shortened when it is long.
 	Stdout string `json:"stdout"`
+	// Stderr is the standard error, shortened likewise.
 	Stderr string `json:"stderr"`
 	// AggregatedOutput is both streams in the order in which they arrived.
-	AggregatedOutput string   `json:"aggregated_output"`
-	ExitCode         int      `json:"exit_code"`
-	Duration         Duration `json:"duration"`
+	AggregatedOutput string `json:"aggregated_output"`
+	// ExitCode is the status; 128 and more for a signal.
+	ExitCode int `json:"exit_code"`
+	// Duration is from the start to the end.
+	Duration Duration `json:"duration"`
 	// FormattedOutput is what the model sees.
 	FormattedOutput string `json:"formatted_output"`
 }
 
 // FileChange is a patch's effect on one file: exactly one member is set.
 type FileChange struct {
-	Add    *FileContent `json:"add,omitzero"`
+	// Add makes a file.
+	Add *FileContent `json:"add,omitzero"`
+	// Delete takes one away.
 	Delete *FileContent `json:"delete,omitzero"`
-	Update *FileUpdate  `json:"update,omitzero"`
+	// Update changes one, and may move it.
+	Update *FileUpdate `json:"update,omitzero"`
 }
 
 // FileContent is the whole content of an added or deleted file.
 type FileContent struct {
+	// Content is the whole text.
 	Content string `json:"content"`
 }
 
@@ -119,27 +134,35 @@ type FileUpdate struct {
 
 // PatchApplyBegin says that a patch is about to be applied.
 type PatchApplyBegin struct {
+	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
 	// AutoApproved is true when nobody was asked.
-	AutoApproved bool                  `json:"auto_approved"`
-	Changes      map[string]FileChange `json:"changes"`
+	AutoApproved bool `json:"auto_approved"`
+	// Changes is the patch by absolute path.
+	Changes map[string]FileChange `json:"changes"`
 }
 
 // PatchApplyEnd says how it went.
 type PatchApplyEnd struct {
-	CallID  string `json:"call_id"`
-	Stdout  string `json:"stdout"`
-	Stderr  string `json:"stderr"`
-	Success bool   `json:"success"`
+	// CallID ties the events of one call together.
+	CallID string `json:"call_id"`
+	// Stdout says what was changed.
+	Stdout string `json:"stdout"`
+	// Stderr says why it was not.
+	Stderr string `json:"stderr"`
+	// Success is true when all of the patch was applied.
+	Success bool `json:"success"`
 }
 
 // TurnDiff is all that the turn has changed so far, in git's style.
 type TurnDiff struct {
+	// UnifiedDiff has the files' headers.
 	UnifiedDiff string `json:"unified_diff"`
 }
 
 // PlanStep is one step of a plan.
 type PlanStep struct {
+	// Step is the text.
 	Step string `json:"step"`
 	// Status is "pending", "in_progress" or "completed".
 	Status string `json:"status"`
@@ -148,52 +171,69 @@ type PlanStep struct {
 // PlanUpdate is the model's plan.
 type PlanUpdate struct {
 	// Explanation is nil, written as null, without one.
-	Explanation *string    `json:"explanation"`
-	Plan        []PlanStep `json:"plan"`
+	Explanation *string `json:"explanation"`
+	// Plan are the steps in their order.
+	Plan []PlanStep `json:"plan"`
 }
 
 // MCPInvocation is a call of a tool on one of the configured MCP servers.
 type MCPInvocation struct {
-	Server    string             `json:"server"`
-	Tool      string             `json:"tool"`
+	// Server is its name in the configuration.
+	Server string `json:"server"`
+	// Tool is the name that the server gives it.
+	Tool string `json:"tool"`
+	// Arguments is a JSON object, left out without any.
 	Arguments stdjson.RawMessage `json:"arguments,omitzero"`
 }
 
 // MCPToolCallBegin says that an MCP tool is being called.
 type MCPToolCallBegin struct {
-	CallID     string        `json:"call_id"`
+	// CallID ties the events of one call together.
+	CallID string `json:"call_id"`
+	// Invocation says what is called.
 	Invocation MCPInvocation `json:"invocation"`
 }
 
 // MCPToolCallResult is a tool's result or the reason why there is none.
 type MCPToolCallResult struct {
-	Ok  stdjson.RawMessage `json:"Ok,omitzero"`
-	Err *string            `json:"Err,omitzero"`
+	// Ok is the server's CallToolResult.
+	Ok stdjson.RawMessage `json:"Ok,omitzero"`
+	// Err is the reason, nil with an Ok.
+	Err *string `json:"Err,omitzero"`
 }
 
 // MCPToolCallEnd says how the call ended.
 type MCPToolCallEnd struct {
-	CallID     string            `json:"call_id"`
-	Invocation MCPInvocation     `json:"invocation"`
-	Duration   Duration          `json:"duration"`
-	Result     MCPToolCallResult `json:"result"`
+	// CallID ties the events of one call together.
+	CallID string `json:"call_id"`
+	// Invocation says what was called.
+	Invocation MCPInvocation `json:"invocation"`
+	// Duration is from the call to its end.
+	Duration Duration `json:"duration"`
+	// Result is what came of it.
+	Result MCPToolCallResult `json:"result"`
 }
 
 // WebSearchBegin says that the provider searches the web.
 type WebSearchBegin struct {
+	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
 }
 
 // WebSearchEnd says what it searched for.
 type WebSearchEnd struct {
+	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
-	Query  string `json:"query"`
+	// Query is the text of the search.
+	Query string `json:"query"`
 }
 
 // ViewImageToolCall says that an image was handed to the model.
 type ViewImageToolCall struct {
+	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
-	Path   string `json:"path"`
+	// Path is the image's file.
+	Path string `json:"path"`
 }
 
 // EventType implements [EventMsg].

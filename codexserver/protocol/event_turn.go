@@ -46,22 +46,30 @@ const (
 
 // TurnAborted ends a turn that was interrupted or whose approval was answered with abort.
 type TurnAborted struct {
+	// Reason says why.
 	Reason AbortReason `json:"reason"`
 }
 
 // TokenUsage counts tokens.
 type TokenUsage struct {
-	InputTokens           int64 `json:"input_tokens"`
-	CachedInputTokens     int64 `json:"cached_input_tokens"`
-	OutputTokens          int64 `json:"output_tokens"`
+	// InputTokens are those of the request, cached ones included.
+	InputTokens int64 `json:"input_tokens"`
+	// CachedInputTokens are the part of it that the provider had cached.
+	CachedInputTokens int64 `json:"cached_input_tokens"`
+	// OutputTokens are those of the response, reasoning included.
+	OutputTokens int64 `json:"output_tokens"`
+	// ReasoningOutputTokens are the part of it that is reasoning.
 	ReasoningOutputTokens int64 `json:"reasoning_output_tokens"`
-	TotalTokens           int64 `json:"total_tokens"`
+	// TotalTokens is the provider's sum.
+	TotalTokens int64 `json:"total_tokens"`
 }
 
 // TokenUsageInfo is the usage of a conversation and of its last model response.
 type TokenUsageInfo struct {
+	// TotalTokenUsage is the conversation's.
 	TotalTokenUsage TokenUsage `json:"total_token_usage"`
-	LastTokenUsage  TokenUsage `json:"last_token_usage"`
+	// LastTokenUsage is the last response's.
+	LastTokenUsage TokenUsage `json:"last_token_usage"`
 	// ModelContextWindow is in tokens; nil, written as null, when unknown.
 	ModelContextWindow *int64 `json:"model_context_window"`
 }
@@ -78,7 +86,9 @@ type RateLimitWindow struct {
 
 // RateLimits are a provider's limits as its last response told them.
 type RateLimits struct {
-	Primary   *RateLimitWindow `json:"primary"`
+	// Primary is the first window; nil, written as null, when unknown.
+	Primary *RateLimitWindow `json:"primary"`
+	// Secondary is the second one; nil, written as null, when unknown.
 	Secondary *RateLimitWindow `json:"secondary"`
 }
 
@@ -102,38 +112,47 @@ const (
 
 // UserMessage stands in rollouts and initial messages, not in live events.
 type UserMessage struct {
-	Message string          `json:"message"`
-	Kind    UserMessageKind `json:"kind,omitzero"`
-	Images  []string        `json:"images,omitempty"`
+	// Message is the text.
+	Message string `json:"message"`
+	// Kind is left out by programs that do not tell.
+	Kind UserMessageKind `json:"kind,omitzero"`
+	// Images are addresses, often data URLs.
+	Images []string `json:"images,omitempty"`
 }
 
 // AgentMessage is a whole message of the model.
 type AgentMessage struct {
+	// Message is the text.
 	Message string `json:"message"`
 }
 
 // AgentMessageDelta is a piece of a message as it streams.
 type AgentMessageDelta struct {
+	// Delta is the text that is new.
 	Delta string `json:"delta"`
 }
 
 // AgentReasoning is a whole summary of the model's reasoning.
 type AgentReasoning struct {
+	// Text is the summary.
 	Text string `json:"text"`
 }
 
 // AgentReasoningDelta is a piece of a reasoning summary.
 type AgentReasoningDelta struct {
+	// Delta is the text that is new.
 	Delta string `json:"delta"`
 }
 
 // AgentReasoningRawContent is the reasoning itself, shown only on request.
 type AgentReasoningRawContent struct {
+	// Text is the reasoning.
 	Text string `json:"text"`
 }
 
 // AgentReasoningRawContentDelta is a piece of the reasoning itself.
 type AgentReasoningRawContentDelta struct {
+	// Delta is the text that is new.
 	Delta string `json:"delta"`
 }
 
@@ -142,16 +161,19 @@ type AgentReasoningSectionBreak struct{}
 
 // BackgroundEvent is a remark for the user.
 type BackgroundEvent struct {
+	// Message is the remark.
 	Message string `json:"message"`
 }
 
 // StreamError says that the model's stream broke and is tried again.
 type StreamError struct {
+	// Message says what broke and how often it was tried.
 	Message string `json:"message"`
 }
 
 // Error says why a turn failed, or what went wrong beside one.
 type Error struct {
+	// Message is for the user.
 	Message string `json:"message"`
 }
 

@@ -39,10 +39,16 @@ type TurnInput struct {
 // TurnContext is the part of a conversation's configuration that a turn may
 // change (the method sendUserTurn). Every field but Effort has a value.
 type TurnContext struct {
-	Cwd            string           `json:"cwd"`
-	ApprovalPolicy ApprovalPolicy   `json:"approval_policy"`
-	SandboxPolicy  SandboxPolicy    `json:"sandbox_policy"`
-	Model          string           `json:"model"`
-	Effort         ReasoningEffort  `json:"effort,omitzero"`
-	Summary        ReasoningSummary `json:"summary"`
+	// Cwd is the absolute working folder.
+	Cwd string `json:"cwd"`
+	// ApprovalPolicy says when the user is asked.
+	ApprovalPolicy ApprovalPolicy `json:"approval_policy"`
+	// SandboxPolicy says what commands may touch.
+	SandboxPolicy SandboxPolicy `json:"sandbox_policy"`
+	// Model is the model's slug.
+	Model string `json:"model"`
+	// Effort is left out for models without one.
+	Effort ReasoningEffort `json:"effort,omitzero"`
+	// Summary is how the reasoning is told.
+	Summary ReasoningSummary `json:"summary"`
 }

@@ -17,6 +17,7 @@ type LoginAPIKeyParams struct {
 
 // LoginChatGPTResult is the result of loginChatGpt.
 type LoginChatGPTResult struct {
+	// LoginID names the login while it is open.
 	LoginID string `json:"loginId"`
 	// AuthURL is for the user's browser.
 	AuthURL string `json:"authUrl"`
@@ -24,14 +25,18 @@ type LoginChatGPTResult struct {
 
 // CancelLoginChatGPTParams are the params of cancelLoginChatGpt.
 type CancelLoginChatGPTParams struct {
+	// LoginID is that of the [LoginChatGPTResult].
 	LoginID string `json:"loginId"`
 }
 
 // LoginChatGPTComplete are the params of the notification loginChatGptComplete.
 type LoginChatGPTComplete struct {
+	// LoginID is that of the [LoginChatGPTResult].
 	LoginID string `json:"loginId"`
-	Success bool   `json:"success"`
-	Error   string `json:"error,omitzero"`
+	// Success is true when the user is signed in.
+	Success bool `json:"success"`
+	// Error says why not.
+	Error string `json:"error,omitzero"`
 }
 
 // AuthStatusChange are the params of the notification authStatusChange.
@@ -42,16 +47,20 @@ type AuthStatusChange struct {
 
 // GetAuthStatusParams are the params of getAuthStatus; absent is all false.
 type GetAuthStatusParams struct {
+	// IncludeToken asks for the token, a secret.
 	IncludeToken *bool `json:"includeToken,omitzero"`
+	// RefreshToken has it renewed first.
 	RefreshToken *bool `json:"refreshToken,omitzero"`
 }
 
 // GetAuthStatusResult is the result of getAuthStatus.
 type GetAuthStatusResult struct {
+	// AuthMethod is left out when nobody is signed in.
 	AuthMethod AuthMode `json:"authMethod,omitzero"`
 	// AuthToken is a secret, there only when it was asked for.
-	AuthToken          string `json:"authToken,omitzero"`
-	RequiresOpenAIAuth *bool  `json:"requiresOpenaiAuth,omitzero"`
+	AuthToken string `json:"authToken,omitzero"`
+	// RequiresOpenAIAuth is false when the provider needs no login.
+	RequiresOpenAIAuth *bool `json:"requiresOpenaiAuth,omitzero"`
 }
 
 // UserInfoResult is the result of userInfo.
@@ -63,5 +72,6 @@ type UserInfoResult struct {
 
 // GetUserAgentResult is the result of getUserAgent.
 type GetUserAgentResult struct {
+	// UserAgent names the server, the system and the client.
 	UserAgent string `json:"userAgent"`
 }

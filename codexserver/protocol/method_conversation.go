@@ -10,35 +10,53 @@ import (
 // NewConversationParams are the params of newConversation, and the overrides of
 // resumeConversation. Every member may be absent or null.
 type NewConversationParams struct {
-	Model                 string                        `json:"model,omitzero"`
-	Profile               string                        `json:"profile,omitzero"`
-	Cwd                   string                        `json:"cwd,omitzero"`
-	ApprovalPolicy        ApprovalPolicy                `json:"approvalPolicy,omitzero"`
-	Sandbox               SandboxMode                   `json:"sandbox,omitzero"`
-	Config                map[string]stdjson.RawMessage `json:"config,omitzero"`
-	BaseInstructions      *string                       `json:"baseInstructions,omitzero"`
-	IncludePlanTool       *bool                         `json:"includePlanTool,omitzero"`
-	IncludeApplyPatchTool *bool                         `json:"includeApplyPatchTool,omitzero"`
+	// Model overrides model.
+	Model string `json:"model,omitzero"`
+	// Profile names a profile of config.toml.
+	Profile string `json:"profile,omitzero"`
+	// Cwd is the working folder, the server's own by default; a relative one is
+	// below that.
+	Cwd string `json:"cwd,omitzero"`
+	// ApprovalPolicy overrides approval_policy.
+	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
+	// Sandbox overrides sandbox_mode.
+	Sandbox SandboxMode `json:"sandbox,omitzero"`
+	// Config are keys of config.toml, dotted or nested; the members above win.
+	Config map[string]stdjson.RawMessage `json:"config,omitzero"`
+	// BaseInstructions replaces the model's instructions; empty is a value.
+	BaseInstructions *string `json:"baseInstructions,omitzero"`
+	// IncludePlanTool offers the plan tool to the model.
+	IncludePlanTool *bool `json:"includePlanTool,omitzero"`
+	// IncludeApplyPatchTool offers the patch tool to the model.
+	IncludeApplyPatchTool *bool `json:"includeApplyPatchTool,omitzero"`
 }
 
 // NewConversationResult is the result of newConversation.
 type NewConversationResult struct {
-	ConversationID  string          `json:"conversationId"`
-	Model           string          `json:"model"`
+	// ConversationID is a UUID, for the other methods.
+	ConversationID string `json:"conversationId"`
+	// Model is the model that answers.
+	Model string `json:"model"`
+	// ReasoningEffort is left out for models without one.
 	ReasoningEffort ReasoningEffort `json:"reasoningEffort,omitzero"`
-	RolloutPath     string          `json:"rolloutPath"`
+	// RolloutPath is the conversation's file.
+	RolloutPath string `json:"rolloutPath"`
 }
 
 // ResumeConversationParams are the params of resumeConversation.
 type ResumeConversationParams struct {
-	Path      string                 `json:"path"`
+	// Path is the rollout, as a list or a result named it.
+	Path string `json:"path"`
+	// Overrides are for the turns to come.
 	Overrides *NewConversationParams `json:"overrides,omitzero"`
 }
 
 // ResumeConversationResult is the result of resumeConversation.
 type ResumeConversationResult struct {
+	// ConversationID is a UUID, for the other methods.
 	ConversationID string `json:"conversationId"`
-	Model          string `json:"model"`
+	// Model is the model that answers.
+	Model string `json:"model"`
 	// InitialMessages are the flat events of the past.
 	InitialMessages []stdjson.RawMessage `json:"initialMessages,omitempty"`
 }
@@ -54,87 +72,119 @@ type ListConversationsParams struct {
 
 // ConversationSummary is one conversation of a list.
 type ConversationSummary struct {
+	// ConversationID is the conversation's UUID.
 	ConversationID string `json:"conversationId"`
-	Path           string `json:"path"`
+	// Path is its rollout.
+	Path string `json:"path"`
 	// Preview is the user's first message.
-	Preview   string  `json:"preview"`
+	Preview string `json:"preview"`
+	// Timestamp is when it started, RFC 3339.
 	Timestamp *string `json:"timestamp,omitzero"`
 }
 
 // ListConversationsResult is the result of listConversations, newest first.
 type ListConversationsResult struct {
-	Items      []ConversationSummary `json:"items"`
-	NextCursor *string               `json:"nextCursor,omitzero"`
+	// Items are those of the page.
+	Items []ConversationSummary `json:"items"`
+	// NextCursor asks for the next page; left out when there is none.
+	NextCursor *string `json:"nextCursor,omitzero"`
 }
 
 // ArchiveConversationParams are the params of archiveConversation.
 type ArchiveConversationParams struct {
+	// ConversationID names the conversation.
 	ConversationID string `json:"conversationId"`
-	RolloutPath    string `json:"rolloutPath"`
+	// RolloutPath is its rollout, below the folder of the sessions.
+	RolloutPath string `json:"rolloutPath"`
 }
 
 // AddConversationListenerParams are the params of addConversationListener.
 type AddConversationListenerParams struct {
+	// ConversationID names the conversation.
 	ConversationID string `json:"conversationId"`
 }
 
 // AddConversationListenerResult is the result of addConversationListener.
 type AddConversationListenerResult struct {
+	// SubscriptionID ends the listening.
 	SubscriptionID string `json:"subscriptionId"`
 }
 
 // RemoveConversationListenerParams are the params of removeConversationListener.
 type RemoveConversationListenerParams struct {
+	// SubscriptionID is that of the [AddConversationListenerResult].
 	SubscriptionID string `json:"subscriptionId"`
 }
 
 // SendUserMessageParams are the params of sendUserMessage.
 type SendUserMessageParams struct {
-	ConversationID string      `json:"conversationId"`
-	Items          []InputItem `json:"items"`
+	// ConversationID names the conversation.
+	ConversationID string `json:"conversationId"`
+	// Items are the message, in order.
+	Items []InputItem `json:"items"`
 }
 
 // SendUserTurnParams are the params of sendUserTurn.
 type SendUserTurnParams struct {
-	ConversationID string           `json:"conversationId"`
-	Items          []InputItem      `json:"items"`
-	Cwd            string           `json:"cwd"`
-	ApprovalPolicy ApprovalPolicy   `json:"approvalPolicy"`
-	SandboxPolicy  SandboxPolicy    `json:"sandboxPolicy"`
-	Model          string           `json:"model"`
-	Effort         ReasoningEffort  `json:"effort,omitzero"`
-	Summary        ReasoningSummary `json:"summary"`
+	// ConversationID names the conversation.
+	ConversationID string `json:"conversationId"`
+	// Items are the message, in order.
+	Items []InputItem `json:"items"`
+	// Cwd is the working folder from here on, as are the members below.
+	Cwd string `json:"cwd"`
+	// ApprovalPolicy says when the user is asked.
+	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
+	// SandboxPolicy says what commands may touch.
+	SandboxPolicy SandboxPolicy `json:"sandboxPolicy"`
+	// Model is the model's slug.
+	Model string `json:"model"`
+	// Effort is the model's default when left out.
+	Effort ReasoningEffort `json:"effort,omitzero"`
+	// Summary is how the reasoning is told.
+	Summary ReasoningSummary `json:"summary"`
 }
 
 // InterruptConversationParams are the params of interruptConversation.
 type InterruptConversationParams struct {
+	// ConversationID names the conversation.
 	ConversationID string `json:"conversationId"`
 }
 
 // InterruptConversationResult is the result of interruptConversation, sent
 // after the turn_aborted event.
 type InterruptConversationResult struct {
+	// AbortReason is that of the turn_aborted event.
 	AbortReason AbortReason `json:"abortReason"`
 }
 
 // ExecCommandApprovalParams are the params of the server's request
 // execCommandApproval.
 type ExecCommandApprovalParams struct {
-	ConversationID string   `json:"conversation_id"`
-	CallID         string   `json:"call_id"`
-	Command        []string `json:"command"`
-	Cwd            string   `json:"cwd"`
-	Reason         string   `json:"reason,omitzero"`
+	// ConversationID names the conversation.
+	ConversationID string `json:"conversation_id"`
+	// CallID is the model's id of the call.
+	CallID string `json:"call_id"`
+	// Command is the argv.
+	Command []string `json:"command"`
+	// Cwd is the absolute folder that it would run in.
+	Cwd string `json:"cwd"`
+	// Reason is the model's or the engine's, left out without one.
+	Reason string `json:"reason,omitzero"`
 }
 
 // ApplyPatchApprovalParams are the params of the server's request
 // applyPatchApproval.
 type ApplyPatchApprovalParams struct {
-	ConversationID string                `json:"conversation_id"`
-	CallID         string                `json:"call_id"`
-	FileChanges    map[string]FileChange `json:"file_changes"`
-	Reason         string                `json:"reason,omitzero"`
-	GrantRoot      string                `json:"grant_root,omitzero"`
+	// ConversationID names the conversation.
+	ConversationID string `json:"conversation_id"`
+	// CallID is the model's id of the call.
+	CallID string `json:"call_id"`
+	// FileChanges is the patch by absolute path.
+	FileChanges map[string]FileChange `json:"file_changes"`
+	// Reason is the model's or the engine's, left out without one.
+	Reason string `json:"reason,omitzero"`
+	// GrantRoot is a folder below which later patches would not be asked for.
+	GrantRoot string `json:"grant_root,omitzero"`
 }
 
 // wireItem is an [InputItem] as these methods write it: the type beside an

@@ -2,59 +2,86 @@ package protocol
 
 // GetUserSavedConfigResult is the result of getUserSavedConfig.
 type GetUserSavedConfigResult struct {
+	// Config is what the file says.
 	Config UserSavedConfig `json:"config"`
 }
 
 // UserSavedConfig is the part of config.toml that clients show. Keys that are
 // not in the file are left out, but for those of a profile, which are null.
 type UserSavedConfig struct {
-	ApprovalPolicy        ApprovalPolicy          `json:"approvalPolicy,omitzero"`
-	SandboxMode           SandboxMode             `json:"sandboxMode,omitzero"`
-	SandboxSettings       *SandboxSettings        `json:"sandboxSettings,omitzero"`
-	Model                 *string                 `json:"model,omitzero"`
-	ModelReasoningEffort  ReasoningEffort         `json:"modelReasoningEffort,omitzero"`
-	ModelReasoningSummary ReasoningSummary        `json:"modelReasoningSummary,omitzero"`
-	ModelVerbosity        *string                 `json:"modelVerbosity,omitzero"`
-	Tools                 *SavedTools             `json:"tools,omitzero"`
-	Profile               *string                 `json:"profile,omitzero"`
-	Profiles              map[string]SavedProfile `json:"profiles"`
+	// ApprovalPolicy is approval_policy.
+	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
+	// SandboxMode is sandbox_mode.
+	SandboxMode SandboxMode `json:"sandboxMode,omitzero"`
+	// SandboxSettings is sandbox_workspace_write.
+	SandboxSettings *SandboxSettings `json:"sandboxSettings,omitzero"`
+	// Model is model.
+	Model *string `json:"model,omitzero"`
+	// ModelReasoningEffort is model_reasoning_effort.
+	ModelReasoningEffort ReasoningEffort `json:"modelReasoningEffort,omitzero"`
+	// ModelReasoningSummary is model_reasoning_summary.
+	ModelReasoningSummary ReasoningSummary `json:"modelReasoningSummary,omitzero"`
+	// ModelVerbosity is model_verbosity.
+	ModelVerbosity *string `json:"modelVerbosity,omitzero"`
+	// Tools is tools.
+	Tools *SavedTools `json:"tools,omitzero"`
+	// Profile is profile, the name of the one in use.
+	Profile *string `json:"profile,omitzero"`
+	// Profiles is profiles, by name; empty without any.
+	Profiles map[string]SavedProfile `json:"profiles"`
 }
 
 // SandboxSettings is the table sandbox_workspace_write, complete as soon as it
 // is in the file.
 type SandboxSettings struct {
-	WritableRoots       []string `json:"writableRoots"`
-	NetworkAccess       *bool    `json:"networkAccess,omitzero"`
-	ExcludeTmpdirEnvVar *bool    `json:"excludeTmpdirEnvVar,omitzero"`
-	ExcludeSlashTmp     *bool    `json:"excludeSlashTmp,omitzero"`
+	// WritableRoots is writable_roots, empty by default.
+	WritableRoots []string `json:"writableRoots"`
+	// NetworkAccess is network_access.
+	NetworkAccess *bool `json:"networkAccess,omitzero"`
+	// ExcludeTmpdirEnvVar is exclude_tmpdir_env_var.
+	ExcludeTmpdirEnvVar *bool `json:"excludeTmpdirEnvVar,omitzero"`
+	// ExcludeSlashTmp is exclude_slash_tmp.
+	ExcludeSlashTmp *bool `json:"excludeSlashTmp,omitzero"`
 }
 
 // SavedTools is the table tools.
 type SavedTools struct {
+	// WebSearch is web_search.
 	WebSearch *bool `json:"webSearch,omitzero"`
+	// ViewImage is view_image.
 	ViewImage *bool `json:"viewImage,omitzero"`
 }
 
 // SavedProfile is a profile; what is not in the file is null.
 type SavedProfile struct {
-	Model                 *string           `json:"model"`
-	ModelProvider         *string           `json:"modelProvider"`
-	ApprovalPolicy        *ApprovalPolicy   `json:"approvalPolicy"`
-	ModelReasoningEffort  *ReasoningEffort  `json:"modelReasoningEffort"`
+	// Model is model.
+	Model *string `json:"model"`
+	// ModelProvider is model_provider.
+	ModelProvider *string `json:"modelProvider"`
+	// ApprovalPolicy is approval_policy.
+	ApprovalPolicy *ApprovalPolicy `json:"approvalPolicy"`
+	// ModelReasoningEffort is model_reasoning_effort.
+	ModelReasoningEffort *ReasoningEffort `json:"modelReasoningEffort"`
+	// ModelReasoningSummary is model_reasoning_summary.
 	ModelReasoningSummary *ReasoningSummary `json:"modelReasoningSummary"`
-	ModelVerbosity        *string           `json:"modelVerbosity"`
-	ChatGPTBaseURL        *string           `json:"chatgptBaseUrl"`
+	// ModelVerbosity is model_verbosity.
+	ModelVerbosity *string `json:"modelVerbosity"`
+	// ChatGPTBaseURL is chatgpt_base_url.
+	ChatGPTBaseURL *string `json:"chatgptBaseUrl"`
 }
 
 // SetDefaultModelParams are the params of setDefaultModel; an absent or null
 // member removes the key from the file.
 type SetDefaultModelParams struct {
-	Model           *string          `json:"model,omitzero"`
+	// Model is written to model.
+	Model *string `json:"model,omitzero"`
+	// ReasoningEffort is written to model_reasoning_effort.
 	ReasoningEffort *ReasoningEffort `json:"reasoningEffort,omitzero"`
 }
 
 // GitDiffToRemoteParams are the params of gitDiffToRemote.
 type GitDiffToRemoteParams struct {
+	// Cwd is a folder of the repository.
 	Cwd string `json:"cwd"`
 }
 
@@ -68,6 +95,7 @@ type GitDiffToRemoteResult struct {
 
 // ExecOneOffCommandParams are the params of execOneOffCommand.
 type ExecOneOffCommandParams struct {
+	// Command is the argv.
 	Command []string `json:"command"`
 	// TimeoutMs is in milliseconds, 10,000 by default.
 	TimeoutMs *int64 `json:"timeoutMs,omitzero"`
@@ -79,14 +107,19 @@ type ExecOneOffCommandParams struct {
 
 // ExecOneOffCommandResult is the result of execOneOffCommand.
 type ExecOneOffCommandResult struct {
-	ExitCode int    `json:"exitCode"`
-	Stdout   string `json:"stdout"`
-	Stderr   string `json:"stderr"`
+	// ExitCode is the status; a command that takes too long is an error instead.
+	ExitCode int `json:"exitCode"`
+	// Stdout is the standard output.
+	Stdout string `json:"stdout"`
+	// Stderr is the standard error.
+	Stderr string `json:"stderr"`
 }
 
 // FuzzyFileSearchParams are the params of fuzzyFileSearch.
 type FuzzyFileSearchParams struct {
-	Query string   `json:"query"`
+	// Query is letters of the path, in their order.
+	Query string `json:"query"`
+	// Roots are the folders to search.
 	Roots []string `json:"roots"`
 	// CancellationToken makes this search end an earlier one with the same token.
 	CancellationToken string `json:"cancellationToken,omitzero"`
@@ -94,6 +127,7 @@ type FuzzyFileSearchParams struct {
 
 // FuzzyFileSearchResult is the result of fuzzyFileSearch, best first.
 type FuzzyFileSearchResult struct {
+	// Files are the matches.
 	Files []FuzzyFile `json:"files"`
 }
 

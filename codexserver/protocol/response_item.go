@@ -20,7 +20,8 @@ type ResponseItem interface {
 // MessageItem is a message of the user, of the assistant or of a developer.
 type MessageItem struct {
 	// Role is "user", "assistant", "developer" or "system".
-	Role    string        `json:"role"`
+	Role string `json:"role"`
+	// Content are the parts in their order.
 	Content []ContentItem `json:"content"`
 }
 
@@ -70,7 +71,9 @@ func (c *ContentItem) UnmarshalJSON(b []byte) error {
 // ReasoningItem is what a reasoning model thought, in a form that only its
 // provider can read back.
 type ReasoningItem struct {
+	// Summary is what may be shown.
 	Summary []ReasoningText `json:"summary"`
+	// Content is the reasoning itself, where the provider tells it.
 	Content []ReasoningText `json:"content,omitempty"`
 	// EncryptedContent is nil, written as null, when the provider sent none.
 	EncryptedContent *string `json:"encrypted_content"`
@@ -80,53 +83,72 @@ type ReasoningItem struct {
 type ReasoningText struct {
 	// Type is "summary_text", "reasoning_text" or "text".
 	Type string `json:"type"`
+	// Text is the part's text.
 	Text string `json:"text"`
 }
 
 // FunctionCallItem is a call of a function tool.
 type FunctionCallItem struct {
+	// Name is the tool's.
 	Name string `json:"name"`
 	// Arguments is JSON text as the model wrote it, which may not parse.
 	Arguments string `json:"arguments"`
-	CallID    string `json:"call_id"`
+	// CallID is the model's id of the call, which the output repeats.
+	CallID string `json:"call_id"`
 }
 
 // FunctionCallOutputItem answers a [FunctionCallItem] or a [LocalShellCallItem].
 type FunctionCallOutputItem struct {
+	// CallID is that of the call.
 	CallID string `json:"call_id"`
+	// Output is what the model reads.
 	Output string `json:"output"`
 }
 
 // CustomToolCallItem is a call of a tool that takes free text.
 type CustomToolCallItem struct {
+	// Status is the provider's word, such as "completed".
 	Status string `json:"status,omitzero"`
+	// CallID is the model's id of the call, which the output repeats.
 	CallID string `json:"call_id"`
-	Name   string `json:"name"`
-	Input  string `json:"input"`
+	// Name is the tool's.
+	Name string `json:"name"`
+	// Input is the free text.
+	Input string `json:"input"`
 }
 
 // CustomToolCallOutputItem answers a [CustomToolCallItem].
 type CustomToolCallOutputItem struct {
+	// CallID is that of the call.
 	CallID string `json:"call_id"`
+	// Output is what the model reads.
 	Output string `json:"output"`
 }
 
 // LocalShellCallItem is a command of a model that was trained with a shell of its own.
 type LocalShellCallItem struct {
-	CallID string           `json:"call_id,omitzero"`
-	Status string           `json:"status"`
+	// CallID is the model's id of the call, which the output repeats.
+	CallID string `json:"call_id,omitzero"`
+	// Status is "completed", "in_progress" or "incomplete".
+	Status string `json:"status"`
+	// Action is the command.
 	Action LocalShellAction `json:"action"`
 }
 
 // LocalShellAction is what a [LocalShellCallItem] asks for.
 type LocalShellAction struct {
 	// Type is "exec".
-	Type             string            `json:"type"`
-	Command          []string          `json:"command"`
-	TimeoutMS        *int64            `json:"timeout_ms,omitzero"`
-	WorkingDirectory *string           `json:"working_directory,omitzero"`
-	Env              map[string]string `json:"env,omitempty"`
-	User             *string           `json:"user,omitzero"`
+	Type string `json:"type"`
+	// Command is the argv.
+	Command []string `json:"command"`
+	// TimeoutMS is in milliseconds; nil leaves it to the engine.
+	TimeoutMS *int64 `json:"timeout_ms,omitzero"`
+	// WorkingDirectory is the conversation's when nil.
+	WorkingDirectory *string `json:"working_directory,omitzero"`
+	// Env is what the model would have in the environment.
+	Env map[string]string `json:"env,omitempty"`
+	// User is whom the model would run it as.
+	User *string `json:"user,omitzero"`
 }
 
 // RawItem is an item of a type that this package does not know. It is kept and

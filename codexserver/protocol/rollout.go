@@ -48,8 +48,11 @@ type SessionMeta struct {
 // GitInfo says where a repository stood when a conversation started. Members
 // that git cannot tell are left out.
 type GitInfo struct {
-	CommitHash    string `json:"commit_hash,omitzero"`
-	Branch        string `json:"branch,omitzero"`
+	// CommitHash is that of HEAD, in hex.
+	CommitHash string `json:"commit_hash,omitzero"`
+	// Branch is the one that is checked out.
+	Branch string `json:"branch,omitzero"`
+	// RepositoryURL is that of the remote origin.
 	RepositoryURL string `json:"repository_url,omitzero"`
 }
 

@@ -16,6 +16,7 @@ const limit = 30 * time.Second
 
 // Subject is an engine with a model that does as it is told.
 type Subject struct {
+	// Engine is the engine that is tried.
 	Engine engine.Engine
 	// Config starts the conversations of the suite. Cwd is set by the suite;
 	// the approval policy must ask for every command that is not known to be

@@ -9,11 +9,13 @@ import (
 
 // Request is a request as it arrived.
 type Request struct {
+	// Method is POST for a turn.
 	Method string
 	// Path is without the query.
 	Path string
 	// Query is the raw one.
-	Query  string
+	Query string
+	// Header is as net/http gives it.
 	Header http.Header
 	// Body is not to be changed.
 	Body []byte
@@ -21,6 +23,7 @@ type Request struct {
 
 // ToolOutput is what a tool's call gave.
 type ToolOutput struct {
+	// CallID is that of the call, Output what the model reads.
 	CallID, Output string
 }
 

@@ -60,7 +60,8 @@ func Call(calls ...ToolCall) Turn { return Turn{ToolCalls: calls} }
 // ToolCall is a call of a tool.
 type ToolCall struct {
 	// ID is the call's; "" makes "call_0", "call_1", …
-	ID   string
+	ID string
+	// Name is the tool's.
 	Name string
 	// Arguments is JSON text, or whatever a model would write in its place.
 	Arguments string
@@ -87,13 +88,16 @@ func Tool(id, name string, arguments any) ToolCall {
 	return ToolCall{ID: id, Name: name, Arguments: string(text)}
 }
 
-// Usage counts tokens.
+// Usage counts tokens: Input with the Cached ones, Output with the Reasoning,
+// and the Total that the provider states.
 type Usage struct {
 	Input, Cached, Output, Reasoning, Total int64
 }
 
 // Failure is an error at the end of a response.
 type Failure struct {
-	Code    string `json:"code"`
+	// Code is the provider's word, such as "rate_limit_exceeded".
+	Code string `json:"code"`
+	// Message is for people.
 	Message string `json:"message"`
 }
