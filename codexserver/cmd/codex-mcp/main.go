@@ -49,10 +49,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is the program without the process around it; it returns the exit status.
@@ -68,6 +65,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, about(info))
 		return 0
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
 	c, err := configure(o, os.Getenv, log)
 	if o.doctor {
@@ -89,10 +88,11 @@ func serve(ctx context.Context, o *options, c *configuration) error {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	return errors.Join(c.serve(ctx, o, e), e.Close())
+	return errors.Join(c.serve(ctx, o, e, jsonrpc.Stdio()), e.Close())
 }
 
-func (c *configuration) serve(ctx context.Context, o *options, e *chosen) error {
+// serve serves one client, on t.
+func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t jsonrpc.Transport) error {
 	record, err := appendTo(c.settings.ApprovalLog)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen) error 
 		EngineReason: e.reason,
 		Version:      version(),
 		Logger:       c.log,
-	}).Serve(ctx, jsonrpc.Stdio())
+	}).Serve(ctx, t)
 }
 
 // sink is a file that is appended to, or nothing.
