@@ -24,7 +24,7 @@ func codex042(t *testing.T) []string {
 	dir := os.Getenv("CODEX_NPM")
 	bin := filepath.Join(dir, "codex-0.42.0", "node_modules", "@openai", "codex", "vendor", "x86_64-unknown-linux-musl", "codex", "codex")
 	if _, err := os.Stat(bin); err != nil {
-		t.Fatalf("Codex 0.42.0 is missing (.ci/run interop installs it): %v", err)
+		t.Fatalf("Codex 0.42.0 is missing (.ci/run install does it): %v", err)
 	}
 	return []string{bin, "mcp", "serve"}
 }
@@ -60,8 +60,9 @@ func TestRolloutsGoBothWays(t *testing.T) {
 				home := newHome(t, model, wire)
 
 				first := connect(t, home, tt.makes(t))
-				id, _ := first.start(t)
+				id, rollout := first.start(t)
 				first.say(t, id, "the first prompt", "the first answer")
+				first.wrote(t, rollout, "the first answer")
 				first.close(t)
 
 				second := connect(t, home, tt.has(t))
@@ -165,6 +166,28 @@ func (s *server) say(t *testing.T, id, text, want string) {
 		}
 	case <-time.After(limit):
 		t.Fatalf("%q was not answered", text)
+	}
+}
+
+// wrote waits for an answer in a rollout, as an item and as an event: the Codex
+// of September 2025 writes behind, and what it has not written when it ends is
+// lost.
+func (s *server) wrote(t *testing.T, rollout, answer string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		content, err := os.ReadFile(rollout)
+		if err == nil && strings.Count(string(content), answer) == 2 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%q is not in the rollout: %v\n%s", answer, err, content)
+		}
 	}
 }
 
