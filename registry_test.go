@@ -1,0 +1,42 @@
+package codexmcp_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// TestRegistryEntry holds server.json, what .ci/release fills, to the schema of
+// the MCP registry.
+func TestRegistryEntry(t *testing.T) {
+	validate(t, "server.schema.json", readJSON(t, "server.json"))
+}
+
+func readJSON(t *testing.T, file string) any {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, err := jsonschema.UnmarshalJSON(f)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return v
+}
+
+// validate holds v to a schema of testdata/registry, formats included.
+func validate(t *testing.T, schema string, v any) {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	s, err := c.Compile("testdata/registry/" + schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,148 @@
+//go:build release
+
+package codexmcp_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRelease makes a release of the commit as a maintainer would, twice, and
+// uses it as people will.
+func TestRelease(t *testing.T) {
+	const version = "0.99.0"
+	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "another")
+	command(t, ".", "git", "clone", "-q", ".", one)
+	command(t, one, "git", "tag", "v"+version)
+	if out, err := exec.Command(filepath.Join(one, ".ci/release")).CombinedOutput(); err == nil || !strings.Contains(string(out), "CHANGELOG.md has no section") {
+		t.Fatalf("a release without a changelog: %v\n%s", err, out)
+	}
+	changes := filepath.Join(one, "CHANGELOG.md")
+	text, err := os.ReadFile(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("## [Unreleased]\n"), []byte("## [Unreleased]\n\n## ["+version+"] - 2026-11-20\n"), 1)
+	if err := os.WriteFile(changes, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command(t, one, "git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "release")
+	command(t, one, "git", "tag", "-f", "v"+version)
+	command(t, ".", "git", "clone", "-q", one, two)
+	dist := filepath.Join(t.TempDir(), "dist")
+	command(t, one, ".ci/release", dist)
+	command(t, two, ".ci/release") // elsewhere, and by the default name
+	sums := read(t, dist, "SHA256SUMS")
+	if diff := cmp.Diff(sums, read(t, two, "dist/SHA256SUMS")); diff != "" {
+		t.Errorf("the second release differs (-first +second):\n%s", diff)
+	}
+	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
+	if n := strings.Count(sums, "\n"); n != 13 {
+		t.Errorf("%d files in SHA256SUMS, want two for each of six systems, and server.json", n)
+	}
+
+	system := runtime.GOOS + "_" + runtime.GOARCH
+	t.Run("archive", func(t *testing.T) {
+		dir := t.TempDir()
+		command(t, dir, "tar", "-xzf", filepath.Join(dist, "codex-mcp_"+version+"_"+system+".tar.gz"))
+		for _, file := range []string{"LICENSE", "README.md", "CHANGELOG.md", "LICENSES-OF-OTHERS"} {
+			read(t, dir, file)
+		}
+		try(t, filepath.Join(dir, "codex-mcp"), version)
+	})
+	t.Run("bundle", func(t *testing.T) {
+		entry := readJSON(t, filepath.Join(dist, "server.json"))
+		validate(t, "server.schema.json", entry)
+		packages := entry.(map[string]any)["packages"].([]any)
+		if len(packages) != 6 {
+			t.Errorf("server.json has %d packages", len(packages))
+		}
+		for _, p := range packages {
+			p := p.(map[string]any)
+			file := filepath.Join(dist, filepath.Base(p["identifier"].(string)))
+			if sum := sha256.Sum256([]byte(read(t, file))); hex.EncodeToString(sum[:]) != p["fileSha256"] {
+				t.Errorf("%s: server.json has the sum %s", file, p["fileSha256"])
+			}
+			dir := t.TempDir()
+			unzip(t, file, dir)
+			manifest := readJSON(t, filepath.Join(dir, "manifest.json"))
+			validate(t, "manifest.schema.json", manifest)
+			program := manifest.(map[string]any)["server"].(map[string]any)["entry_point"].(string)
+			if len(read(t, dir, program)) < 1<<20 {
+				t.Errorf("%s: %s is too small", file, program)
+			}
+			if strings.Contains(file, system) {
+				try(t, filepath.Join(dir, program), version)
+			}
+		}
+	})
+}
+
+// try asks a program for its version and says hello to it over stdio.
+func try(t *testing.T, program, version string) {
+	t.Helper()
+	line := command(t, ".", program, "-version")
+	want := regexp.MustCompile(`^codex-mcp ` + regexp.QuoteMeta(version) + ` \([0-9a-f]{12}, go1\.\S+, ` + runtime.GOOS + "/" + runtime.GOARCH + `\)\n$`)
+	if !want.MatchString(line) {
+		t.Errorf("-version: %q", line)
+	}
+	cmd := exec.Command(program, "-engine", "native")
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}` + "\n")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Result struct {
+			ServerInfo struct{ Version string }
+		}
+	}
+	if err := json.Unmarshal(out, &answer); err != nil || answer.Result.ServerInfo.Version != version {
+		t.Errorf("initialize: %v\n%s", err, out)
+	}
+}
+
+func unzip(t *testing.T, file, dir string) {
+	t.Helper()
+	r, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := os.CopyFS(dir, r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
