@@ -89,6 +89,11 @@
 // Asker is safe for concurrent use, and none of its questions delays another
 // while there are fewer than Options.MaxPending.
 //
-// The specification is
+// # Where to go next
+//
+// [Options] has what happens where nobody decided, [Question] what a question of
+// another kind needs, [ShowCommand] and [ShowText] what a program needs that
+// shows commands itself. docs/approvals.md of the module has the messages as
+// they are on the wire. The specification is
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation.
 package elicit

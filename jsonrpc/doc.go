@@ -14,6 +14,10 @@
 //	var sum int
 //	err := p.Call(ctx, "add", []int{1, 2}, &sum)
 //
+// A client needs the same three things: a [Transport] ([Stdio], [Lines],
+// [Header], [Command], [Pipe], or one of your own), a [Handler] for what it is
+// asked, nil for none, and [Peer.Run] on a goroutine.
+//
 // # The picture
 //
 //	             ┌─ answer ───────▶ the call that waits for it
@@ -106,4 +110,11 @@
 // against schemas, retry, or spread one connection over several streams:
 // Streamable HTTP, where answers take the way of their request, needs more
 // than a [Transport]. WebSocket is in the package wsrpc.
+//
+// # Where to go next
+//
+// The examples have both sides calling, a handler that calls back, cancellation
+// and a transport of one's own. [Options] lists every bound with its default,
+// [Hooks] what can be watched, README.md what it costs beside other peers.
+// Package mcptypes has the messages of MCP, package elicit asks with them.
 package jsonrpc

@@ -2,6 +2,24 @@
 // 2025-06-18, generated from its schema: strict where safety needs it, open
 // where the protocol is open.
 //
+//	JSON ── Decode ──▶ values of these types ── Encode ──▶ JSON
+//	                        ▲        │
+//	                        │        ▼
+//	   ToolsCall.Handle, …: a server, a client: ToolsCall.Call, …
+//
+// It knows nothing of connections, so it serves a program with any of them. The
+// params of a tool's call, read, and an answer, written:
+//
+//	var call mcptypes.CallToolRequestParams
+//	if err := mcptypes.Decode(params, &call); err != nil {
+//		return err // with the place: mcptypes: /name: missing
+//	}
+//	answer, err := mcptypes.Encode(mcptypes.CallToolResult{Content: mcptypes.Text("done")})
+//
+// There are many names. Begin with [Decode] and [Encode], then with the method
+// that you call or serve, such as [ToolsCall] or [ElicitationCreate]: its params
+// and its result lead to the rest.
+//
 // # Messages
 //
 // Each definition of the schema is a Go type of the same name, letter for
@@ -101,6 +119,12 @@
 // Both JSON packages call the same code; json/v2 adds little to decoding and
 // reads again what is encoded, encoding/json reads the text once more on
 // either way.
+//
+// # Where to go next
+//
+// The examples have unions, a question to a person, and members that the schema
+// does not know. Package jsonrpc is a peer to send the messages with, package
+// elicit asks for approvals with them.
 package mcptypes
 
 //go:generate go run ../gen -schema ../schema/2025-06-18/schema.json -out .

@@ -1,15 +1,3 @@
-// Package wsrpc carries JSON-RPC over WebSocket, one message in one text
-// frame, with github.com/coder/websocket.
-//
-//	conn, _, err := websocket.Dial(ctx, "ws://localhost:8080", nil)
-//	...
-//	peer := jsonrpc.NewPeer(wsrpc.New(conn), handler, nil)
-//	err = peer.Run(ctx)
-//
-// Which origins may connect, subprotocols, compression and keep-alive are
-// settled when the connection is accepted or dialled, with that package. A
-// close frame with status 1000 or 1001 is a clean end of input. Since a
-// WebSocket cannot be half closed, answers still under way are then lost.
 package wsrpc
 
 import (
