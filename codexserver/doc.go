@@ -8,9 +8,41 @@
 //	   └── elicitation/create ◀──────┘
 //
 // What runs the turns stands behind [engine.Engine]; the server knows nothing
-// of its insides. A server in one line:
+// of its insides. A whole server, on the native engine and standard input and
+// output:
 //
-//	err := codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
+//	e, err := native.New(nil) // $CODEX_HOME/config.toml
+//	if err != nil {
+//		return err
+//	}
+//	defer e.Close()
+//	return codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
+//
+// With appserver.New(nil) the installed Codex runs the turns, with an
+// engine.TurnFunc a function of yours.
+//
+// # What a client sees
+//
+// The tools codex and codex-reply, and with [Options].SessionTools also
+// codex-list and codex-interrupt; events as codex/event with the id of the call
+// they belong to; progress for calls that bring a token; and the JSON-RPC
+// methods of September 2025 (newConversation, sendUserMessage and their like),
+// each group of them when the engine has the interface behind it. A call is
+// answered when its turn has ended, with the thread's id in structuredContent.
+//
+// # Who decides
+//
+// When an engine asks for an approval, [Rules] come first: lists of commands,
+// then a function of yours. What they leave open stands before the client and,
+// where there is one, at the [Desk] at once. The first answer counts, of two that
+// arrive together the stricter one:
+//
+//	ApproveExec ─▶ Rules ─▶ client: elicitation/create ─┐
+//	                     └▶ Desk.Ask ───────────────────┴▶ elicit.Outcome
+//
+// [Options].Approvals says how is asked and what becomes of a question that
+// nobody answers; by default it is a denial after ten minutes. [Options].Record
+// gets every question with its decision and who made it.
 //
 // # Promises
 //
@@ -24,8 +56,28 @@
 //     interrupted, calls in flight are answered with what there is, and Serve
 //     returns.
 //
-// A server has no state outside its value; several can run in one program.
+// # What can go wrong
 //
-// The wire follows the Codex MCP server of September 2025 and MCP 2025-06-18;
-// ARCHITECTURE.md says where the two disagree and what is done then.
+// A client that cannot show elicitations is told so in the second block of a
+// tool's result; a [Desk] or [Rules] help. A turn that fails or is aborted is an
+// isError result with the reason, and its conversation stays usable. An engine
+// that cannot start a conversation says why in the result of the call. Serve
+// returns an error only when the connection itself broke; engines are closed by
+// whoever made them.
+//
+// Whoever may call the tool may choose its policy, its sandbox mode and its
+// configuration: SECURITY.md says what that means.
+//
+// # Concurrency
+//
+// A [Server] has no state outside its value, and any number of Serve may run at
+// a time, one session each. Several servers can run in one program.
+//
+// # Where to go next
+//
+// Package engine is the seam, native and appserver are the engines, protocol
+// has the events, elicit the questions, jsonrpc the transports. docs/wire.md of
+// the module lists every tool, method and event, docs/approvals.md every answer,
+// docs/differences.md where the server of September 2025 and this one part, and
+// docs/embedding.md has whole programs.
 package codexserver

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -38,5 +40,45 @@ func Example() {
 	fmt.Println(<-served)
 	// Output:
 	// You said: hello
+	// <nil>
+}
+
+// A policy in code answers before anybody is asked. What it leaves open goes to
+// the client, which cannot be asked here.
+func ExampleRules() {
+	rules := codexserver.Rules{
+		Allow: [][]string{{"go", "test"}},
+		Decide: func(_ context.Context, r *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
+			exec, ok := r.Request.(protocol.ExecApprovalRequest)
+			if ok && slices.Contains(exec.Command, "sudo") {
+				return elicit.Outcome{Decision: elicit.Denied, Feedback: "work without sudo"}, true
+			}
+			return elicit.Outcome{}, false
+		},
+	}
+	asks := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		for _, argv := range [][]string{{"go", "test", "./..."}, {"sudo", "make"}, {"make"}} {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: "/work"})
+			fmt.Printf("%s: %s %q\n", argv, out.Decision, out.ForModel())
+		}
+		return nil
+	})
+	ctx := context.Background()
+	clientEnd, serverEnd := jsonrpc.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- codexserver.New(asks, &codexserver.Options{Rules: rules}).Serve(ctx, serverEnd) }()
+
+	client := jsonrpc.NewPeer(clientEnd, nil, nil)
+	go client.Run(ctx)
+	_, err := mcptypes.ToolsCall.Call(ctx, client, &mcptypes.CallToolRequestParams{
+		Name: "codex", Arguments: json.RawMessage(`{"prompt": "build it"}`),
+	})
+	fmt.Println(err)
+	client.Close()
+	<-served
+	// Output:
+	// [go test ./...]: approved ""
+	// [sudo make]: denied "declined: work without sudo"
+	// [make]: denied "this MCP client cannot show approval requests; the command was not run"
 	// <nil>
 }

@@ -12,7 +12,7 @@
 //
 //	var call mcptypes.CallToolRequestParams
 //	if err := mcptypes.Decode(params, &call); err != nil {
-//		return err // with the place: mcptypes: /name: missing
+//		return err // with the place: mcptypes: /name: required, but absent
 //	}
 //	answer, err := mcptypes.Encode(mcptypes.CallToolResult{Content: mcptypes.Text("done")})
 //

@@ -10,6 +10,21 @@
 // until there is a decision, and the context is the interrupt. There are no
 // queues between the two sides.
 //
+// A function is enough for a small engine, see [TurnFunc]:
+//
+//	echo := engine.TurnFunc(func(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
+//		host.Emit(protocol.AgentMessage{Message: "You said: " + input[0].Text})
+//		return nil
+//	})
+//	err := codexserver.New(echo, nil).Serve(ctx, jsonrpc.Stdio())
+//
+// It asks before it acts, and tells the model, or whoever thinks here, why not:
+//
+//	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: dir})
+//	if out.Decision != elicit.Approved {
+//		return errors.New(out.ForModel())
+//	}
+//
 // # What an engine promises
 //
 //   - Start emits [protocol.SessionConfigured] once, before it returns.
@@ -23,6 +38,9 @@
 //   - An approval that does not say approved runs nothing. After
 //     [elicit.Abort] no further model request is made.
 //
+// TurnFunc keeps the first two by itself. Package enginetest holds an engine
+// against all of them.
+//
 // # What a server promises
 //
 //   - Turns of one conversation never overlap; conversations run side by side.
@@ -32,5 +50,31 @@
 //     [elicit.Abort] once their context has ended. They emit the request's event
 //     themselves.
 //
-// A function is enough for a small engine: see [TurnFunc].
+// # What more an engine can do
+//
+// The other interfaces are optional, and the server finds them by type
+// assertion; a client has the methods of those that are there:
+//
+//	Resumer       codex-reply to a conversation of an earlier process, resumeConversation
+//	Library       listConversations, archiveConversation, codex-list
+//	Accounts      getAuthStatus, loginApiKey, loginChatGpt, logoutChatGpt, userInfo
+//	Configurator  getUserSavedConfig, setDefaultModel
+//	Commander     execOneOffCommand
+//	Searcher      fuzzyFileSearch
+//	Differ        gitDiffToRemote
+//
+// In the other direction [Submitter], [Asker] and [Approver] are what some hosts
+// can do beyond Host.
+//
+// # What can go wrong
+//
+// What a client is told depends on the error: a [*ConfigError] from Start is a
+// fault in the configuration, a [*TurnError] is the text of the failed call, an
+// [*AbortError] says who ended the turn, a [*RefusedError] and [ErrNotFound] say
+// that the request was wrong. Any other error is a fault of the engine.
+//
+// # Where to go next
+//
+// Packages native and appserver are two engines of some size; package protocol
+// has the events and requests that pass here, package elicit the outcomes.
 package engine
