@@ -14,7 +14,15 @@
 //		return err
 //	}
 //	defer e.Close()
-//	err = codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
+//	return codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
+//
+// New starts nothing. To know beforehand whether it will work, ask [Engine.Check]:
+//
+//	if report := e.Check(ctx); !report.Usable() {
+//		fmt.Println(report.Problem) // what is wrong, and what to do
+//	}
+//
+// [Options].Dial takes an app-server that runs already, over any transport.
 //
 // # What it is there for
 //
@@ -36,10 +44,11 @@
 // A request of the app-server to run a command or to apply a patch goes to the
 // host's ApproveExec and ApprovePatch; questions of another kind, such as the
 // call of an MCP server's tool, to a host that is an [engine.Approver] or
-// [engine.Asker]. Whatever is not an approval declines: a request of a thread that nobody follows, a patch whose
-// changes are not known, a host that cannot ask, an answer that comes too late.
-// Of one turn one question is open at a time. After an answer that aborts, the
-// whole turn ends, also when a sub-agent has asked.
+// [engine.Asker]. Whatever is not an approval declines: a request of a thread
+// that nobody follows, a patch whose changes are not known, a host that cannot
+// ask, an answer that comes too late. Of one turn one question is open at a time.
+// After an answer that aborts, the whole turn ends, also when a sub-agent has
+// asked.
 //
 // The answer to the app-server has no room for a reason. What a person wrote to
 // the model, or why nobody could be asked, is therefore said as input to the
@@ -70,4 +79,10 @@
 // covered whole: what no client of the MCP server can ask for is left out. The
 // real Codex tells no output of the first moments of a command while it runs,
 // and only the sum of both streams at its end; so do the events.
+//
+// # Where to go next
+//
+// docs/bridge.md of the module has the versions that were tried and what is
+// different from Codex's own server. Package engine has what is promised to a
+// server; package native is the engine that needs no Codex.
 package appserver

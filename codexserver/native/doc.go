@@ -6,12 +6,24 @@
 //	                   ▲                                     │
 //	                   └────────── outputs ◀─────────────────┘
 //
-// until a response calls nothing.
+// until a response calls nothing. Behind the MCP server it needs three lines:
 //
 //	e, err := native.New(nil) // $CODEX_HOME/config.toml
-//	if err != nil { … }
+//	if err != nil {
+//		return err
+//	}
 //	defer e.Close()
-//	err = codexserver.New(e, nil).Serve(ctx, transport)
+//	return codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
+//
+// and without a server an [engine.Host] of yours, which is told what happens and
+// asked what may; the example has one in twelve lines:
+//
+//	c, err := e.Start(ctx, protocol.Config{Cwd: dir}, host)
+//	if err != nil {
+//		return err
+//	}
+//	defer c.Close()
+//	err = c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("Tidy up.")})
 //
 // # Configuration
 //
@@ -24,6 +36,9 @@
 //	model_provider = "local"
 //	[model_providers.local]
 //	base_url = "http://localhost:11434/v1"
+//
+// [Options].Overrides sets the same keys from Go; docs/configuration.md of the
+// module lists them all.
 //
 // # Guarantees
 //
@@ -55,13 +70,36 @@
 // BenchmarkLongConversation, with 10 KB of new history a turn, on one core:
 //
 //	turn    request    engine's part of the turn
-//	  50     0.5 MB      0.5 ms  |#
-//	 500     5.0 MB      5.5 ms  |###########
+//	  50     0.5 MB      0.2 ms  |
+//	 500     5.0 MB      4.4 ms  |#################
 //
 // The live heap is the history itself. BenchmarkStream reads a piece of an
 // answer in 5 to 9 µs.
 //
-// # Not here
+// # What can go wrong
 //
-// The engine does not speak MCP to clients; package codexserver does.
+//   - config.toml does not parse, or a value has the wrong type: [New] says where.
+//     A missing provider, profile or key is the error of the conversation that
+//     needs it.
+//   - The provider refuses, breaks off or is silent: it is asked again, four and
+//     five times, then the turn fails with its words. Keys are taken out of them.
+//   - The model calls tools that are not there, with arguments that are none, or
+//     without end: it is told, and [Limits] end the turn.
+//   - The conversation's file cannot be written: an event says so, and the
+//     conversation goes on without it.
+//   - There is no sandbox on this system: an event says so, and commands are asked
+//     for.
+//
+// # What it does not do
+//
+// It confines commands on Linux alone. It uses no MCP servers by URL and makes no
+// model requests with a ChatGPT sign-in. Tools of configured MCP servers are
+// called without a question. It does not speak MCP to clients; package
+// codexserver does.
+//
+// # Where to go next
+//
+// Package providertest is a model for tests, package engine what is promised to a
+// server. SECURITY.md says what the sandbox stops, docs/native.md what was
+// measured, and how well a model of yours does.
 package native

@@ -12,7 +12,18 @@
 //		}},
 //	)
 //	defer provider.Close()
-//	// base_url = provider.BaseURL()
+//
+//	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+//		"model":                         "any",
+//		"model_provider":                "test",
+//		"model_providers.test.name":     "test",
+//		"model_providers.test.base_url": provider.BaseURL(),
+//	}})
+//
+// Whatever else speaks to OpenAI takes the same address:
+//
+//	client ── POST /v1/chat/completions ──▶ Server ── the next Turn ──▶ a stream
+//	       └─ POST /v1/responses ─────────▶   └── Requests(): what was asked
 //
 // # Script
 //
@@ -34,4 +45,16 @@
 // apart.
 //
 // [Server.Close] ends what still waits or stalls, and waits for all of it.
+//
+// # What can go wrong
+//
+// A test that ends with unused turns has asked less often than it was written to;
+// look at [Server.Requests]. Status 400 with "no turn" in its body means that the
+// script was too short, or that no [Turn.Match] fitted. [New] panics when nothing
+// can listen on loopback.
+//
+// # Where to go next
+//
+// The nested module openaigo drives it with the official client for Go. Package
+// native is the engine that it was made for.
 package providertest
