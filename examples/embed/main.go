@@ -1,0 +1,65 @@
+// Command embed is codex-mcp with an engine of one's own: what stands behind
+// the tool codex is a function of ten lines. It has no model; it writes each
+// task into a file, if the user allows it.
+//
+// Name it in an MCP client, as you would codex-mcp:
+//
+//	go run ./examples/embed -file /path/to/note.txt
+//
+// Or be the client: start it in a terminal and paste a line at a time. The last
+// one is your answer.
+//
+//	{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"me","version":"1"}}}
+//	{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"buy milk"}}}
+//	{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}
+//
+// It ends with its input, and on ctrl-C.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func main() {
+	file := flag.String("file", "note.txt", "the `file` to write tasks into")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	path, err := filepath.Abs(*file)
+	if err == nil {
+		err = codexserver.New(notes(path), nil).Serve(ctx, jsonrpc.Stdio())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "embed:", err)
+		os.Exit(1)
+	}
+}
+
+// notes returns the engine. A TurnFunc is called once per turn; it asks its host
+// for what it may do, tells it what happens, and takes the end of ctx as the
+// interrupt. The events that begin and end a turn are emitted around it.
+func notes(file string) engine.TurnFunc {
+	return func(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
+		task := cmp.Or(input...).Text // of the first item; a client may send none
+		change := protocol.FileChange{Add: &protocol.FileContent{Content: task}}
+		out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{file: change}})
+		if out.Decision != elicit.Approved && out.Decision != elicit.ApprovedForSession {
+			return errors.New("nothing written: " + out.ForModel())
+		}
+		host.Emit(protocol.AgentMessage{Message: "That goes into " + file})
+		return os.WriteFile(file, []byte(task), 0o600)
+	}
+}
