@@ -1,0 +1,115 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// TestDocsKeys compares docs/configuration.md with the keys and defaults that
+// there are.
+func TestDocsKeys(t *testing.T) {
+	b, err := os.ReadFile("../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := func(title string) string {
+		_, rest, ok := strings.Cut(string(b), "\n"+title+"\n")
+		if !ok {
+			t.Fatalf("no section %q", title)
+		}
+		text, _, _ := strings.Cut(rest, "\n#")
+		return text
+	}
+	ours, theirs := section("## codex-mcp.toml"), section("## config.toml, as the native engine reads it")
+
+	compare(t, "codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), rows(ours))
+	compare(t, "model_providers.NAME", keys("", reflect.TypeFor[Provider]()), rows(section("### Providers")))
+	compare(t, "mcp_servers.NAME", keys("", reflect.TypeFor[MCPServer]()), rows(section("### MCP servers")))
+	want := append(keys("", reflect.TypeFor[Config]()), "profile", "profiles.NAME")
+	want = slices.DeleteFunc(want, func(k string) bool { return strings.HasPrefix(k, "experimental_use_") }) // these say that they are not supported
+	compare(t, "config.toml", want, rows(theirs))
+
+	block := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(ours)
+	if block == nil {
+		t.Fatal("no block with the defaults")
+	}
+	var shown map[string]any
+	if err := toml.Unmarshal([]byte(block[1]), &shown); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), leaves("", shown))
+	home := t.TempDir()
+	defaults, _, err := LoadSettings(home, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, SettingsFile), []byte(block[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := LoadSettings(home, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &defaults.Approvals // an absent word is the page's to name
+	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
+	defaults.Sandbox.Tier = "thread"
+	if diff := cmp.Diff(defaults, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the defaults (-program +page):\n%s", diff)
+	}
+}
+
+func compare(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-program +page):\n%s", what, diff)
+	}
+}
+
+// keys are the dotted keys of a table; a map of tables is one key, with NAME.
+func keys(prefix string, table reflect.Type) (all []string) {
+	for field := range table.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case field.Type.Kind() == reflect.Struct:
+			all = append(all, keys(prefix+name+".", field.Type)...)
+		case field.Type.Kind() == reflect.Map && field.Type.Elem().Kind() == reflect.Struct:
+			all = append(all, prefix+name+".NAME")
+		default:
+			all = append(all, prefix+name)
+		}
+	}
+	return all
+}
+
+// rows are the keys of the first column of the tables in a text.
+func rows(text string) (all []string) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(text, -1) {
+		for key := range strings.SplitSeq(row[1], ", ") {
+			all = append(all, strings.Trim(key, "`"))
+		}
+	}
+	return all
+}
+
+func leaves(prefix string, table map[string]any) (all []string) {
+	for key, v := range table {
+		if sub, ok := v.(map[string]any); ok {
+			all = append(all, leaves(prefix+key+".", sub)...)
+		} else {
+			all = append(all, prefix+key)
+		}
+	}
+	return all
+}
