@@ -45,9 +45,6 @@ type Config struct {
 	IncludePlanTool       bool  `json:"include_plan_tool"`
 	IncludeApplyPatchTool bool  `json:"include_apply_patch_tool"`
 	Tools                 Tools `json:"tools"`
-	// UseExecCommandTool and UseUnifiedExecTool replace the shell tool.
-	UseExecCommandTool bool `json:"experimental_use_exec_command_tool"`
-	UseUnifiedExecTool bool `json:"experimental_use_unified_exec_tool"`
 
 	MCPServers map[string]MCPServer `json:"mcp_servers"`
 	// Notify is the argv of a program that is told when a turn is complete.

@@ -35,7 +35,6 @@ func TestDocsKeys(t *testing.T) {
 	compare(t, "model_providers.NAME", keys("", reflect.TypeFor[Provider]()), rows(section("### Providers")))
 	compare(t, "mcp_servers.NAME", keys("", reflect.TypeFor[MCPServer]()), rows(section("### MCP servers")))
 	want := append(keys("", reflect.TypeFor[Config]()), "profile", "profiles.NAME")
-	want = slices.DeleteFunc(want, func(k string) bool { return strings.HasPrefix(k, "experimental_use_") }) // these say that they are not supported
 	compare(t, "config.toml", want, rows(theirs))
 
 	block := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(ours)

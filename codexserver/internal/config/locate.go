@@ -73,8 +73,8 @@ func keyLine(doc []byte, path []string) int {
 
 // theirKeys are keys of Codex that the native engine has no use for.
 var theirKeys = []string{
-	"chatgpt_base_url", "disable_response_storage", "experimental_resume", "experimental_use_rmcp_client", "features",
-	"file_opener", "forced_chatgpt_workspace_id", "forced_login_method", "history", "instructions", "mcp_oauth_credentials_store",
+	"chatgpt_base_url", "disable_response_storage", "experimental_resume", "experimental_use_exec_command_tool",
+	"experimental_use_rmcp_client", "experimental_use_unified_exec_tool", "features", "file_opener", "forced_chatgpt_workspace_id", "forced_login_method", "history", "instructions", "mcp_oauth_credentials_store",
 	"model_max_output_tokens", "model_reasoning_summary_format", "notice", "otel", "preferred_auth_method", "profile",
 	"profiles", "projects", "review_model", "shell_environment_policy", "tui", "windows_wsl_setup_acknowledged",
 }
