@@ -1,0 +1,105 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+)
+
+// A conversation is one section of the page.
+type conversation struct {
+	header
+	thread   string
+	stop     func()
+	entries  []*entry // oldest first
+	bytes    int      // of the entries
+	revision uint64
+
+	// What the next events may go on with.
+	speech, thought, plan, diff *entry
+	calls                       map[string]*entry // running commands, patches and tools by call id
+	failed                      bool              // the turn has told an error
+}
+
+// header is what a page shows of a conversation beside its entries.
+type header struct {
+	// ID is the thread's.
+	ID string `json:"id"`
+	// Began is a Unix time in ms.
+	Began int64 `json:"began"`
+	// Task is the first message of the user.
+	Task string `json:"task"`
+	// Model is the model's name, if it is known.
+	Model string `json:"model"`
+	// State is "running" while a turn is, "closed" at the end, "" else.
+	State string `json:"state"`
+	// From is the id of the first entry that is kept; older ones are forgotten.
+	From int `json:"from"`
+}
+
+const (
+	stateRunning = "running"
+	stateClosed  = "closed"
+)
+
+// conversationView is a conversation with the entries that have changed.
+type conversationView struct {
+	header
+	Entries []entry `json:"entries"`
+}
+
+func newConversation(t codexserver.Thread) *conversation {
+	stop := t.Stop
+	if stop == nil {
+		stop = func() {}
+	}
+	return &conversation{
+		header: header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
+		thread: t.ID,
+		stop:   stop,
+		calls:  map[string]*entry{},
+	}
+}
+
+func (c *conversation) since(seen uint64) conversationView {
+	v := conversationView{header: c.header, Entries: []entry{}}
+	v.Task, v.Model = line(c.Task), line(c.Model)
+	for _, e := range c.entries {
+		if e.revision > seen {
+			v.Entries = append(v.Entries, *e)
+		}
+	}
+	return v
+}
+
+// weigh takes the present size of an entry into account.
+func (c *conversation) weigh(e *entry) {
+	if e.dropped {
+		return
+	}
+	size := 0
+	if !e.open() {
+		size = e.size()
+	}
+	c.bytes += size - e.weight
+	e.weight = size
+}
+
+// drop removes an entry.
+func (c *conversation) drop(i int) {
+	e := c.entries[i]
+	c.bytes -= e.weight
+	e.dropped = true
+	c.entries = slices.Delete(c.entries, i, i+1)
+}
+
+func (c *conversation) asking() bool {
+	return slices.ContainsFunc(c.entries, (*entry).open)
+}
+
+// rank orders conversations by how much they would be missed.
+func (c *conversation) rank() int {
+	return slices.Index([]string{stateClosed, "", stateRunning}, c.State)
+}

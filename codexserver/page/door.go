@@ -1,0 +1,130 @@
+package page
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A door knows who may come in: once by a link's secret, from then on by a
+// token. Secrets are compared in constant time, each with all of them.
+type door struct {
+	lifetime time.Duration // of a link
+
+	mu       sync.Mutex
+	links    []invite   // oldest first
+	sessions []*session // least recently used first
+}
+
+const (
+	maxLinks    = 8
+	maxSessions = 16
+	// sessionLifetime is how long a token is good for that nobody uses.
+	sessionLifetime = 12 * time.Hour
+)
+
+type invite struct {
+	secret  string
+	expires time.Time
+}
+
+// session is a tab that was let in.
+type session struct {
+	token   string
+	expires time.Time
+	ended   chan struct{} // closed when the token is no longer good
+}
+
+// invite makes a link's secret.
+func (d *door) invite() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.links = append(d.links, invite{newSecret(), time.Now().Add(d.lifetime)})
+	if len(d.links) > maxLinks {
+		d.links = slices.Delete(d.links, 0, 1)
+	}
+	return d.links[len(d.links)-1].secret
+}
+
+// expects reports whether a secret can still be used.
+func (d *door) expects(secret string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tidy()
+	return d.find(secret) >= 0
+}
+
+// admit takes a link's secret, which is used up, for a token.
+func (d *door) admit(secret string) (token string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tidy()
+	i := d.find(secret)
+	if i < 0 {
+		return "", false
+	}
+	d.links = slices.Delete(d.links, i, i+1)
+	if len(d.sessions) == maxSessions {
+		close(d.sessions[0].ended)
+		d.sessions = slices.Delete(d.sessions, 0, 1)
+	}
+	s := &session{token: newSecret(), expires: time.Now().Add(sessionLifetime), ended: make(chan struct{})}
+	d.sessions = append(d.sessions, s)
+	return s.token, true
+}
+
+// session returns who has a token; nil when it is not good.
+func (d *door) session(token string) *session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tidy()
+	found := -1
+	for i, s := range d.sessions {
+		if same(s.token, token) {
+			found = i
+		}
+	}
+	if found < 0 {
+		return nil
+	}
+	s := d.sessions[found]
+	d.sessions = append(slices.Delete(d.sessions, found, found+1), s)
+	s.expires = time.Now().Add(sessionLifetime)
+	return s
+}
+
+// find returns the index of a link, -1 without one.
+func (d *door) find(secret string) int {
+	found := -1
+	for i, l := range d.links {
+		if same(l.secret, secret) {
+			found = i
+		}
+	}
+	return found
+}
+
+// tidy forgets what has expired.
+func (d *door) tidy() {
+	now := time.Now()
+	d.links = slices.DeleteFunc(d.links, func(l invite) bool { return now.After(l.expires) })
+	d.sessions = slices.DeleteFunc(d.sessions, func(s *session) bool {
+		if !now.After(s.expires) {
+			return false
+		}
+		close(s.ended)
+		return true
+	})
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// newSecret has 256 bits.
+func newSecret() string {
+	b := make([]byte, 32)
+	rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}

@@ -1,0 +1,241 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Event implements codexserver.Desk.
+func (p *Page) Event(t codexserver.Thread, m protocol.EventMsg) {
+	b := &p.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.conversation(t)
+	if s, ok := m.(protocol.SessionConfigured); ok {
+		c.Model = clip(s.Model, 200)
+		b.past(c, s.InitialMessages)
+		b.touch(c, nil)
+		return
+	}
+	b.event(c, m)
+}
+
+// Ask implements codexserver.Desk.
+func (p *Page) Ask(ctx context.Context, r *codexserver.ApprovalRequest) (json.RawMessage, error) {
+	q, err := p.board.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Watched() {
+		p.announce()
+	}
+	select {
+	case raw := <-q.answered:
+		return raw, nil
+	case <-ctx.Done():
+		return p.board.withdraw(q, context.Cause(ctx))
+	case <-p.done:
+		return p.board.withdraw(q, errClosed)
+	}
+}
+
+// Decided implements codexserver.Desk.
+func (p *Page) Decided(r *codexserver.ApprovalRequest, out elicit.Outcome, by string) {
+	p.board.decided(r, end{
+		State: stateDecided, Decision: out.Decision, By: by, Reason: out.Reason,
+		Feedback: elicit.ShowText(out.Feedback),
+	})
+}
+
+// maxPast is how many events of a resumed conversation's past are shown.
+const maxPast = 200
+
+// past shows what a resumed conversation was about.
+func (b *board) past(c *conversation, raws []json.RawMessage) {
+	for _, raw := range raws[max(0, len(raws)-maxPast):] {
+		if m, err := protocol.ParseEvent(raw); err == nil {
+			b.event(c, m)
+		}
+	}
+	b.endTurn(c)
+	c.State = ""
+}
+
+// event adds to a conversation what an event tells.
+func (b *board) event(c *conversation, m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.UserMessage:
+		if m.Kind != "" && m.Kind != protocol.UserPlain {
+			return
+		}
+		b.endTurn(c)
+		c.State, c.failed = stateRunning, false
+		if c.Task == "" {
+			c.Task = clip(m.Message, 2000)
+		}
+		b.add(c, &entry{Kind: kindUser, body: text(m.Message)})
+	case protocol.TaskStarted:
+		c.State = stateRunning
+		b.touch(c, nil)
+	case protocol.TaskComplete:
+		c.State = ""
+		b.endTurn(c)
+		if !c.failed {
+			b.add(c, &entry{Kind: kindEnd, body: text("Done")})
+		}
+		b.touch(c, nil)
+	case protocol.TurnAborted:
+		c.State = ""
+		b.endTurn(c)
+		b.add(c, &entry{Kind: kindEnd, body: text("Stopped: " + string(m.Reason))})
+	case protocol.ShutdownComplete:
+		c.State = stateClosed
+		b.endTurn(c)
+		b.touch(c, nil)
+
+	case protocol.AgentMessageDelta:
+		c.speech = b.say(c, c.speech, kindAgent, m.Delta)
+	case protocol.AgentMessage:
+		b.said(c, c.speech, kindAgent, m.Message)
+		c.speech = nil
+	case protocol.AgentReasoningDelta:
+		c.thought = b.say(c, c.thought, kindReasoning, m.Delta)
+	case protocol.AgentReasoningSectionBreak:
+		if c.thought != nil {
+			c.thought = b.say(c, c.thought, kindReasoning, "\n\n")
+		}
+	case protocol.AgentReasoning:
+		b.said(c, c.thought, kindReasoning, m.Text)
+		c.thought = nil
+
+	case protocol.PlanUpdate:
+		b.planned(c, m)
+	case protocol.TurnDiff:
+		if c.diff == nil {
+			c.diff = b.add(c, &entry{Kind: kindDiff})
+		}
+		c.diff.body = text(m.UnifiedDiff)
+		b.touch(c, c.diff)
+	case protocol.BackgroundEvent:
+		b.add(c, &entry{Kind: kindNote, body: text(m.Message)})
+	case protocol.StreamError:
+		b.add(c, &entry{Kind: kindNote, body: text(m.Message)})
+	case protocol.Error:
+		c.failed = true
+		b.add(c, &entry{Kind: kindError, body: text(m.Message)})
+	case protocol.WebSearchEnd:
+		b.add(c, &entry{Kind: kindNote, body: text("Searched the web: " + m.Query)})
+	case protocol.ViewImageToolCall:
+		b.add(c, &entry{Kind: kindNote, body: text("Looked at the image " + m.Path)})
+	default:
+		b.callEvent(c, m)
+	}
+}
+
+// callEvent is event for what has a beginning and an end.
+func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.ExecCommandBegin:
+		b.begin(c, m.CallID, &entry{Kind: kindCommand, Title: clip(elicit.ShowCommand(m.Command), maxText), Cwd: clip(m.Cwd, maxBrief), body: output("")})
+	case protocol.ExecCommandOutputDelta:
+		if e := c.calls[m.CallID]; e != nil {
+			e.body.add(string(m.Chunk))
+			b.touch(c, e)
+		}
+	case protocol.ExecCommandEnd:
+		b.finishCall(c, m.CallID, m.ExitCode, time.Duration(m.Duration), output(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
+	case protocol.PatchApplyBegin:
+		b.begin(c, m.CallID, &entry{Kind: kindPatch, Files: clipFiles(viewFiles(m.Changes, ""), maxText)})
+	case protocol.PatchApplyEnd:
+		exit, said := 0, ""
+		if !m.Success {
+			exit, said = 1, m.Stderr
+		}
+		b.finishCall(c, m.CallID, exit, 0, text(said))
+	case protocol.MCPToolCallBegin:
+		b.begin(c, m.CallID, &entry{Kind: kindTool, Title: clip(m.Invocation.Server+"/"+m.Invocation.Tool, 200), body: text(string(m.Invocation.Arguments))})
+	case protocol.MCPToolCallEnd:
+		exit, said := 0, string(m.Result.Ok)
+		if m.Result.Err != nil {
+			exit, said = 1, *m.Result.Err
+		}
+		b.finishCall(c, m.CallID, exit, time.Duration(m.Duration), text(string(m.Invocation.Arguments)+"\n"+said))
+	}
+}
+
+// say adds a piece to what is being said.
+func (b *board) say(c *conversation, e *entry, kind, piece string) *entry {
+	if e == nil {
+		return b.add(c, &entry{Kind: kind, body: text(piece)})
+	}
+	e.body.add(piece)
+	b.touch(c, e)
+	return e
+}
+
+// said puts the whole in the place of the pieces.
+func (b *board) said(c *conversation, e *entry, kind, whole string) {
+	if e == nil {
+		if strings.TrimSpace(whole) != "" {
+			b.add(c, &entry{Kind: kind, body: text(whole)})
+		}
+		return
+	}
+	e.body = text(whole)
+	b.touch(c, e)
+}
+
+// planned shows a turn's plan in the place of the one before.
+func (b *board) planned(c *conversation, m protocol.PlanUpdate) {
+	if c.plan == nil {
+		c.plan = b.add(c, &entry{Kind: kindPlan})
+	}
+	const most = 100
+	c.plan.Steps = nil
+	for _, s := range m.Plan[:min(len(m.Plan), most)] {
+		c.plan.Steps = append(c.plan.Steps, step{clip(s.Step, 1000), clip(s.Status, 20)})
+	}
+	c.plan.body = body{}
+	if m.Explanation != nil {
+		c.plan.body = text(*m.Explanation)
+	}
+	b.touch(c, c.plan)
+}
+
+// maxCalls is how many calls of a turn are followed at a time.
+const maxCalls = 100
+
+func (b *board) begin(c *conversation, id string, e *entry) {
+	e.Running = len(c.calls) < maxCalls
+	if e.Running {
+		c.calls[id] = e
+	}
+	b.add(c, e)
+}
+
+func (b *board) finishCall(c *conversation, id string, exit int, took time.Duration, said body) {
+	e := c.calls[id]
+	if e == nil {
+		return
+	}
+	delete(c.calls, id)
+	e.Running, e.Exit, e.Took, e.body = false, &exit, took.Milliseconds(), said
+	b.touch(c, e)
+}
+
+// endTurn leaves nothing to go on with.
+func (b *board) endTurn(c *conversation) {
+	c.speech, c.thought, c.plan, c.diff = nil, nil, nil, nil
+	for id, e := range c.calls {
+		delete(c.calls, id)
+		e.Running = false
+		b.touch(c, e)
+	}
+}

@@ -1,0 +1,155 @@
+package page
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// file is what happens to one file.
+type file struct {
+	// Kind is "add", "delete" or "update".
+	Kind string `json:"kind"`
+	// Path is relative to the folder when it is inside.
+	Path string `json:"path"`
+	// MoveTo is where an update moves it.
+	MoveTo string `json:"moveTo,omitzero"`
+	// Outside is true when Path or MoveTo is outside the folder.
+	Outside bool `json:"outside,omitzero"`
+	// Added and Removed count lines.
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	// Diff has a line of the file a line, after "+", "-" or " ".
+	Diff string `json:"diff,omitzero"`
+	// Cut is true when the diff is not whole.
+	Cut bool `json:"cut,omitzero"`
+}
+
+// viewFiles sorts a patch by path. Without a folder paths stay as they are and
+// none is outside.
+func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
+	files := make([]file, 0, len(changes))
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		f := file{Kind: "update"}
+		f.Path, f.Outside = place(name, cwd)
+		switch c := changes[name]; {
+		case c.Add != nil:
+			f.Kind, f.Diff = "add", prefix(c.Add.Content, "+")
+		case c.Delete != nil:
+			f.Kind, f.Diff = "delete", prefix(c.Delete.Content, "-")
+		case c.Update != nil:
+			f.Diff = c.Update.UnifiedDiff
+			if c.Update.MovePath != nil {
+				var outside bool
+				f.MoveTo, outside = place(*c.Update.MovePath, cwd)
+				f.Outside = f.Outside || outside
+			}
+		}
+		for l := range strings.Lines(f.Diff) {
+			switch l[0] {
+			case '+':
+				f.Added++
+			case '-':
+				f.Removed++
+			}
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// place returns a path as seen from the folder, and whether it lies outside of
+// it by its name; links are not followed.
+func place(name, cwd string) (string, bool) {
+	if cwd == "" {
+		return name, false
+	}
+	inside := filepath.Clean(name)
+	if filepath.IsAbs(inside) {
+		rel, err := filepath.Rel(cwd, inside)
+		if err != nil {
+			return name, true
+		}
+		inside = rel
+	}
+	if !filepath.IsLocal(inside) {
+		return name, true
+	}
+	return inside, false
+}
+
+// prefix puts a sign before every line.
+func prefix(content, sign string) string {
+	if content == "" {
+		return ""
+	}
+	body, ended := strings.CutSuffix(content, "\n")
+	diff := sign + strings.ReplaceAll(body, "\n", "\n"+sign)
+	if !ended {
+		diff += "\n\\ No newline at end of file"
+	}
+	return diff
+}
+
+func sizeOf(files []file) int {
+	n := 0
+	for _, f := range files {
+		n += len(f.Path) + len(f.MoveTo) + len(f.Diff) + 64
+	}
+	return n
+}
+
+// clipFiles keeps about that many bytes of diffs, and the names of the files
+// they fit.
+func clipFiles(files []file, most int) []file {
+	kept := make([]file, 0, len(files))
+	for _, f := range files {
+		f.Path, f.MoveTo = clip(f.Path, maxBrief), clip(f.MoveTo, maxBrief)
+		diff := clip(f.Diff, max(0, most))
+		f.Cut, f.Diff = len(diff) < len(f.Diff), diff
+		most -= sizeOf([]file{f})
+		if most < 0 && len(kept) >= 100 {
+			break
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// showFiles returns a copy that is fit to be seen.
+func showFiles(files []file) []file {
+	shown := slices.Clone(files)
+	for i, f := range shown {
+		shown[i].Path, shown[i].MoveTo, shown[i].Diff = path(f.Path), path(f.MoveTo), elicit.ShowText(f.Diff)
+	}
+	return shown
+}
+
+// path returns a path on one line, quoted where it has to be.
+func path(s string) string {
+	if s == "" {
+		return ""
+	}
+	return elicit.ShowCommand([]string{s})
+}
+
+// line returns text on one line.
+func line(s string) string {
+	return elicit.ShowText(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' }), " "))
+}
+
+// clip returns at most that many bytes of s, with a sign that it was longer.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}

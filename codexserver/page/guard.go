@@ -1,0 +1,73 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// headers stand on every answer. There are none of CORS: no other origin may
+// read anything.
+var headers = [][2]string{
+	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"Referrer-Policy", "no-referrer"},
+	{"Cache-Control", "no-store"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+}
+
+// serve answers every request.
+func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
+	for _, h := range headers {
+		w.Header().Set(h[0], h[1])
+	}
+	if !p.enter() {
+		refuse(w, http.StatusServiceUnavailable, "the page is closed")
+		return
+	}
+	defer p.handlers.Done()
+	if r.Host != p.host {
+		refuse(w, http.StatusForbidden, "this is not %s: open the page by its link, with that very address", p.host)
+		return
+	}
+	p.route(w, r)
+}
+
+// allowed answers a request for data that is none of the page's own, and
+// reports whether it is.
+func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
+	origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
+	switch {
+	case len(origin) > 1, len(origin) == 1 && origin[0] != p.origin(),
+		len(origin) == 0 && r.Method == http.MethodPost:
+		refuse(w, http.StatusForbidden, "only the page itself may ask for this")
+	case len(site) > 1, len(site) == 1 && site[0] != "same-origin":
+		refuse(w, http.StatusForbidden, "only the page itself may ask for this")
+	default:
+		return true
+	}
+	return false
+}
+
+// session returns who sent a request; nil, and an answer, when nobody is known.
+func (p *Page) session(w http.ResponseWriter, r *http.Request) *session {
+	if given := r.Header.Values("Authorization"); len(given) == 1 {
+		if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {
+			if s := p.door.session(token); s != nil {
+				return s
+			}
+		}
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	refuse(w, http.StatusUnauthorized, "not let in: open the page by a fresh link")
+	return nil
+}
+
+// refuse answers with a sentence.
+func refuse(w http.ResponseWriter, status int, format string, args ...any) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, format+"\n", args...)
+}

@@ -1,0 +1,158 @@
+package page
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Options change what a [Page] does. Nil is valid; the zero value of each field
+// is its default.
+type Options struct {
+	// Port is the TCP port on 127.0.0.1. 0 takes any free one.
+	Port int
+	// LinkLifetime is how long an unused link opens the page. 0 means an hour.
+	LinkLifetime time.Duration
+	// Announce is told a link that opens the page: at the start, and whenever a
+	// question comes while no page is open. A link that can still be used for
+	// half its lifetime is told again, else a fresh one. It must not block.
+	// Default: nobody is told.
+	Announce func(link string)
+}
+
+// A Page is a web server on the loopback interface, and the desk behind it. It
+// implements codexserver.Desk.
+type Page struct {
+	host    string // what requests must have as Host
+	options Options
+	board   board
+	door    door
+	streams streams
+
+	server *http.Server
+	served chan struct{} // closed when the server no longer accepts
+
+	mu        sync.Mutex
+	announced invitation
+	handlers  sync.WaitGroup // not added to once closed
+	closed    bool
+	done      chan struct{} // closed with it
+}
+
+// invitation is a link that was announced.
+type invitation struct {
+	secret string
+	stale  time.Time
+}
+
+var errClosed = errors.New("page: closed")
+
+// Listen starts a page. It is to be closed.
+func Listen(o *Options) (*Page, error) {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port)))
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	p := newPage(l.Addr().String(), &options)
+	p.server = &http.Server{
+		Handler:                      http.HandlerFunc(p.serve),
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            5 * time.Second,
+		ReadTimeout:                  10 * time.Second,
+		WriteTimeout:                 10 * time.Second,
+		IdleTimeout:                  time.Minute,
+		MaxHeaderBytes:               16 << 10,
+		ErrorLog:                     log.New(noWhere{}, "", 0),
+	}
+	go func() {
+		defer close(p.served)
+		_ = p.server.Serve(l) // ends with Close, which nobody needs to be told
+	}()
+	p.announce()
+	return p, nil
+}
+
+// newPage is a page without its listener.
+func newPage(host string, o *Options) *Page {
+	return &Page{
+		host:    host,
+		options: *o,
+		board:   newBoard(),
+		door:    door{lifetime: cmp.Or(o.LinkLifetime, time.Hour)},
+		served:  make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+}
+
+// Link returns a fresh link. It opens the page once, within
+// Options.LinkLifetime; of more than 8 unused ones the oldest stop working.
+// Who has it sees the conversations and decides: show it to the user alone.
+func (p *Page) Link() string { return p.link(p.door.invite()) }
+
+func (p *Page) link(secret string) string { return p.origin() + "/#" + secret }
+
+// origin is how browsers name the page.
+func (p *Page) origin() string { return "http://" + p.host }
+
+// Watched reports whether the page is open in a browser.
+func (p *Page) Watched() bool { return p.streams.open() > 0 }
+
+// announce tells a link.
+func (p *Page) announce() {
+	if p.options.Announce == nil {
+		return
+	}
+	p.mu.Lock()
+	now := time.Now()
+	if now.After(p.announced.stale) || !p.door.expects(p.announced.secret) {
+		p.announced = invitation{secret: p.door.invite(), stale: now.Add(p.door.lifetime / 2)}
+	}
+	link := p.link(p.announced.secret)
+	p.mu.Unlock()
+	p.options.Announce(link)
+}
+
+// Close ends the page: browsers are disconnected, and whatever Ask waits for
+// returns without an answer. It may be called more than once.
+func (p *Page) Close() error {
+	p.mu.Lock()
+	first := !p.closed
+	p.closed = true
+	if first {
+		close(p.done)
+	}
+	p.mu.Unlock()
+	err := p.server.Close()
+	p.handlers.Wait()
+	<-p.served
+	if err != nil && first {
+		return fmt.Errorf("page: %w", err)
+	}
+	return nil
+}
+
+// enter counts a handler; false once the page is closed.
+func (p *Page) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.handlers.Add(1)
+	return true
+}
+
+// noWhere takes what http.Server has to say of broken connections.
+type noWhere struct{}
+
+func (noWhere) Write(b []byte) (int, error) { return len(b), nil }

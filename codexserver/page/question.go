@@ -1,0 +1,134 @@
+package page
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// questionView is what the page shows of a question. Command and Script are
+// shown already; the rest is as it came until show.
+type questionView struct {
+	// Kind is "exec", "patch" or "other".
+	Kind string `json:"kind"`
+	// Subject is who asks.
+	Subject string `json:"subject"`
+	// Command is one line on which nothing is hidden.
+	Command string `json:"command,omitzero"`
+	// Script is the words of Command that have several lines, as such.
+	Script string `json:"script,omitzero"`
+	// Hidden is true when there are characters that nobody would see.
+	Hidden bool `json:"hidden,omitzero"`
+	// Cwd is the folder.
+	Cwd string `json:"cwd,omitzero"`
+	// Files are a patch's.
+	Files []file `json:"files,omitzero"`
+	// GrantRoot is where an approval for the session allows later patches too.
+	GrantRoot string `json:"grantRoot,omitzero"`
+	// Message is the words of a question of another kind.
+	Message string `json:"message,omitzero"`
+	// Reason is the model's words for why.
+	Reason string `json:"reason,omitzero"`
+	// Notes are the engine's words.
+	Notes []string `json:"notes,omitzero"`
+	// Session is true when an approval for the session is possible.
+	Session bool `json:"session,omitzero"`
+	// Deadline is the Unix time in ms when nobody's answer is a refusal.
+	Deadline int64 `json:"deadline,omitzero"`
+	// Brief is true when not everything is kept, for it is decided.
+	Brief bool `json:"brief,omitzero"`
+
+	end
+}
+
+func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
+	v := &questionView{Subject: "Codex", Session: !r.Question.Once}
+	switch m := r.Request.(type) {
+	case protocol.ExecApprovalRequest:
+		v.Kind, v.Cwd, v.Reason = "exec", m.Cwd, m.Reason
+		v.Command = elicit.ShowCommand(m.Command)
+		v.Script, v.Hidden = script(m.Command)
+		if m.Subject != "" {
+			v.Subject = m.Subject
+		}
+		if m.FromEngine {
+			v.Reason = ""
+			v.Notes = note(v.Notes, m.Reason)
+		}
+		if m.LeavesSandbox {
+			v.Notes = append(v.Notes, "If approved, it runs outside the sandbox.")
+		}
+	case protocol.PatchApprovalRequest:
+		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot
+		v.Files = viewFiles(m.Changes, m.Cwd)
+		if m.Subject != "" {
+			v.Subject = m.Subject
+		}
+	default:
+		v.Kind, v.Message = "other", r.Question.Message
+	}
+	return v
+}
+
+func note(notes []string, s string) []string {
+	if s == "" {
+		return notes
+	}
+	return append(notes, s)
+}
+
+// script returns the words of a command that have more than one line, and
+// whether any word has characters that are not seen.
+func script(argv []string) (text string, hidden bool) {
+	var words []string
+	for _, word := range argv {
+		shown := elicit.ShowText(word)
+		hidden = hidden || shown != word
+		if strings.Contains(strings.TrimRight(word, "\n"), "\n") {
+			words = append(words, shown)
+		}
+	}
+	return strings.Join(words, "\n"), hidden
+}
+
+// size is about how many bytes a question takes.
+func (v *questionView) size() int {
+	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Reason) + len(v.Feedback) + sizeOf(v.Files)
+	for _, s := range v.Notes {
+		n += len(s)
+	}
+	return n
+}
+
+// maxBrief is how much is kept of each part of a question that is decided.
+const maxBrief = 4 << 10
+
+// brief returns what is kept of a question that is decided.
+func (v *questionView) brief() *questionView {
+	if v.size() <= maxBrief {
+		return v
+	}
+	short := *v
+	short.Brief = true
+	short.Script, short.Notes = "", nil
+	short.Command, short.Message = clip(v.Command, maxBrief), clip(v.Message, maxBrief)
+	short.Cwd, short.GrantRoot, short.Reason = clip(v.Cwd, maxBrief), clip(v.GrantRoot, maxBrief), clip(v.Reason, maxBrief)
+	short.Files = clipFiles(v.Files, maxBrief)
+	return &short
+}
+
+// show returns a copy that is fit to be seen.
+func (v *questionView) show() *questionView {
+	shown := *v
+	shown.Subject, shown.Cwd, shown.GrantRoot = line(v.Subject), path(v.Cwd), path(v.GrantRoot)
+	shown.Message, shown.Reason = elicit.ShowText(v.Message), elicit.ShowText(v.Reason)
+	shown.Files = showFiles(v.Files)
+	shown.Notes = slices.Clone(v.Notes)
+	for i, s := range shown.Notes {
+		shown.Notes[i] = elicit.ShowText(s)
+	}
+	return &shown
+}

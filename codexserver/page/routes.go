@@ -1,0 +1,196 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+//go:embed web
+var web embed.FS
+
+// shell is the files of the page. They hold nothing of a conversation.
+var shell = map[string]struct{ file, contentType string }{
+	"/":         {"web/page.html", "text/html; charset=utf-8"},
+	"/page.css": {"web/page.css", "text/css; charset=utf-8"},
+	"/page.js":  {"web/page.js", "text/javascript; charset=utf-8"},
+}
+
+// route answers a request with the right Host.
+//
+//	GET  /, /page.css, /page.js     the page, for anybody
+//	POST /session                   a link's secret for a token
+//	GET  /events                    all that is shown, as it comes
+//	POST /questions/{id}            an answer, an ElicitResult
+//	POST /conversations/{id}/stop   ends the turn under way
+func (p *Page) route(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if f, ok := shell[path]; ok {
+		if method(w, r, http.MethodGet) {
+			p.file(w, f.file, f.contentType)
+		}
+		return
+	}
+	id, question := strings.CutPrefix(path, "/questions/")
+	thread, stop := strings.CutPrefix(path, "/conversations/")
+	if stop {
+		thread, stop = strings.CutSuffix(thread, "/stop")
+	}
+	switch {
+	case path == "/session":
+		if method(w, r, http.MethodPost) && p.allowed(w, r) {
+			p.admit(w, r)
+		}
+	case path == "/events":
+		if method(w, r, http.MethodGet) && p.allowed(w, r) {
+			if s := p.session(w, r); s != nil {
+				p.stream(w, r, s)
+			}
+		}
+	case question:
+		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
+			p.answer(w, r, id)
+		}
+	case stop:
+		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
+			p.stop(w, r, thread)
+		}
+	default:
+		refuse(w, http.StatusNotFound, "there is nothing here")
+	}
+}
+
+func method(w http.ResponseWriter, r *http.Request, want string) bool {
+	if r.Method == want {
+		return true
+	}
+	w.Header().Set("Allow", want)
+	refuse(w, http.StatusMethodNotAllowed, "only %s is known here", want)
+	return false
+}
+
+func (p *Page) file(w http.ResponseWriter, name, contentType string) {
+	text, err := web.ReadFile(name)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "the page is not in the program")
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Write(text) // who has gone needs no page
+}
+
+func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Secret string `json:"secret"`
+	}
+	if _, ok := readBody(w, r, &in); !ok {
+		return
+	}
+	token, ok := p.door.admit(in.Secret)
+	if !ok {
+		refuse(w, http.StatusForbidden, "this link was used already, or is too old")
+		return
+	}
+	reply(w, http.StatusOK, map[string]string{"token": token})
+}
+
+// elicitResult is the shape of an answer that the page sends: MCP's
+// ElicitResult with the content that package elicit knows.
+type elicitResult struct {
+	Action  string `json:"action"`
+	Content *struct {
+		Decision string `json:"decision"`
+		Feedback string `json:"feedback"`
+	} `json:"content"`
+}
+
+var (
+	actions   = []string{"accept", "decline", "cancel"}
+	decisions = []string{"", "approved", "approved_for_session", "denied", "abort"}
+)
+
+func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
+	var in elicitResult
+	raw, ok := readBody(w, r, &in)
+	if !ok {
+		return
+	}
+	if !slices.Contains(actions, in.Action) {
+		refuse(w, http.StatusBadRequest, "/action is none of %q", actions)
+		return
+	}
+	if c := in.Content; c != nil && !slices.Contains(decisions, c.Decision) {
+		refuse(w, http.StatusBadRequest, "/content/decision is none of %q", decisions[1:])
+		return
+	}
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		refuse(w, http.StatusNotFound, "there is no such question")
+		return
+	}
+	switch end, found := p.board.answer(n, raw); {
+	case !found:
+		refuse(w, http.StatusNotFound, "there is no such question, or it ended long ago")
+	case end != nil:
+		reply(w, http.StatusConflict, end)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (p *Page) stop(w http.ResponseWriter, r *http.Request, thread string) {
+	if _, ok := readBody(w, r, &struct{}{}); !ok {
+		return
+	}
+	stop := p.board.stopper(thread)
+	if stop == nil {
+		refuse(w, http.StatusNotFound, "there is no such conversation")
+		return
+	}
+	stop()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// maxBody is room for the longest feedback, 2,000 characters, however escaped.
+const maxBody = 32 << 10
+
+// readBody reads a request's body, which is one JSON object with the members of v
+// alone, none of them twice. It answers when it is not.
+func readBody(w http.ResponseWriter, r *http.Request, v any) ([]byte, bool) {
+	if r.Header.Get("Content-Type") != "application/json" {
+		refuse(w, http.StatusBadRequest, "the content type is not application/json")
+		return nil, false
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "the body could not be read, or is longer than %d bytes", maxBody)
+		return nil, false
+	}
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
+		refuse(w, http.StatusBadRequest, "the body is not a JSON object")
+		return nil, false
+	}
+	if err := json.Unmarshal(raw, v, json.RejectUnknownMembers(true)); err != nil {
+		refuse(w, http.StatusBadRequest, "the body is not what is taken here: %v", err)
+		return nil, false
+	}
+	return raw, true
+}
+
+// reply answers with JSON.
+func reply(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "the answer could not be written")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(text) // who has gone needs no answer
+}

@@ -1,0 +1,568 @@
+// The approvals page. All that comes from the server is put into the page as
+// text, never as markup.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const conversations = new Map(); // id -> {view, node, list, entries}
+const questions = new Map(); // id -> {id, view, thread, node, …}, the cards under "To decide"
+let token = sessionStorage.getItem("token");
+let selected = null; // the card that keys act on
+let settledAt = 0; // when what can be pressed last moved
+
+// el makes an element; children are elements or text.
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "class") node.className = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== false && value !== undefined) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.filter((c) => c !== false && c !== undefined && c !== ""));
+  return node;
+}
+
+const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const count = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many);
+const firstLine = (s) => s.trim().split("\n", 1)[0];
+
+// ---- the connection
+
+function post(path, body) {
+  return fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...(token && { Authorization: "Bearer " + token }) },
+    body: JSON.stringify(body),
+  });
+}
+
+async function start() {
+  const secret = location.hash.slice(1);
+  if (secret) {
+    history.replaceState(null, "", location.pathname);
+    const r = await post("/session", { secret }).catch(() => null);
+    if (r && r.ok) {
+      token = (await r.json()).token;
+      sessionStorage.setItem("token", token);
+    } else if (!token) {
+      return shut(r ? "This link was used already, or is too old." : "The server is not there any more.");
+    }
+  }
+  if (!token) return shut("It was opened without one.");
+  $("desk").hidden = $("keys-button").hidden = false;
+  for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
+    const began = Date.now();
+    if ((await listen()) === "over") return;
+    if (Date.now() - began > 5000) wait = 250;
+    show("off", "codex-mcp does not answer. It may have ended; trying again…");
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+// shut takes everything off the page and says why.
+function shut(why) {
+  sessionStorage.removeItem("token");
+  token = null;
+  for (const q of [...questions.values()]) discard(q);
+  conversations.clear();
+  $("conversations").replaceChildren();
+  $("desk").hidden = $("keys-button").hidden = true;
+  $("door").hidden = false;
+  $("door-why").textContent = why;
+  document.title = "Approvals · codex-mcp";
+  show("off", "Not connected");
+  return "over";
+}
+
+function show(state, words) {
+  $("link").dataset.state = state;
+  $("link").textContent = words;
+  for (const q of questions.values()) lock(q);
+  for (const c of conversations.values()) c.stop.disabled = state !== "live";
+}
+const live = () => $("link").dataset.state === "live";
+
+// listen reads one stream to its end. It returns "over" when there is to be no other.
+async function listen() {
+  const abort = new AbortController();
+  let watchdog;
+  const alive = () => {
+    clearTimeout(watchdog);
+    watchdog = setTimeout(() => abort.abort(), 40000); // the server is never silent for more than 15 s
+  };
+  try {
+    alive();
+    const r = await fetch("/events", { headers: { Authorization: "Bearer " + token }, signal: abort.signal });
+    if (r.status === 401) return shut("Your access has ended: codex-mcp was started anew, or the page was not used for long.");
+    if (!r.ok) return "again";
+    const reader = r.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "", first = true;
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return "again";
+      alive();
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        if (!line) continue;
+        const news = JSON.parse(line);
+        if (news.end === "session") return shut("Your access has ended.");
+        if (news.end) return elsewhere();
+        update(news, first);
+        if (first) show("live", "Live");
+        first = false;
+      }
+    }
+  } catch {
+    return "again";
+  } finally {
+    clearTimeout(watchdog);
+    abort.abort();
+  }
+}
+
+// elsewhere is for the oldest of too many tabs.
+function elsewhere() {
+  show("off", "Open in newer tabs. ");
+  $("link").append(el("button", { class: "quiet", type: "button", onclick: () => location.reload() }, "Use this one"));
+  return "over";
+}
+
+// update shows one line of the stream. The first one holds everything.
+function update(news, first) {
+  const known = new Set();
+  for (const view of news.conversations) {
+    const c = conversations.get(view.id) || newConversation(view);
+    const atEnd = c.list.scrollHeight - c.list.scrollTop - c.list.clientHeight < 40;
+    c.view = view;
+    for (const e of view.entries) {
+      if (e.question && first) known.add(e.id);
+      showEntry(c, e);
+      if (e.question) showQuestion(c, e, first);
+    }
+    for (const [id, node] of c.entries) {
+      if (id >= view.from || (questions.has(id) && isOpen(questions.get(id)))) continue;
+      node.remove();
+      c.entries.delete(id);
+    }
+    head(c);
+    if (atEnd) c.list.scrollTop = c.list.scrollHeight;
+  }
+  for (const id of conversations.keys()) {
+    if (news.order.includes(id)) continue;
+    conversations.get(id).node.remove();
+    conversations.delete(id);
+  }
+  for (const q of [...questions.values()]) {
+    if (first && isOpen(q) && !known.has(q.id)) discard(q); // of a server before
+  }
+  order(news.order, first);
+  tally();
+}
+
+function order(ids, first) {
+  let at = $("conversations").firstElementChild;
+  ids.forEach((id, i) => {
+    const c = conversations.get(id);
+    if (!c) return;
+    if (first && i === 0) c.node.open = true;
+    if (c.node === at) at = at.nextElementSibling;
+    else $("conversations").insertBefore(c.node, at);
+  });
+  $("silence").hidden = ids.length > 0;
+}
+
+// ---- questions
+
+const isOpen = (q) => q.view.state === "open";
+const open = () => [...questions.values()].filter(isOpen);
+
+function showQuestion(c, e, first) {
+  let q = questions.get(e.id);
+  if (!q) {
+    if (e.question.state !== "open") return;
+    q = newCard(c, e);
+    questions.set(e.id, q);
+    $("questions").append(q.node);
+    settledAt = performance.now();
+    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + (q.view.command || "").slice(0, 120);
+    if (!selected) select(q);
+  }
+  q.view = e.question;
+  settle(q);
+}
+
+// settle shows what has become of a question.
+function settle(q) {
+  lock(q);
+  if (isOpen(q) || q.sending) return;
+  if (q.mine && q.view.by === "desk") {
+    $("news").textContent = outcome(q.view) + ".";
+    leave(q);
+    return;
+  }
+  if (q.view.state === "answered" && q.mine) return; // the decision is on its way
+  q.node.classList.add("settled");
+  q.outcome.replaceChildren(outcome(q.view) + ".", el("button", { class: "quiet", type: "button", onclick: () => leave(q) }, "Dismiss"));
+  q.outcome.hidden = false;
+  settledAt = performance.now();
+  tally();
+}
+
+// leave takes a card away and goes on with the next one.
+function leave(q) {
+  const cards = [...questions.values()];
+  const later = cards.slice(cards.indexOf(q) + 1).concat(cards).find((other) => other !== q && isOpen(other));
+  const focused = q.node.contains(document.activeElement) || document.activeElement === document.body;
+  discard(q);
+  if (!selected && later) select(later);
+  if (focused) (later ? later.node : $("questions-title")).focus({ preventScroll: !later });
+  tally();
+}
+
+function discard(q) {
+  q.node.remove();
+  questions.delete(q.id);
+  if (selected === q) selected = null;
+  settledAt = performance.now();
+}
+
+function lock(q) {
+  q.fields.disabled = !isOpen(q) || q.sending || !live();
+}
+
+function tally() {
+  const n = open().length;
+  document.title = (n ? `(${n}) ` : "") + "Approvals · codex-mcp";
+  $("questions-title").textContent = n ? count(n, "question", "questions") + " to decide" : "To decide";
+  $("nothing").hidden = questions.size > 0;
+  if (!selected && n) select(open()[0]);
+}
+
+function select(q) {
+  if (selected === q) return;
+  if (selected) selected.node.classList.remove("selected");
+  selected = q;
+  q.since = performance.now();
+  q.node.classList.add("selected");
+}
+
+const title = (v) => ({ exec: "Run this command?", patch: "Change " + count(v.files ? v.files.length : 0, "file", "files") + "?" })[v.kind] || "Allow this?";
+
+// outcome says in words how a question ended.
+function outcome(v) {
+  if (v.state === "answered") return "Answered on another page";
+  if (v.state === "withdrawn") return "No longer asked";
+  const by = { desk: " on the page", client: " in the client", rule: " by your rules" }[v.by] || "";
+  switch (v.reason) {
+    case "timeout": return "Not done: nobody answered in time";
+    case "interrupted": return "Not done: the turn was ended";
+    case "unsupported": case "client_error": return v.decision.startsWith("approved") ? "Approved without asking, as it is harmless" : "Not done: the client could not ask";
+    case "peer_gone": return "Not done: the client is gone";
+    case "not_understood": return "Not done: the answer" + by + " was not understood";
+  }
+  switch (v.decision) {
+    case "approved": return "Approved once" + by;
+    case "approved_for_session": return "Approved for the session" + by;
+    case "abort": return "Denied" + by + ", and the turn was stopped";
+  }
+  return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
+}
+
+// newCard makes all that is shown of an open question. Nothing in it is cut.
+function newCard(c, e) {
+  const v = e.question;
+  const q = { id: e.id, view: v, thread: c.view.id, since: performance.now() };
+  const id = "question-" + e.id;
+  const button = (key, words, kind, act) =>
+    el("button", { type: "button", class: kind, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
+  q.word = el("input", { id: id + "-word", type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A word to the agent (optional)" });
+  q.fields = el("fieldset", { class: "actions" },
+    el("legend", { class: "unseen" }, "Your decision"),
+    el("div", { class: "row" },
+      button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
+      v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }))),
+    el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
+      el("label", { class: "unseen", for: id + "-word" }, "A word to the agent, optional"),
+      q.word,
+      el("button", { type: "submit", class: "no" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
+      button("x", "Stop the turn", "no", stopTurn)));
+  q.outcome = el("p", { class: "outcome", hidden: true });
+  q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
+    el("header", {},
+      el("h3", { id }, title(v)),
+      el("p", { class: "asks" }, v.subject + (c.view.task ? ", working on “" + firstLine(c.view.task) + "”" : "") + " · " + clock(e.at))),
+    ...details(v),
+    q.fields,
+    q.outcome);
+  return q;
+}
+
+// details is what a question is about.
+function details(v) {
+  const parts = [];
+  if (v.kind === "other") parts.push(el("p", { class: "message" }, v.message));
+  if (v.command) {
+    parts.push(long("command", v.command));
+    if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), long("command script", v.script)));
+    if (v.hidden) parts.push(el("p", { class: "warning" }, "It has characters that cannot be seen. They are written as \\x… and \\u{…} here."));
+  }
+  if (v.files) parts.push(...v.files.map(showFile));
+  if (v.cwd) parts.push(el("p", { class: "where" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)));
+  if (v.grantRoot) parts.push(el("p", { class: "warning" }, "An approval for the session allows later changes under ", el("code", {}, v.grantRoot), " too."));
+  for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
+  if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), el("p", {}, v.reason)));
+  if (v.deadline) parts.push(el("p", { class: "where" }, "Refused at " + clock(v.deadline) + " unless you answer."));
+  return parts;
+}
+
+// long is text in a box that wraps and scrolls; it says how much there is.
+function long(kind, text) {
+  const lines = text.split("\n").length;
+  const box = el("pre", { class: kind, tabindex: "0" }, text);
+  if (text.length < 1500 && lines < 15) return box;
+  const size = count(text.length, "character", "characters") + (lines > 1 ? " in " + count(lines, "line", "lines") : "");
+  return el("div", {}, box, el("p", { class: "size" }, size + ": scroll to see all of it."));
+}
+
+function showFile(f) {
+  const kind = { add: "New file", delete: "Deleted file" }[f.kind] || (f.moveTo ? "Moved file" : "Changed file");
+  return el("details", { class: "file", open: true },
+    el("summary", {},
+      el("span", { class: "kind " + f.kind }, kind), " ", el("code", {}, f.path), f.moveTo ? " → " : "", f.moveTo && el("code", {}, f.moveTo),
+      el("span", { class: "counts" }, el("span", { class: "plus" }, "+" + f.added), " ", el("span", { class: "minus" }, "−" + f.removed)),
+      f.outside && el("strong", { class: "outside" }, "outside the folder")),
+    f.diff && diff(f.diff),
+    f.cut && el("p", { class: "size" }, "The rest is not kept."));
+}
+
+// diff colours lines by their sign, which stays.
+function diff(text) {
+  const box = el("pre", { class: "diff", tabindex: "0" });
+  for (const line of text.replace(/\n$/, "").split("\n")) {
+    const kind = /^(diff |index |--- |\+\+\+ |@@)/.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
+    box.append(el("span", { class: kind }, line + "\n"));
+  }
+  return box;
+}
+
+// ---- deciding
+
+const deny = (q) => {
+  const feedback = q.word.value.trim();
+  decide(q, feedback ? { action: "decline", content: { feedback } } : { action: "decline" });
+};
+// Not {"action":"cancel"}, which says that nobody chose, and need not stop the turn.
+const stopTurn = (q) => decide(q, { action: "accept", content: { decision: "abort" } });
+
+const approves = (result) => result.action === "accept" && (result.content || {}).decision !== "abort";
+
+async function decide(q, result) {
+  if (!isOpen(q) || q.sending) return toast("This question is answered.");
+  if (!live()) return toast("Not connected: nothing was sent.");
+  if (approves(result) && performance.now() - Math.max(settledAt, q.since) < 500) {
+    return toast("The page had just changed, so this was not taken for an approval. Once more, please.");
+  }
+  q.sending = true;
+  lock(q);
+  let words = "";
+  try {
+    const r = await post("/questions/" + q.id, result);
+    q.mine = r.status === 204;
+    if (r.status === 409) words = outcome(await r.json()) + ": your answer came second.";
+    else if (r.status === 401) shut("Your access has ended.");
+    else if (!r.ok) words = await r.text();
+  } catch {
+    words = "The server could not be reached: the answer may not have arrived.";
+  }
+  q.sending = false;
+  if (words) toast(words);
+  settle(q);
+  if (isOpen(q)) q.node.focus({ preventScroll: true });
+}
+
+let toastTimer;
+function toast(words) {
+  $("toast").textContent = words;
+  $("toast").hidden = false;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000);
+}
+
+const keys = {
+  j: () => step(1),
+  k: () => step(-1),
+  a: (q) => decide(q, { action: "accept" }),
+  s: (q) => q.view.session ? decide(q, { action: "accept", content: { decision: "approved_for_session" } }) : toast("This one can only be approved once."),
+  d: (q) => q.word.focus(),
+  x: stopTurn,
+  "?": () => $("keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.matches("input")) return event.target.closest(".ask").focus();
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !token) return;
+  if (event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+  const act = keys[event.key];
+  if (!act) return;
+  event.preventDefault();
+  if (act.length === 0) return act();
+  if (!selected) return;
+  if (!visible(selected)) {
+    reveal(selected);
+    return toast("Here is the question. Press again to answer it.");
+  }
+  if (event.key !== "d" && !isOpen(selected)) return toast("This question is answered. Press j for the next.");
+  act(selected);
+});
+
+function step(by) {
+  const cards = [...questions.values()];
+  if (!cards.length) return;
+  const next = cards[Math.max(0, Math.min(cards.length - 1, cards.indexOf(selected) + by))];
+  select(next);
+  reveal(next);
+}
+
+function reveal(q) {
+  q.since = performance.now();
+  q.node.focus({ preventScroll: true });
+  q.node.scrollIntoView({ block: "start" });
+}
+
+// visible reports whether the heading and the beginning of what is asked are on the screen.
+function visible(q) {
+  const top = q.node.getBoundingClientRect().top;
+  const asked = q.node.querySelector("pre, .message, .file") || q.node;
+  return top >= -1 && asked.getBoundingClientRect().top + 24 <= innerHeight;
+}
+
+// ---- conversations
+
+function newConversation(view) {
+  const c = { view, entries: new Map() };
+  c.title = el("span", { class: "task" });
+  c.state = el("span", { class: "state" });
+  c.facts = el("p", { class: "facts" });
+  c.list = el("ol", { class: "timeline", tabindex: "0" });
+  c.stop = el("button", { type: "button", class: "no", onclick: () => stopConversation(c) }, "Stop the turn");
+  c.node = el("details", { class: "card conversation" },
+    el("summary", {}, c.title, c.state),
+    el("div", { class: "bar" }, c.facts, c.stop),
+    c.list);
+  c.node.open = view.state === "running";
+  c.node.addEventListener("toggle", () => { c.list.scrollTop = c.list.scrollHeight; });
+  conversations.set(view.id, c);
+  return c;
+}
+
+function head(c) {
+  c.title.textContent = firstLine(c.view.task) || "Conversation";
+  const asks = open().some((q) => q.thread === c.view.id);
+  c.state.textContent = asks ? "waits for you" : { running: "working", closed: "closed" }[c.view.state] || "idle";
+  c.state.dataset.state = asks ? "asking" : c.view.state;
+  c.stop.hidden = c.view.state !== "running";
+  c.facts.textContent = [clock(c.view.began), c.view.model, c.view.id].filter(Boolean).join(" · ");
+  c.list.setAttribute("aria-label", "What happened: " + c.title.textContent);
+}
+
+async function stopConversation(c) {
+  const r = await post("/conversations/" + encodeURIComponent(c.view.id) + "/stop", {}).catch(() => null);
+  if (!r || !r.ok) toast(r ? await r.text() : "The server could not be reached.");
+}
+
+const who = { user: "You", agent: "Agent", reasoning: "Thinking", command: "Command", patch: "Files", tool: "Tool", plan: "Plan", diff: "Diff", note: "", error: "Error", end: "", question: "Question" };
+
+// showEntry brings one entry up to date; parts that are there are kept, so that
+// what is folded, scrolled or selected stays so.
+function showEntry(c, e) {
+  let node = c.entries.get(e.id);
+  if (!node) {
+    node = el("li", { class: "entry " + e.kind }, el("span", { class: "who" }, who[e.kind] || ""), el("div", { class: "what" }));
+    c.entries.set(e.id, node);
+    c.list.append(node);
+  }
+  const what = node.lastElementChild;
+  const part = (tag, kind) => {
+    let p = what.querySelector("." + kind);
+    if (!p) what.append(p = el(tag, { class: kind }));
+    return p;
+  };
+  const folded = (kind, words, text, make) => {
+    const box = part("details", kind);
+    if (!box.firstChild) box.append(el("summary", {}));
+    grow(box.firstChild, words);
+    if (box.dataset.text === String(text.length)) return box;
+    box.dataset.text = text.length;
+    if (make || !box.lastElementChild.matches("pre")) {
+      while (box.children.length > 1) box.lastElementChild.remove();
+      box.append(make ? make(text) : el("pre", { tabindex: "0" }, text));
+    } else {
+      grow(box.lastElementChild, text);
+    }
+    return box;
+  };
+  const cut = e.cut ? ` (${count(e.cut, "byte", "bytes")} left out)` : "";
+  switch (e.kind) {
+    case "reasoning":
+      folded("thoughts", firstLine(e.text || "").replace(/\*\*/g, "") || "…", e.text || "");
+      break;
+    case "command":
+    case "tool":
+      grow(part("code", "title"), e.title);
+      grow(part("span", "result"), e.running ? "running…" : result(e));
+      part("span", "result").dataset.good = e.running ? "" : String(e.exit === 0);
+      if (e.text) {
+        const lines = count(e.text.replace(/\n$/, "").split("\n").length, "line", "lines");
+        const fresh = !what.querySelector(".output");
+        const box = folded("output", (e.kind === "tool" ? "Arguments and result, " : "Output, ") + lines + cut, e.text);
+        if (fresh && e.kind === "command") box.open = true;
+        box.lastElementChild.scrollTop = box.lastElementChild.scrollHeight;
+      }
+      break;
+    case "patch":
+      if (!what.querySelector(".file")) what.append(...(e.files || []).map((f) => { const d = showFile(f); d.open = false; return d; }));
+      grow(part("span", "result"), e.running ? "applying…" : e.exit === 0 ? "applied" : "not applied");
+      part("span", "result").dataset.good = e.running ? "" : String(e.exit === 0);
+      if (e.text) grow(part("p", "said"), e.text);
+      break;
+    case "plan": {
+      const list = part("ul", "steps");
+      list.replaceChildren(...(e.steps || []).map((s) => el("li", { "data-status": s.status },
+        el("span", { class: "unseen" }, { completed: "done: ", in_progress: "now: " }[s.status] || "to do: "), s.step)));
+      if (e.text) grow(part("p", "said"), e.text);
+      break;
+    }
+    case "diff":
+      folded("whole", "All changes of this turn" + cut, e.text || "", diff);
+      break;
+    case "question": {
+      const v = e.question;
+      grow(part("code", "title"), v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || "");
+      grow(part("span", "result"), v.state === "open" ? "open, see above" : outcome(v));
+      part("span", "result").dataset.good = v.state === "decided" ? String(v.decision.startsWith("approved")) : "";
+      break;
+    }
+    default:
+      grow(part("p", "said"), (e.text || "") + cut);
+  }
+}
+
+function result(e) {
+  if (e.exit === undefined) return "no result";
+  const took = e.took ? " · " + (e.took < 1000 ? e.took + " ms" : (e.took / 1000).toFixed(1) + " s") : "";
+  return (e.kind === "tool" ? (e.exit === 0 ? "done" : "failed") : "exit " + e.exit) + took;
+}
+
+// grow sets an element's text; where the old text is the beginning of the new
+// one, it stays as it is.
+function grow(node, text) {
+  const old = node.firstChild;
+  if (old && text.startsWith(old.data)) {
+    if (text.length > old.data.length) old.appendData(text.slice(old.data.length));
+  } else {
+    node.textContent = text;
+  }
+}
+
+$("keys-button").addEventListener("click", () => $("keys").showModal());
+start();
