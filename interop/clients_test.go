@@ -1,15 +1,11 @@
 package interop
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -36,49 +32,6 @@ var clients = []struct {
 	{"mcp-go", mcpgo{}},
 	{"Inspector --cli", inspectorCLI{}},
 	{"Inspector mcpdo", inspectorMcpdo{}},
-}
-
-// script is what a client is to do with the server. It starts it, initializes,
-// does what is asked of it here, and lets it end.
-type script struct {
-	Command []string          `json:"command"`
-	Cwd     string            `json:"cwd"`
-	Env     map[string]string `json:"env"`
-	// Answer is accept, decline, cancel, or error for a handler that throws;
-	// "" is a client without elicitation.
-	Answer string `json:"answer"`
-	List   bool   `json:"list"`
-	Calls  []call `json:"calls"`
-}
-
-// call is a call of a tool.
-type call struct {
-	Tool      string         `json:"tool"`
-	Arguments map[string]any `json:"arguments"`
-	Reply     bool           `json:"reply"`    // in the thread of the call before
-	Progress  bool           `json:"progress"` // asks for progress
-	Cancel    bool           `json:"cancel"`   // is cancelled while it runs
-}
-
-// report is what the client saw.
-type report struct {
-	Server   string     `json:"server"`
-	Tools    []string   `json:"tools"`
-	Asked    []string   `json:"asked"` // the messages of elicitations
-	Progress []progress `json:"progress"`
-	Results  []result   `json:"results"`
-}
-
-type progress struct {
-	Progress float64 `json:"progress"`
-	Message  string  `json:"message"`
-}
-
-type result struct {
-	Text     []string `json:"text"` // of each block
-	IsError  bool     `json:"isError"`
-	ThreadID string   `json:"threadId"`
-	Failed   string   `json:"failed"` // why there is no result
 }
 
 // TestClients lets every official client meet every engine in every cell of
@@ -166,65 +119,4 @@ func meet(t *testing.T, server []string, e engine, c client, cell cell) {
 			t.Logf("model request %d, its end: %s", i, r.Body[max(0, len(r.Body)-2000):])
 		}
 	}
-}
-
-// table is what a run saw.
-type table struct {
-	engines  []engine
-	releases []string // of the clients
-
-	mu    sync.Mutex
-	cells map[[3]string]string // by engine, client and cell: yes, NO, or why not
-}
-
-func (s *table) put(engine, client, cell, what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cells[[3]string{engine, client, cell}] = what
-}
-
-// markdown has a table for each engine, a row for each cell, and the reasons
-// for those that do not apply below.
-func (s *table) markdown() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var b bytes.Buffer
-	var reasons []string
-	number := func(why string) int {
-		for i, r := range reasons {
-			if r == why {
-				return i + 1
-			}
-		}
-		reasons = append(reasons, why)
-		return len(reasons)
-	}
-	b.WriteString("| client | package |\n|---|---|\n")
-	for i, c := range clients {
-		fmt.Fprintf(&b, "| %s | %s |\n", c.name, s.releases[i])
-	}
-	for _, e := range s.engines {
-		fmt.Fprintf(&b, "\n%s:\n\n| |", e.title)
-		for _, c := range clients {
-			fmt.Fprintf(&b, " %s |", c.name)
-		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(clients)) + "\n")
-		for _, cell := range cells {
-			fmt.Fprintf(&b, "| %s |", cell.name)
-			for _, c := range clients {
-				switch what := s.cells[[3]string{e.name, c.name, cell.name}]; what {
-				case "yes", "NO":
-					fmt.Fprintf(&b, " %s |", what)
-				default:
-					fmt.Fprintf(&b, " – (%d) |", number(what))
-				}
-			}
-			b.WriteString("\n")
-		}
-	}
-	b.WriteString("\nDoes not apply, because the client\n\n")
-	for i, r := range reasons {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, r)
-	}
-	return b.String()
 }

@@ -1,4 +1,11 @@
-// Package interop tries codex-mcp against the real thing: Codex as it was in
-// September 2025. The binaries come from npm; the gate installs them and names
-// their folder in CODEX_NPM.
+// Package interop tries what others wrote: the official MCP clients with
+// codex-mcp on both engines, the MCP conformance suite with the packages under
+// it, and Codex as it was in September 2025 and as it is today.
+//
+// The clients play one script (script_test.go) in every cell of a table
+// (cells_test.go); each has its adapter in a file client_*_test.go. The tables
+// of docs/interop.md are what the run saw, -update rewrites them.
+//
+// Codex, the npm packages and Node come from npm: the gate installs them
+// (.ci/run install) and names their folder in CODEX_NPM.
 package interop

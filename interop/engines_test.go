@@ -1,7 +1,9 @@
 package interop
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,6 +34,17 @@ func engines(t *testing.T) []engine {
 		{"native", "`-engine native`", []string{"-engine", "native"}, "chat", providertest.Shell, "declined"},
 		{"codex", "`-engine codex`, Codex " + number, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"},
 	}
+}
+
+// newest is the newest Codex that the gate installed.
+func newest(t *testing.T) string {
+	t.Helper()
+	npm := os.Getenv("CODEX_NPM")
+	bins, err := filepath.Glob(filepath.Join(npm, "codex-*", "node_modules", "@openai", "codex-linux-x64", "vendor", "*", "bin", "codex"))
+	if err != nil || len(bins) == 0 {
+		t.Fatalf("no Codex with an app-server in CODEX_NPM=%q (.ci/run install puts it there): %v", npm, err)
+	}
+	return bins[len(bins)-1]
 }
 
 // execCommand is a call of today's tool for commands.

