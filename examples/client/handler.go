@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// mux routes what the server sends: questions, which are requests, and events.
+func (c *client) mux() *jsonrpc.Mux {
+	m := &jsonrpc.Mux{}
+	jsonrpc.Handle(m, "execCommandApproval", func(ctx context.Context, p protocol.ExecCommandApprovalParams) (answer, error) {
+		return c.ask(ctx, "run", p.Command), nil
+	})
+	jsonrpc.Handle(m, "applyPatchApproval", func(ctx context.Context, p protocol.ApplyPatchApprovalParams) (answer, error) {
+		return c.ask(ctx, "change", slices.Sorted(maps.Keys(p.FileChanges))), nil
+	})
+	m.Default(jsonrpc.HandlerFunc(c.event)) // an event's type is part of its method
+	return m
+}
+
+// answer is the result of both questions.
+type answer struct {
+	Decision elicit.Decision `json:"decision"`
+}
+
+// ask lets the person decide. Only a plain yes approves.
+func (c *client) ask(ctx context.Context, verb string, words []string) answer {
+	fmt.Fprintf(c.out, "may Codex %s %q? (yes, no, stop) ", verb, words) // %q leaves nothing invisible
+	switch line, ok := c.read(ctx); {
+	case !ok || line == "stop":
+		return answer{elicit.Abort} // ends the turn
+	case line == "yes":
+		return answer{elicit.Approved}
+	}
+	return answer{elicit.Denied} // the model is told, and goes on
+}
+
+// read is the next line; false when there is none, or nobody waits for it any more.
+func (c *client) read(ctx context.Context) (line string, ok bool) {
+	select {
+	case line, ok = <-c.lines:
+	case <-ctx.Done(): // ctrl-C, or the server has withdrawn its question
+	case <-c.peer.Done():
+	}
+	return line, ok
+}
+
+// event takes codex/event/… and leaves other notifications alone.
+func (c *client) event(_ context.Context, r *jsonrpc.Request) (any, error) {
+	if !strings.HasPrefix(r.Method, "codex/event/") {
+		return nil, jsonrpc.CodeMethodNotFound
+	}
+	var p struct {
+		Msg json.RawMessage `json:"msg"`
+	}
+	if err := r.Bind(&p); err != nil {
+		return nil, err
+	}
+	if c.show(p.Msg) {
+		c.ended <- struct{}{}
+	}
+	return nil, nil
+}
+
+// show prints an event, and reports whether it ends a turn.
+func (c *client) show(raw []byte) (end bool) {
+	m, err := protocol.ParseEvent(raw)
+	if err != nil {
+		fmt.Fprintln(c.out, "event:", err)
+	}
+	switch m := m.(type) {
+	case protocol.UserMessage: // of a conversation that is resumed
+		if m.Kind == protocol.UserPlain {
+			fmt.Fprintln(c.out, "you:", m.Message)
+		}
+	case protocol.AgentMessage:
+		fmt.Fprintln(c.out, "codex:", m.Message)
+	case protocol.ExecCommandBegin:
+		fmt.Fprintln(c.out, "$", strings.Join(m.Command, " "))
+	case protocol.ExecCommandOutputDelta:
+		fmt.Fprintf(c.out, "%s", m.Chunk)
+	case protocol.Error:
+		fmt.Fprintln(c.out, "error:", m.Message)
+	case protocol.TurnAborted:
+		fmt.Fprintln(c.out, "stopped:", m.Reason)
+		return true
+	case protocol.TaskComplete:
+		return true
+	}
+	return false
+}

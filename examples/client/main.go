@@ -1,0 +1,110 @@
+// Command client is an editor's side of the conversation API: it starts a
+// server as its child, talks to the model in conversations, shows what happens,
+// and puts the server's questions to you. The server is any command:
+//
+//	go run ./examples/client
+//	go run ./examples/client codex-mcp -engine native
+//
+// What you type is a message to the model, except for
+//
+//	/list        the conversations so far, newest first
+//	/resume N    go on with number N of that list
+//	/archive N   take it off the list
+//
+// and the answer to a question: yes, no, or stop. The program ends with its
+// input (ctrl-D), and on ctrl-C.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func main() {
+	flag.Parse()
+	cmd := exec.Command(cmp.Or(flag.Arg(0), "codex-mcp"), flag.Args()[min(1, flag.NArg()):]...)
+	cmd.Stderr = os.Stderr
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, cmd, os.Stdin, os.Stdout); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
+	}
+}
+
+// run starts the server and obeys the lines of in. It writes to out from
+// several goroutines, as one may to a file.
+func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error {
+	child, err := jsonrpc.Command(cmd, 0)
+	if err != nil {
+		return err
+	}
+	c := &client{out: out, lines: readLines(in), ended: make(chan struct{}, 1)}
+	c.peer = jsonrpc.NewPeer(child, c.mux(), &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	ran := make(chan error, 1)
+	go func() { ran <- c.peer.Run(ctx) }()
+	err = c.initialize(ctx)
+	for err == nil {
+		fmt.Fprint(out, "> ")
+		line, ok := c.read(ctx)
+		if !ok {
+			break
+		}
+		err = c.obey(ctx, strings.Fields(line), line)
+		var no *jsonrpc.Error
+		if errors.As(err, &no) { // the server's answer, and no fault of the connection
+			fmt.Fprintln(out, "error:", no.Message)
+			err = nil
+		}
+	}
+	_ = c.peer.Close() // and with it the child
+	return cmp.Or(<-ran, err)
+}
+
+// obey does what one line says.
+func (c *client) obey(ctx context.Context, words []string, line string) error {
+	switch {
+	case len(words) == 0:
+		return nil
+	case words[0] == "/list":
+		return c.list(ctx)
+	case words[0] != "/resume" && words[0] != "/archive":
+		return c.say(ctx, line)
+	}
+	for i, s := range c.listed {
+		switch {
+		case len(words) != 2 || words[1] != fmt.Sprint(i+1):
+		case words[0] == "/resume":
+			return c.resume(ctx, s)
+		default:
+			return c.archive(ctx, s)
+		}
+	}
+	fmt.Fprintln(c.out, words[0], "takes a number of /list")
+	return nil
+}
+
+// readLines reads ahead, so that who waits for a line can also wait for the end
+// of the connection. Its goroutine ends with r: nobody can take back a read of
+// a terminal.
+func readLines(r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(r); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	return lines
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestConversation has a conversation with the real program and a scripted
+// model: a command is approved, another denied, the conversation resumed by a
+// second run and archived.
+func TestConversation(t *testing.T) {
+	model := providertest.New(
+		providertest.Call(providertest.Shell("1", "mkdir", "made")),
+		providertest.Say("It is there."),
+		providertest.Call(providertest.Shell("2", "rmdir", "made")),
+		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+			return providertest.Say("I was told: " + r.LastToolOutput())
+		}},
+		providertest.Say("A folder."),
+		providertest.Call(providertest.Shell("3", "rmdir", "made")),
+	)
+	defer model.Close()
+	server := build(t, model.BaseURL())
+
+	play(t, server(), `> Make a folder.
+may Codex run ["mkdir" "made"]? (yes, no, stop) yes
+$ mkdir made
+codex: It is there.
+> Remove it.
+may Codex run ["rmdir" "made"]? (yes, no, stop) no
+codex: I was told: the command was not run: declined
+> /resume 1
+/resume takes a number of /list
+> `)
+	play(t, server(), `> /list
+1  "Make a folder."
+> /resume 1
+you: Make a folder.
+codex: It is there.
+you: Remove it.
+codex: I was told: the command was not run: declined
+> What did you make?
+codex: A folder.
+> Remove it!
+may Codex run ["rmdir" "made"]? (yes, no, stop) stop
+stopped: interrupted
+> /archive 1
+> /list
+> `)
+	if _, err := os.Stat(filepath.Join(server().Dir, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+// play types what stands behind "> " and questions in the transcript, and
+// compares all of it with what the screen shows.
+func play(t *testing.T, server *exec.Cmd, transcript string) {
+	t.Helper()
+	var typed, want strings.Builder
+	want.WriteString("connected to codex-mcp\n")
+	for line := range strings.Lines(transcript) {
+		prompt, input, _ := strings.Cut(line, "stop) ")
+		if rest, ok := strings.CutPrefix(line, "> "); ok {
+			prompt, input = "", rest
+			want.WriteString("> ")
+		} else if input != "" {
+			prompt += "stop) "
+		}
+		want.WriteString(prompt) // a terminal would show the input behind it
+		typed.WriteString(input)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "screen"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := run(ctx, server, strings.NewReader(typed.String()), out); err != nil {
+		t.Error("run:", err)
+	}
+	got, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// build builds codex-mcp and returns what makes a command of it.
+func build(t *testing.T, baseURL string) func() *exec.Cmd {
+	t.Helper()
+	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", baseURL)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() *exec.Cmd {
+		cmd := exec.Command(bin, "-engine", "native")
+		cmd.Dir, cmd.Env = cwd, append(os.Environ(), "CODEX_HOME="+home)
+		return cmd
+	}
+}
