@@ -37,6 +37,7 @@ var arrows = []struct {
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/appserver", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/mcpclient", []string{"codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/terminal", []string{"codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 

@@ -12,6 +12,9 @@
 // and signed in, else by the native engine on a provider of config.toml; -engine
 // chooses one of the two, -codex names the program.
 //
+// codex-mcp ask "task" is the same server from a terminal: it shows what happens
+// and asks before a command runs; see docs/ask.md.
+//
 // codex-mcp doctor looks at all of this and says what is wrong, with exit
 // status 1 when no turn can run; -json prints it for programs.
 //
@@ -20,7 +23,8 @@
 //	codex-mcp mcp-server     codex-mcp mcp     codex-mcp mcp serve
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a
-// configuration file or -c cannot be read; 2 when the arguments are wrong.
+// configuration file or -c cannot be read; 2 when the arguments are wrong. That
+// of ask: 0 answered, 1 failed, 2 wrong arguments, 130 interrupted.
 package main
 
 import (
@@ -64,6 +68,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		info, _ := debug.ReadBuildInfo()
 		fmt.Fprintln(stdout, about(info))
 		return 0
+	case o.ask.wanted:
+		return ask(ctx, o, stdout, stderr)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -150,7 +156,8 @@ type options struct {
 	trace     string
 	version   bool
 	doctor    bool
-	json      bool // of the doctor
+	json      bool // of the doctor and of ask
+	ask       askOptions
 }
 
 // aliases are the words under which the server was started before.
@@ -162,7 +169,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs := flag.NewFlagSet("codex-mcp", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
-		fmt.Fprintln(stderr, "usage: codex-mcp [flags] [mcp-server | mcp | mcp serve | doctor]")
+		fmt.Fprintln(stderr, "usage: codex-mcp [flags] [mcp-server | mcp | mcp serve | doctor | ask task]")
 		fs.PrintDefaults()
 	}
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
@@ -173,17 +180,30 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.codex, "codex", "", "the codex program, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
 	fs.TextVar(&o.log, "log", level(), "log to standard error from this `level` on: debug, info, warn or error")
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `file`, secrets replaced")
-	fs.BoolVar(&o.json, "json", false, "doctor: print JSON")
+	fs.BoolVar(&o.json, "json", false, "doctor, ask: print JSON")
+	o.ask.flags(fs)
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
 	var words []string
 	for {
 		if err := fs.Parse(args); err != nil {
 			return nil, err
 		}
-		if args = fs.Args(); len(args) == 0 {
+		rest := fs.Args()
+		if n := len(args) - len(rest); n > 0 && args[n-1] == "--" {
+			words = append(words, rest...)
+			break
+		}
+		if args = rest; len(args) == 0 {
 			break
 		}
 		words, args = append(words, args[0]), args[1:]
+	}
+	if err := o.ask.check(fs, words); err != nil {
+		fmt.Fprintln(stderr, err)
+		return nil, err
+	}
+	if o.ask.wanted {
+		return o, nil
 	}
 	if slices.Equal(words, []string{"doctor"}) {
 		o.doctor = true

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// askOptions are the command line's of codex-mcp ask.
+type askOptions struct {
+	wanted  bool
+	task    []string // the words of the task
+	resume  string
+	cwd     string
+	model   string
+	profile string
+	policy  string
+	sandbox string
+	loud    bool // the command line has -log
+}
+
+// startFlags are those that say how a conversation starts.
+var startFlags = []string{"C", "cwd", "model", "profile", "approval-policy", "sandbox"}
+
+func (a *askOptions) flags(fs *flag.FlagSet) {
+	fs.StringVar(&a.resume, "resume", "", "ask: go on with the conversation of this `id`; last is the newest one")
+	for _, name := range []string{"C", "cwd"} {
+		fs.StringVar(&a.cwd, name, "", "ask: work in this `folder`; default the current one")
+	}
+	fs.StringVar(&a.model, "model", "", "ask: the `name` of the model")
+	fs.StringVar(&a.profile, "profile", "", "ask: the `name` of a profile of config.toml")
+	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
+	fs.Func("approval-policy", "ask: when to ask before a command runs: "+list(policies), oneOf(&a.policy, policies))
+	fs.Func("sandbox", "ask: what commands may touch: "+list(modes), oneOf(&a.sandbox, modes))
+}
+
+// check reads the words of the command line. Its error says what does not fit.
+func (a *askOptions) check(fs *flag.FlagSet, words []string) error {
+	var set []string
+	fs.Visit(func(f *flag.Flag) { set = append(set, f.Name) })
+	if a.wanted = len(words) > 0 && words[0] == "ask"; a.wanted {
+		a.task = words[1:]
+	}
+	a.loud = slices.Contains(set, "log")
+	for _, name := range set {
+		start := slices.Contains(startFlags, name)
+		switch {
+		case !a.wanted && (start || name == "resume"):
+			return fmt.Errorf("-%s belongs to codex-mcp ask", name)
+		case start && a.resume != "":
+			return fmt.Errorf("-%s is for a new conversation, and -resume goes on with one", name)
+		case a.wanted && name == "resume" && a.resume == "":
+			return errors.New("-resume needs the id of a conversation, or last")
+		}
+	}
+	return nil
+}
+
+var errNoTask = errors.New(`ask what? Give the task as an argument, as in codex-mcp ask "why do the tests fail", or - to read it from standard input`)
+
+// read returns the task; stdin is nil when it is a terminal.
+func (a *askOptions) read(stdin io.Reader) (string, error) {
+	task := strings.Join(a.task, " ")
+	if task == "-" || task == "" && stdin != nil {
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		b, err := io.ReadAll(stdin)
+		if err != nil {
+			return "", fmt.Errorf("reading the task: %w", err)
+		}
+		task = string(b)
+	}
+	if task = strings.TrimSpace(task); task == "" {
+		return "", errNoTask
+	}
+	return task, nil
+}
+
+// arguments are those of the tool codex.
+func (a *askOptions) arguments() (map[string]any, error) {
+	cwd, err := filepath.Abs(cmp.Or(a.cwd, "."))
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("-C: %s is no folder", cwd)
+	}
+	all := map[string]any{"cwd": cwd, "include-plan-tool": true}
+	for name, value := range map[string]string{"model": a.model, "profile": a.profile, "approval-policy": a.policy, "sandbox": a.sandbox} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	return all, nil
+}
+
+// ask is codex-mcp ask on the standard streams.
+func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	console := terminal.Standard(os.Stdin, stdout, stderr, os.Getenv)
+	var piped io.Reader
+	if console.Keys == nil {
+		piped = os.Stdin
+	}
+	task, err := o.ask.newTask(o, piped)
+	if err != nil {
+		fmt.Fprintln(stderr, "codex-mcp:", err)
+		return 2
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	return askOn(ctx, o, task, console, os.Getenv, signals)
+}
+
+func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error) {
+	prompt, err := a.read(stdin)
+	if err != nil {
+		return nil, err
+	}
+	arguments, err := a.arguments()
+	if err != nil {
+		return nil, err
+	}
+	return &terminal.Task{
+		Prompt: prompt, Resume: a.resume, Arguments: arguments, JSON: o.json,
+		Program: "codex-mcp ask", Version: version(),
+	}, nil
+}
+
+// askOn makes the server as for any client, connects to it in memory, and hands
+// the task over.
+func askOn(ctx context.Context, o *options, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
+	fail := func(err error) int {
+		fmt.Fprintln(console.Err, "codex-mcp:", err)
+		return terminal.StatusFailed
+	}
+	c, err := configure(o, getenv, slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: o.log})))
+	if err != nil {
+		return fail(err)
+	}
+	c.forTerminal(o, console)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type start struct {
+		*chosen
+		err error
+	}
+	started := make(chan start, 1)
+	go func() {
+		e, err := choose(ctx, o, c)
+		started <- start{e, err}
+	}()
+	var e start
+	interrupted := false
+	select {
+	case e = <-started:
+	case <-signals:
+		interrupted = true
+		cancel()
+		e = <-started
+	}
+	if e.err != nil && !interrupted {
+		return fail(e.err)
+	}
+	if interrupted {
+		if e.err == nil {
+			e.Close()
+		}
+		return terminal.StatusInterrupted
+	}
+
+	here, there := jsonrpc.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(c.serve(ctx, o, e.chosen, there), e.Close()) }()
+	code := terminal.Run(ctx, here, console, task, signals)
+	select { // the server ends when its client has
+	case err = <-ended:
+	case <-signals:
+		cancel()
+	case <-time.After(endTime):
+		cancel()
+	}
+	if err != nil && code == terminal.StatusAnswered {
+		return fail(err)
+	}
+	return code
+}
+
+// endTime is how long the server may take to end its commands and to write its
+// files when the client is gone.
+const endTime = 5 * time.Second
+
+// forTerminal fits the settings to a client with a person at its keys.
+func (c *configuration) forTerminal(o *options, console *terminal.Console) {
+	a := &c.settings.Approvals
+	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each of its choices
+	if console.Keys == nil {
+		a.Hint = "Nobody can be asked, because standard input is no terminal. Allow the command in codex-mcp.toml (approvals.allow), choose another -approval-policy, or answer in a browser with -approvals page."
+	}
+	if !o.ask.loud { // the screen says the same in its own words
+		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))
+	}
+}
+
+func words[W ~string](all []W) []string {
+	var list []string
+	for _, w := range all {
+		list = append(list, string(w))
+	}
+	return list
+}
+
+// list writes words as "a, b or c".
+func list(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func oneOf(into *string, words []string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return errors.New("want " + list(words))
+		}
+		*into = s
+		return nil
+	}
+}

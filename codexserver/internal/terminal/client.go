@@ -1,0 +1,342 @@
+package terminal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// A Task is what is handed to the server.
+type Task struct {
+	// Prompt is what is to be done.
+	Prompt string
+	// Resume goes on with the conversation of this id, or with the newest one
+	// when it is "last". Empty begins a new one.
+	Resume string
+	// Arguments are those of the tool codex beside the prompt, for a new
+	// conversation.
+	Arguments map[string]any
+	// JSON writes every event and the result to standard output as one JSON
+	// object a line, and nothing else.
+	JSON bool
+	// Program is what the person types to go on, "codex-mcp ask" for example.
+	Program string
+	// Version is the client's, for the server.
+	Version string
+	// Pause is how long a question stands before it takes keys. 0 is 300 ms.
+	Pause time.Duration
+}
+
+// Last is the word for the newest conversation.
+const Last = "last"
+
+// The exit statuses of Run.
+const (
+	StatusAnswered    = 0
+	StatusFailed      = 1
+	StatusInterrupted = 130 // as shells have it: 128 and the number of SIGINT
+)
+
+const (
+	usualPause = 300 * time.Millisecond
+	// abortTime bounds the wait for the end of a turn that was interrupted.
+	abortTime = 5 * time.Second
+)
+
+// client is one run of a task.
+type client struct {
+	console   *Console
+	task      *Task
+	signals   <-chan os.Signal
+	inbox     *inbox
+	keys      *reader
+	s         *screen
+	v         *view
+	interrupt context.CancelFunc // of the call
+
+	engine      string
+	thread      string
+	began       time.Time // of the turn under way; zero without one
+	interrupted bool
+	ended       bool // the call has
+}
+
+// hello is what the server said of itself, event one event of the call, and end
+// the call's end.
+type (
+	hello struct{ engine, preview string }
+	event struct {
+		msg protocol.EventMsg
+		raw json.RawMessage
+	}
+	end struct {
+		result *mcptypes.CallToolResult
+		err    error
+	}
+)
+
+// Run hands a task to the server at the other end of t and returns the exit
+// status when it is done. The first os.Interrupt of signals interrupts the turn,
+// a second one, and any other signal, ends Run at once.
+func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
+	cl := &client{console: c, task: task, signals: signals, inbox: newInbox(), s: c.screen(task.JSON)}
+	asks := c.Keys != nil && cl.s.seen
+	if asks {
+		cl.keys = newReader(c.Keys)
+	}
+	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON}
+	if cwd, ok := task.Arguments["cwd"].(string); ok {
+		cl.v.cwd = cwd
+	}
+	peer := jsonrpc.NewPeer(t, cl.mux(), &jsonrpc.Options{
+		Cancellation: jsonrpc.MCPCancel,
+		Inline:       []string{"codex/event", mcptypes.ElicitationCreate.Name()}, // in the order of their arrival, before the result
+	})
+	running, stop := context.WithCancel(ctx)
+	call, interrupt := context.WithCancel(running)
+	cl.interrupt = interrupt
+	var work sync.WaitGroup
+	work.Go(func() { peer.Run(running) })
+	work.Go(func() {
+		result, err := cl.call(call, peer)
+		cl.inbox.put(end{result, err})
+	})
+	defer func() {
+		cl.s.clear()
+		peer.Close()
+		stop()
+		work.Wait()
+	}()
+	return cl.loop()
+}
+
+// mux puts what the server sends into the inbox.
+func (cl *client) mux() *jsonrpc.Mux {
+	m := new(jsonrpc.Mux)
+	mcptypes.Ping.Handle(m, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+		return &mcptypes.EmptyResult{}, nil
+	})
+	jsonrpc.HandleNotify(m, "codex/event", func(_ context.Context, p struct {
+		Msg json.RawMessage `json:"msg"`
+	}) {
+		if msg, err := protocol.ParseEvent(p.Msg); err == nil {
+			cl.inbox.put(event{msg, p.Msg})
+		}
+	})
+	m.Handle(mcptypes.ElicitationCreate.Name(), jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		q := &question{ctx: ctx}
+		if cl.keys == nil {
+			return nil, jsonrpc.CodeMethodNotFound // was not declared
+		}
+		if err := r.Bind(&q.params); err != nil {
+			return nil, err
+		}
+		q.reply = r.Responder()
+		cl.inbox.put(q)
+		return nil, nil
+	}))
+	return m
+}
+
+// call is the client's side of the conversation with the server.
+func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallToolResult, error) {
+	p := &mcptypes.InitializeRequestParams{
+		ProtocolVersion: mcptypes.ProtocolVersion,
+		ClientInfo:      mcptypes.Implementation{Name: "codex-mcp-ask", Version: cmp.Or(cl.task.Version, "dev")},
+	}
+	if cl.keys != nil {
+		p.Capabilities.Elicitation = map[string]json.RawMessage{}
+	}
+	r, err := mcptypes.Initialize.Call(ctx, peer, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := mcptypes.NotificationsInitialized.Notify(ctx, peer, nil); err != nil {
+		return nil, err
+	}
+	name, arguments := "codex", maps.Clone(cl.task.Arguments)
+	h := hello{engine: engineOf(r.ServerInfo)}
+	if cl.task.Resume != "" {
+		name, arguments = "codex-reply", map[string]any{"threadId": cl.task.Resume}
+	}
+	if cl.task.Resume == Last {
+		newest, err := newest(ctx, peer)
+		if err != nil {
+			return nil, err
+		}
+		arguments["threadId"], h.preview = newest.ConversationID, newest.Preview
+	}
+	cl.inbox.put(h)
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	arguments["prompt"] = cl.task.Prompt
+	raw, err := json.Marshal(arguments)
+	if err != nil {
+		return nil, err
+	}
+	return mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: name, Arguments: raw})
+}
+
+var errNone = errors.New("there is no conversation to go on with")
+
+// newest is the newest conversation that the engine keeps.
+func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSummary, error) {
+	var list protocol.ListConversationsResult
+	err := peer.Call(ctx, "listConversations", protocol.ListConversationsParams{PageSize: new(1)}, &list)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the newest conversation: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return nil, errNone
+	}
+	return &list.Items[0], nil
+}
+
+// engineOf is the engine as the server presents it.
+func engineOf(server mcptypes.Implementation) string {
+	var e struct{ Name, Reason string }
+	json.Unmarshal(server.Extra["engine"], &e) // a server without one has no name to show
+	switch {
+	case e.Name == "":
+		return server.Name
+	case e.Reason == "", e.Reason == "the command line says so":
+		return e.Name + " engine"
+	}
+	return e.Name + " engine (" + e.Reason + ")"
+}
+
+// loop owns the screen and the keys until the call has ended.
+func (cl *client) loop() int {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var late <-chan time.Time
+	for {
+		for m := cl.inbox.take(); m != nil; m = cl.inbox.take() {
+			if code, done := cl.handle(m); done {
+				return code
+			}
+		}
+		if cl.interrupted && late == nil {
+			late = time.After(abortTime)
+		}
+		select {
+		case <-cl.inbox.news:
+		case sig := <-cl.signals:
+			if sig != os.Interrupt || cl.interrupted {
+				return cl.leave()
+			}
+			cl.stop()
+		case <-late:
+			return cl.leave()
+		case <-tick.C:
+			cl.status()
+		}
+	}
+}
+
+// handle deals with one message of the inbox.
+func (cl *client) handle(m any) (code int, done bool) {
+	switch m := m.(type) {
+	case hello:
+		cl.engine = m.engine
+		if m.preview != "" && !cl.task.JSON {
+			cl.v.open("head")
+			cl.s.prose("", dim, "going on with: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
+		}
+	case event:
+		cl.follow(m.msg)
+		if cl.task.JSON {
+			cl.line(m.raw)
+		} else {
+			cl.v.event(m.msg)
+		}
+		if cl.ended && cl.began.IsZero() {
+			return cl.finish(end{err: context.Canceled}), true
+		}
+	case *question:
+		return cl.ask(m)
+	case end:
+		cl.ended = true
+		if cl.interrupted && m.err != nil && !cl.began.IsZero() {
+			return 0, false // the turn's own end is still to come
+		}
+		return cl.finish(m), true
+	}
+	return 0, false
+}
+
+// follow keeps what is to be known of the conversation.
+func (cl *client) follow(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.SessionConfigured:
+		cl.thread = m.SessionID
+		if !cl.task.JSON {
+			cl.head(m.Model)
+		}
+	case protocol.TaskStarted:
+		cl.began = time.Now()
+	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
+		cl.began = time.Time{}
+	}
+}
+
+// head says who works where.
+func (cl *client) head(model string) {
+	text := cl.engine
+	if model != "" {
+		text += " · " + showWord(model)
+	}
+	if cl.v.cwd != "" {
+		text += " · " + cl.v.folder(cl.v.cwd)
+	}
+	cl.v.open("head")
+	cl.s.prose("", dim, showOutput(text))
+}
+
+// ask puts a question to the person.
+func (cl *client) ask(q *question) (code int, done bool) {
+	if q.ctx.Err() != nil || cl.interrupted {
+		return 0, false // its answer is not waited for
+	}
+	p := &prompt{question: q, s: cl.s, v: cl.v, keys: cl.keys, pause: cmp.Or(cl.task.Pause, usualPause), signals: cl.signals}
+	if p.run() != stopped {
+		return 0, false
+	}
+	if p.signal != nil && p.signal != os.Interrupt {
+		return cl.leave(), true
+	}
+	cl.stop()
+	return 0, false
+}
+
+// stop interrupts the turn.
+func (cl *client) stop() {
+	cl.interrupted = true
+	cl.interrupt()
+	cl.s.tell(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
+}
+
+// leave gives up on the turn.
+func (cl *client) leave() int {
+	return cl.finish(end{err: context.Canceled})
+}
+
+// status shows that the turn goes on.
+func (cl *client) status() {
+	if cl.began.IsZero() || cl.interrupted || cl.task.JSON {
+		return
+	}
+	seconds := int(time.Since(cl.began).Seconds())
+	cl.s.tell(cl.s.paint(dim, fmt.Sprintf("%s · %d s · ctrl-C stops", cl.v.waits(), seconds)))
+}

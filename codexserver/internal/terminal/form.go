@@ -1,0 +1,178 @@
+package terminal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A field of a question's form, in the order of the schema. The questions of
+// MCP servers have them; approvals have none but those of package elicit.
+type field struct {
+	name     string
+	required bool
+	schema   fieldSchema
+}
+
+type fieldSchema struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Enum        []string `json:"enum"`
+	OneOf       []struct {
+		Const string `json:"const"`
+	} `json:"oneOf"`
+}
+
+// words are the values that the field takes, nil when it takes any.
+func (s *fieldSchema) words() []string {
+	words := slices.Clone(s.Enum)
+	for _, one := range s.OneOf {
+		words = append(words, one.Const)
+	}
+	return words
+}
+
+// approvalFields are the fields of an approval, which the keys fill in.
+var approvalFields = []string{"decision", "feedback"}
+
+var errNoObject = errors.New("properties is no object")
+
+// fields reads the properties of a schema. It returns nil for an approval.
+func fields(properties jsontext.Value, required []string) ([]field, error) {
+	if len(properties) == 0 {
+		return nil, nil
+	}
+	if properties.Kind() != '{' {
+		return nil, errNoObject
+	}
+	var all []field
+	approval := true
+	dec := jsontext.NewDecoder(strings.NewReader(string(properties)))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		f := field{name: name.String()}
+		if err := jsonv2.UnmarshalDecode(dec, &f.schema); err != nil {
+			return nil, err
+		}
+		f.required = slices.Contains(required, f.name)
+		approval = approval && slices.Contains(approvalFields, f.name)
+		all = append(all, f)
+	}
+	if approval {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// offersSession reports whether an approval may be given for the session.
+func offersSession(p *questionParams) bool {
+	var properties struct {
+		Decision fieldSchema `json:"decision"`
+	}
+	if len(p.Schema.Properties) == 0 || json.Unmarshal(p.Schema.Properties, &properties) != nil {
+		return false
+	}
+	return slices.Contains(properties.Decision.words(), string(elicit.ApprovedForSession))
+}
+
+// fillIn asks for the fields one after another.
+func (p *prompt) fillIn() (done bool, out outcome) {
+	content := map[string]mcptypes.ElicitValue{}
+	for _, f := range p.form {
+		for {
+			text, out := p.line(f.ask())
+			if out != answered {
+				return true, out
+			}
+			if text == "" && !f.required {
+				break
+			}
+			v, err := f.read(text)
+			if err == nil {
+				content[f.name] = v
+				break
+			}
+			p.s.prose("  ", red, err.Error())
+		}
+	}
+	p.result(green, "✓ ", "answered")
+	p.answer(mcptypes.ElicitResultActionAccept, content)
+	return true, answered
+}
+
+// ask is the words before the place to type in.
+func (f *field) ask() string {
+	name := f.name
+	if f.schema.Title != "" {
+		name = f.schema.Title
+	}
+	var about []string
+	if f.schema.Description != "" {
+		about = append(about, f.schema.Description)
+	}
+	switch words := f.schema.words(); {
+	case len(words) > 0:
+		about = append(about, "one of "+strings.Join(words, ", "))
+	case f.schema.Type == "boolean":
+		about = append(about, "yes or no")
+	case f.schema.Type == "number", f.schema.Type == "integer":
+		about = append(about, "a number")
+	}
+	if !f.required {
+		about = append(about, "Enter leaves it out")
+	}
+	if len(about) > 0 {
+		name += " (" + strings.Join(about, "; ") + ")"
+	}
+	return showOutput(oneLine([]byte(name))) + ": "
+}
+
+// read reads what was typed as the field's type.
+func (f *field) read(text string) (mcptypes.ElicitValue, error) {
+	words := f.schema.words()
+	switch {
+	case len(words) > 0 && !slices.Contains(words, text):
+		return mcptypes.ElicitValue{}, fmt.Errorf("one of %s, please", showOutput(oneLine([]byte(strings.Join(words, ", ")))))
+	case text == "":
+		return mcptypes.ElicitValue{}, errors.New("this is needed")
+	}
+	switch f.schema.Type {
+	case "boolean":
+		switch strings.ToLower(text) {
+		case "y", "yes", "true":
+			return mcptypes.ElicitBool(true), nil
+		case "n", "no", "false":
+			return mcptypes.ElicitBool(false), nil
+		}
+		return mcptypes.ElicitValue{}, errors.New("yes or no, please")
+	case "integer", "number":
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err == nil {
+			return mcptypes.ElicitInt(n), nil
+		}
+		var v mcptypes.ElicitValue
+		if f.schema.Type == "integer" || v.UnmarshalJSON([]byte(text)) != nil {
+			return mcptypes.ElicitValue{}, errors.New("a number, please")
+		}
+		if _, ok := v.Number(); !ok {
+			return mcptypes.ElicitValue{}, errors.New("a number, please")
+		}
+		return v, nil
+	}
+	return mcptypes.ElicitString(text), nil
+}

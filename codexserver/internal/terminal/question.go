@@ -1,0 +1,325 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// question is an elicitation that waits for the person.
+type question struct {
+	ctx    context.Context // ends when the question is withdrawn
+	reply  *jsonrpc.Responder
+	params questionParams
+}
+
+// questionParams is what the terminal needs of the params of elicitation/create.
+type questionParams struct {
+	Message string `json:"message"`
+	Schema  struct {
+		Properties jsontext.Value `json:"properties"`
+		Required   []string       `json:"required"`
+	} `json:"requestedSchema"`
+	Meta struct {
+		Approval struct {
+			Kind    string                         `json:"kind"` // exec or patch
+			CallID  string                         `json:"callId"`
+			Command []string                       `json:"command"`
+			Changes map[string]protocol.FileChange `json:"changes"`
+		} `json:"codex/approval"`
+	} `json:"_meta"`
+}
+
+// answer sends the person's answer.
+func (q *question) answer(action mcptypes.ElicitResultAction, content map[string]mcptypes.ElicitValue) {
+	q.reply.Reply(&mcptypes.ElicitResult{Action: action, Content: content}, nil) // a withdrawn question takes none
+}
+
+// withdrawn is why the server no longer wants an answer.
+func (q *question) withdrawn() string {
+	err := context.Cause(q.ctx)
+	if reason, ok := strings.CutPrefix(err.Error(), jsonrpc.ErrCancelled.Error()+": "); ok {
+		return showOutput(oneLine([]byte(reason)))
+	}
+	if errors.Is(err, jsonrpc.ErrCancelled) {
+		return "the server no longer needs an answer"
+	}
+	return "the server is gone"
+}
+
+// prompt is the dialogue about one question.
+type prompt struct {
+	*question
+	s       *screen
+	v       *view
+	keys    *reader
+	pause   time.Duration
+	signals <-chan os.Signal // that end the dialogue
+	signal  os.Signal        // the one that did
+	form    []field          // what is to be filled in; nothing in an approval
+	session bool             // an approval for the session is offered
+	restore func()           // nil while the terminal is as it was
+}
+
+// outcome is how the dialogue ended.
+type outcome int
+
+const (
+	answered outcome = iota
+	gone             // withdrawn
+	stopped          // the turn is to end
+)
+
+// run shows the question and deals with the keys until it is answered, is
+// withdrawn, or the turn is to be stopped. It leaves the terminal as it was.
+func (p *prompt) run() outcome {
+	var err error
+	if p.form, err = fields(p.params.Schema.Properties, p.params.Schema.Required); err != nil {
+		p.reply.Reply(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestedSchema: %v", err))
+		return gone
+	}
+	p.session = offersSession(&p.params)
+	defer p.cooked()
+	if err := p.raw(); err != nil {
+		return p.fail(err)
+	}
+	p.body()
+	select { // nobody answers in that time what has just appeared
+	case <-time.After(p.pause):
+	case <-p.ctx.Done():
+	}
+	if err := p.keys.flush(); err != nil {
+		return p.fail(err)
+	}
+	for {
+		p.offer()
+		c, out := p.wait()
+		if out != answered {
+			return out
+		}
+		if done, out := p.press(p.keys.key(c)); done {
+			return out
+		}
+	}
+}
+
+// fail tells the server that the person cannot be asked.
+func (p *prompt) fail(err error) outcome {
+	p.v.note("the question cannot be put to you: " + err.Error())
+	p.reply.Reply(nil, fmt.Errorf("the terminal cannot be read: %w", err))
+	return gone
+}
+
+func (p *prompt) raw() error {
+	restore, err := p.keys.in.Raw()
+	if err == nil {
+		p.restore, p.s.raw = restore, true
+	}
+	return err
+}
+
+func (p *prompt) cooked() {
+	if p.restore != nil {
+		p.restore()
+		p.restore, p.s.raw = nil, false
+	}
+}
+
+// wait waits for input, and is done when something else ends the dialogue.
+func (p *prompt) wait() (chunk, outcome) {
+	select { // a question that is withdrawn takes no key that came in the same moment
+	case <-p.ctx.Done():
+		return p.withdraw()
+	default:
+	}
+	select {
+	case c := <-p.keys.next():
+		p.keys.done()
+		return c, answered
+	case <-p.ctx.Done():
+		return p.withdraw()
+	case p.signal = <-p.signals:
+		return chunk{}, p.abort()
+	}
+}
+
+func (p *prompt) withdraw() (chunk, outcome) {
+	p.result(dim, "· ", "the question was withdrawn: "+p.question.withdrawn())
+	return chunk{}, gone
+}
+
+func (p *prompt) abort() outcome {
+	p.result(red, "■ ", "stopped")
+	p.answer(mcptypes.ElicitResultActionCancel, nil)
+	return stopped
+}
+
+// result shows how the question ended, in place of the keys.
+func (p *prompt) result(st style, sign, text string) {
+	p.s.clear()
+	p.s.fresh()
+	p.s.prose("  "+p.s.paint(st, sign), plain, text)
+}
+
+// press is one key.
+func (p *prompt) press(k key) (done bool, out outcome) {
+	switch {
+	case k == 's', k == keyEscape, k == keyInterrupt, k == keyEnd:
+		return true, p.abort()
+	case k == 'n':
+		p.result(red, "✗ ", "denied")
+		p.answer(mcptypes.ElicitResultActionDecline, nil)
+		return true, answered
+	case k == 'd' && p.form == nil:
+		return p.denyWithWords()
+	case k == 'y' && p.form != nil:
+		return p.fillIn()
+	case k == 'y':
+		p.result(green, "✓ ", "approved")
+		p.answer(mcptypes.ElicitResultActionAccept, nil)
+		return true, answered
+	case k == 'a' && p.session:
+		p.result(green, "✓ ", "approved for this session")
+		p.answer(mcptypes.ElicitResultActionAccept, map[string]mcptypes.ElicitValue{
+			"decision": mcptypes.ElicitString(string(elicit.ApprovedForSession)),
+		})
+		return true, answered
+	}
+	p.help()
+	return false, answered
+}
+
+// denyWithWords reads a line for the agent; an empty one goes back to the keys.
+func (p *prompt) denyWithWords() (done bool, out outcome) {
+	text, out := p.line("tell the agent why: ")
+	if out != answered {
+		return true, out
+	}
+	if text == "" {
+		return false, answered
+	}
+	p.result(red, "✗ ", "denied, and the agent was told why")
+	p.answer(mcptypes.ElicitResultActionDecline, map[string]mcptypes.ElicitValue{"feedback": mcptypes.ElicitString(text)})
+	return true, answered
+}
+
+// line reads a line with the editing that the terminal has.
+func (p *prompt) line(ask string) (string, outcome) {
+	p.s.clear()
+	p.s.write("  " + ask)
+	p.cooked()
+	var b strings.Builder
+	for !strings.ContainsAny(b.String(), "\r\n") {
+		c, out := p.wait()
+		if out != answered {
+			return "", out
+		}
+		if c.err != nil && c.text == "" {
+			return "", p.abort()
+		}
+		b.WriteString(c.text)
+	}
+	p.s.mid = false // the terminal has shown the Enter key
+	if err := p.raw(); err != nil {
+		return "", p.fail(err)
+	}
+	text, _, _ := strings.Cut(strings.ReplaceAll(b.String(), "\r", "\n"), "\n")
+	return strings.TrimSpace(strings.ToValidUTF8(text, "")), answered
+}
+
+// body shows what the question is about.
+func (p *prompt) body() {
+	a := &p.params.Meta.Approval
+	p.v.question(a.CallID)
+	switch {
+	case a.Kind == "patch":
+		if left := p.v.changes(a.Changes, askedLines); left > 0 {
+			p.s.prose("  ", red, "The changes are too long to be shown: "+count(left, "line")+" left out.")
+		}
+		p.s.write("\n")
+	case a.Kind == "exec" && unwieldy(a.Command):
+		p.s.line("", dim, "The command, line by line:")
+		for _, word := range a.Command {
+			for line := range strings.SplitSeq(word, "\n") {
+				p.s.line("  │ ", plain, elicit.ShowText(line))
+			}
+		}
+		p.s.write("\n")
+	}
+	message := lines(p.params.Message)
+	main := 0
+	for i, line := range message {
+		if strings.HasPrefix(line, "Allow ") {
+			main = i
+			break
+		}
+	}
+	for i, line := range message {
+		if i == main {
+			p.s.prose(p.s.paint(magenta, "?")+" ", bold, elicit.ShowText(line))
+			continue
+		}
+		p.s.prose("  ", plain, elicit.ShowText(line))
+	}
+}
+
+// unwieldy tells a command that is hard to read, or not whole, in a message.
+func unwieldy(argv []string) bool {
+	shown := elicit.ShowCommand(argv)
+	return utf8.RuneCountInString(shown) > 1000 || strings.Contains(strings.Join(argv, ""), "\n")
+}
+
+// choice is a key with what it does.
+type choice struct{ key, short, long string }
+
+func (p *prompt) choices() []choice {
+	if p.form != nil {
+		return []choice{
+			{"y", "fill in", "fill in the form, field by field"},
+			{"n", "decline", "decline; the turn goes on"},
+			{"s", "stop", "stop the turn (so do Esc and ctrl-C)"},
+		}
+	}
+	all := []choice{{"y", "approve", "approve this once"}}
+	if p.session {
+		all = append(all, choice{"a", "for this session", "approve this, and the same again until the session ends"})
+	}
+	return append(all,
+		choice{"n", "deny", "deny; the agent goes on and may try something else"},
+		choice{"d", "deny and say why", "deny and tell the agent why, in a line that you type"},
+		choice{"s", "stop", "stop the turn (so do Esc and ctrl-C)"})
+}
+
+// offer shows the keys.
+func (p *prompt) offer() {
+	var long, short []string
+	for _, c := range p.choices() {
+		long = append(long, p.s.paint(bold, c.key)+" "+c.short)
+		short = append(short, c.key)
+	}
+	text := "  " + strings.Join(long, "   ")
+	if w := p.s.width(); w > 0 && width(text)+1 >= w {
+		text = "  " + strings.Join(short, "/") + ", ? explains"
+	}
+	p.s.tell(text + " ")
+	if !p.s.status {
+		p.s.line("", plain, text)
+	}
+}
+
+// help explains the keys.
+func (p *prompt) help() {
+	for _, c := range p.choices() {
+		p.s.prose("  "+p.s.paint(bold, c.key)+" ", dim, c.long)
+	}
+}

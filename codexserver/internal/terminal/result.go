@@ -1,0 +1,109 @@
+package terminal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// result is the last line of the JSON form.
+type result struct {
+	// Type is "result".
+	Type string `json:"type"`
+	// ThreadID is the conversation's id, "" when none began.
+	ThreadID string `json:"threadId"`
+	// Text is the answer, or why there is none.
+	Text string `json:"text"`
+	// IsError says that there is no answer.
+	IsError bool `json:"isError"`
+	// Notes say why the person could not be asked.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// finish shows how the call ended and returns the exit status.
+func (cl *client) finish(e end) int {
+	code, texts := StatusAnswered, []string(nil)
+	switch {
+	case e.err == nil:
+		if texts = textsOf(e.result); e.result.IsError != nil && *e.result.IsError {
+			code = StatusFailed
+		}
+		cl.thread = cmp.Or(threadOf(e.result.StructuredContent), cl.thread)
+	case errors.Is(e.err, context.Canceled):
+		texts = []string{"interrupted"}
+	default:
+		code, texts = StatusFailed, []string{e.err.Error()}
+	}
+	if cl.interrupted || errors.Is(e.err, context.Canceled) {
+		code = StatusInterrupted
+	}
+	if len(texts) == 0 {
+		texts = []string{""}
+	}
+	if cl.task.JSON {
+		line, err := jsonv2.Marshal(result{"result", cl.thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
+		if err == nil {
+			cl.line(line)
+		}
+		return code
+	}
+	cl.v.end(code != StatusAnswered, texts)
+	if cl.v.hold && code == StatusAnswered {
+		io.WriteString(cl.console.Out, strings.TrimRight(showProse(texts[0]), "\n")+"\n")
+	}
+	cl.foot()
+	return code
+}
+
+// foot shows what was used, and how to go on.
+func (cl *client) foot() {
+	spent := cl.v.spent()
+	if spent == "" && cl.thread == "" {
+		return
+	}
+	cl.v.open("foot")
+	if spent != "" {
+		cl.s.prose("", dim, spent)
+	}
+	if cl.thread != "" {
+		cl.s.prose("", dim, fmt.Sprintf(`go on with: %s -resume %s "…"`, cl.task.Program, showWord(cl.thread)))
+	}
+}
+
+// line writes one line of the JSON form. What a terminal might take for more
+// than text is written as an escape, which means the same.
+func (cl *client) line(raw json.RawMessage) {
+	var b strings.Builder
+	for _, r := range string(raw) {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t': // between the tokens; within strings JSON has none
+		case r < 0x7f || unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	b.WriteByte('\n')
+	io.WriteString(cl.console.Out, b.String()) // a reader that is gone ends the program by its signal
+}
+
+func threadOf(structured json.RawMessage) string {
+	var s struct {
+		ThreadID string `json:"threadId"`
+	}
+	if len(structured) > 0 && jsonv2.Unmarshal(structured, &s) != nil {
+		return ""
+	}
+	return s.ThreadID
+}

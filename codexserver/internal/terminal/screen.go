@@ -1,0 +1,208 @@
+package terminal
+
+import (
+	"io"
+	"regexp"
+	"strings"
+)
+
+// style is how text looks, as the parameter of the control sequence SGR.
+type style string
+
+const (
+	plain   style = ""
+	bold    style = "1"
+	dim     style = "2"
+	red     style = "31"
+	green   style = "32"
+	magenta style = "35"
+	cyan    style = "36"
+)
+
+// screen is where lines are shown. It belongs to one goroutine.
+type screen struct {
+	w      io.Writer
+	seen   bool // it is a terminal
+	color  bool
+	moves  bool       // the cursor may be moved, which the status line needs
+	width  func() int // in cells; 0 = lines are not broken
+	raw    bool       // the terminal does not return the carriage by itself
+	mid    bool       // the cursor is not at the beginning of a line
+	status bool       // the status line is shown
+}
+
+func (s *screen) paint(st style, text string) string {
+	if !s.color || st == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(st) + "m" + text + "\x1b[0m"
+}
+
+// write shows text that is fit to be shown.
+func (s *screen) write(text string) {
+	if text == "" {
+		return
+	}
+	s.clear()
+	s.mid = !strings.HasSuffix(text, "\n")
+	s.send(text)
+}
+
+func (s *screen) send(text string) {
+	if s.raw {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	io.WriteString(s.w, text) // a terminal that is gone ends the program by its signal
+}
+
+// fresh brings the cursor to the beginning of a line.
+func (s *screen) fresh() {
+	if s.mid {
+		s.write("\n")
+	}
+}
+
+// line shows a line below a prefix, broken to the width at any character.
+func (s *screen) line(prefix string, st style, text string) {
+	s.rows(prefix, st, fold(text, s.room(prefix), false))
+}
+
+// prose is line, broken at spaces.
+func (s *screen) prose(prefix string, st style, text string) {
+	s.rows(prefix, st, fold(text, s.room(prefix), true))
+}
+
+func (s *screen) rows(prefix string, st style, rows []string) {
+	s.fresh()
+	for _, row := range rows {
+		if row == "" {
+			prefix = strings.TrimRight(prefix, " ")
+		}
+		s.write(prefix + s.paint(st, row) + "\n")
+		prefix = strings.Repeat(" ", width(prefix))
+	}
+}
+
+// title shows a line with a remark behind it, on the same row if it fits there.
+func (s *screen) title(prefix string, st style, text, remark string) {
+	s.fresh()
+	indent := strings.Repeat(" ", width(prefix))
+	rows := fold(text, s.room(prefix), true)
+	last := rows[len(rows)-1]
+	for i, row := range rows {
+		s.write(prefix + s.paint(st, row))
+		prefix = indent
+		if i < len(rows)-1 {
+			s.write("\n")
+		}
+	}
+	switch room := s.room(indent); {
+	case remark == "":
+	case room == 0 || width(last)+2+width(remark) <= room:
+		s.write("  " + s.paint(dim, remark))
+	default:
+		s.rows(indent, dim, fold(remark, room, true))
+		return
+	}
+	s.write("\n")
+}
+
+// room is how many cells are left beside a prefix; 0 = no limit.
+func (s *screen) room(prefix string) int {
+	w := s.width()
+	if w <= 0 {
+		return 0
+	}
+	return max(w-width(prefix), 20)
+}
+
+// tell shows a line that goes away when something is written. It shows nothing
+// where the cursor cannot be moved or text has begun.
+func (s *screen) tell(text string) {
+	if !s.moves || s.mid || width(text) >= s.width() {
+		return
+	}
+	s.clear()
+	s.send(text)
+	s.status = true
+}
+
+// clear takes the status line away.
+func (s *screen) clear() {
+	if s.status {
+		s.status = false
+		s.send("\r\x1b[K")
+	}
+}
+
+// flow shows text that arrives in pieces and breaks it at spaces. Words are
+// shown when they are complete: only then is it certain how.
+type flow struct {
+	s      *screen
+	st     style
+	indent string
+	prefix string // of the first line
+	col    int    // cells behind the indent
+	begun  bool   // the line has begun
+	hang   string // spaces that the rows of a list's item begin with
+	gap    string // spaces before the word
+	word   strings.Builder
+	wide   bool // the word ends with a wide character, behind which a line may end
+}
+
+// item is how the items of Markdown's lists begin.
+var item = regexp.MustCompile(`^([-*+]|[0-9]{1,3}[.)])$`)
+
+func (f *flow) add(text string) {
+	for _, r := range text {
+		switch n := cells(r); {
+		case r == '\n':
+			f.flush()
+			f.s.write("\n")
+			f.col, f.gap, f.begun, f.hang = 0, "", false, ""
+		case r == ' ' || r == '\t':
+			f.flush()
+			f.gap = expand(f.gap + string(r))
+		default:
+			if (f.wide || n == 2) && n > 0 {
+				f.flush()
+			}
+			f.word.WriteRune(r)
+			f.wide = n == 2 || f.wide && n == 0
+		}
+	}
+}
+
+func (f *flow) flush() {
+	if f.word.Len() == 0 {
+		return
+	}
+	word := showProse(f.word.String())
+	f.word.Reset()
+	f.wide = false
+	room := f.s.room(f.indent)
+	if f.col == 0 && item.MatchString(word) {
+		f.hang = strings.Repeat(" ", width(f.gap+word)+1)
+	} else if room > 0 && f.col > 0 && f.col+width(f.gap)+width(word) > room {
+		f.s.write("\n")
+		f.col, f.gap, f.begun = 0, f.hang, false
+	}
+	for i, row := range fold(word, room, false) {
+		if i > 0 {
+			f.s.write("\n")
+			f.col, f.begun = 0, false
+		}
+		if !f.begun {
+			f.s.write(f.prefix)
+			f.prefix, f.begun = f.indent, true
+		}
+		f.s.write(f.gap + f.s.paint(f.st, row))
+		f.col += width(f.gap) + width(row)
+		f.gap = ""
+	}
+}
+
+func (f *flow) end() {
+	f.flush()
+	f.s.fresh()
+}

@@ -1,0 +1,167 @@
+package terminal
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// sequences are what programs write to colour their output, set titles and
+// make links: control sequences and strings of ECMA-48.
+var sequences = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]")
+
+// showOutput is a line of a command's output, fit to be shown.
+func showOutput(line string) string {
+	return elicit.ShowText(sequences.ReplaceAllString(line, ""))
+}
+
+// showProse is text of the model, fit to be shown. The selector that asks for a
+// coloured emoji says nothing and is left out rather than escaped.
+func showProse(text string) string {
+	return elicit.ShowText(strings.ReplaceAll(text, "\ufe0f", ""))
+}
+
+// showWord is a path or a name as one word on one line.
+func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
+
+// tabStop is the distance of tab stops.
+const tabStop = 8
+
+// expand replaces tabs by spaces.
+func expand(line string) string {
+	if !strings.Contains(line, "\t") {
+		return line
+	}
+	var b strings.Builder
+	col := 0
+	for _, r := range line {
+		if r == '\t' {
+			n := tabStop - col%tabStop
+			b.WriteString(strings.Repeat(" ", n))
+			col += n
+			continue
+		}
+		b.WriteRune(r)
+		col += cells(r)
+	}
+	return b.String()
+}
+
+// wide are the blocks whose characters take two cells.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1},
+		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+}
+
+// cells is how many cells of a terminal r takes, closely enough to break lines.
+func cells(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.Is(unicode.M, r):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// width is how many cells s takes, our own colours left out.
+func width(s string) int {
+	n, colour := 0, false
+	for _, r := range s {
+		switch {
+		case r == 0x1b:
+			colour = true
+		case !colour:
+			n += cells(r)
+		case r == 'm':
+			colour = false
+		}
+	}
+	return n
+}
+
+// fold breaks a line that has no line breaks into rows of at most limit cells,
+// at spaces where words says so. A limit of 0 is none.
+func fold(line string, limit int, words bool) []string {
+	line = expand(line)
+	if limit <= 0 || width(line) <= limit {
+		return []string{line}
+	}
+	var rows []string
+	for line != "" {
+		end, space, n := len(line), -1, 0
+		for i, r := range line {
+			if n += cells(r); n > limit && i > 0 {
+				end = i
+				break
+			}
+			if r == ' ' && i > 0 {
+				space = i
+			}
+		}
+		if words && end < len(line) && line[end] != ' ' && space > 0 && strings.TrimSpace(line[:space]) != "" {
+			end = space
+		}
+		rows = append(rows, line[:end])
+		if line = line[end:]; words {
+			line = strings.TrimPrefix(line, " ")
+		}
+	}
+	return rows
+}
+
+// cut shortens a line to about limit characters and says how many it took away.
+func cut(line string, limit int) string {
+	runes := []rune(line)
+	if len(runes) <= limit+40 { // the remark would take as much
+		return line
+	}
+	return string(runes[:limit]) + fmt.Sprintf("… (%s more characters)", thousands(int64(len(runes)-limit)))
+}
+
+// lines splits text at its line breaks; the last of them ends the last line.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// thousands writes n with a comma between groups of three digits.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return thousands(int64(n)) + " " + thing
+}
+
+// took writes how long something took.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}

@@ -1,0 +1,351 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// view shows the events of a conversation. Its parts are blocks with an empty
+// line between them.
+type view struct {
+	s     *screen
+	home  string // shown as a tilde
+	cwd   string // paths below it are shown relative
+	brief bool   // long output is shortened
+	asks  bool   // the person can be asked
+	hold  bool   // the last message is not shown, for it goes elsewhere as the answer
+
+	block  string // the key of the block that was written last
+	flow   *flow  // what streams, if something does
+	held   string // the message that is not shown yet
+	last   string // the last message that was shown
+	piece  bool   // pieces of the next message were shown
+	mused  bool   // pieces of the next reasoning were shown
+	failed string // the last error that was shown
+
+	running []*command // in the order of their start; the first one is shown live
+	wanted  []want     // what the engine asked approval for and has not begun
+	asked   []string   // calls that the person was asked about and that have not begun
+	plan    []protocol.PlanStep
+	usage   *protocol.TokenUsageInfo
+}
+
+// want is what waits for an approval.
+type want struct{ call, what string }
+
+// open begins a block, or goes on with it when it is the last one.
+func (v *view) open(key string) (begun bool) {
+	if v.block == key {
+		return false
+	}
+	v.settle()
+	if v.block != "" {
+		v.s.write("\n")
+	}
+	v.block = key
+	return true
+}
+
+// settle ends what streams.
+func (v *view) settle() {
+	if v.flow != nil {
+		v.flow.end()
+		v.flow = nil
+	}
+	v.s.fresh()
+}
+
+func (v *view) stream(key string, st style, prefix, indent, text string) {
+	if v.open(key) {
+		v.flow = &flow{s: v.s, st: st, prefix: prefix, indent: indent}
+	}
+	if v.flow != nil {
+		v.flow.add(text)
+	}
+}
+
+// event shows one event.
+func (v *view) event(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
+		v.unfinished()
+	case protocol.AgentReasoningDelta, protocol.AgentReasoning, protocol.AgentReasoningSectionBreak:
+		v.refused()
+		v.reasoning(m)
+	case protocol.AgentMessageDelta:
+		v.refused()
+		v.release()
+		if !v.hold && m.Delta != "" {
+			v.piece = true
+			v.stream("message", plain, "", "", m.Delta)
+		}
+	case protocol.AgentMessage:
+		v.refused()
+		v.message(m.Message)
+	case protocol.ExecApprovalRequest:
+		v.release()
+		v.request(m.CallID, elicit.ShowCommand(m.Command))
+	case protocol.PatchApprovalRequest:
+		v.release()
+		v.request(m.CallID, "changes to "+count(len(m.Changes), "file"))
+	case protocol.ExecCommandBegin, protocol.ExecCommandOutputDelta, protocol.ExecCommandEnd:
+		v.release()
+		v.exec(m)
+	case protocol.PatchApplyBegin, protocol.PatchApplyEnd:
+		v.release()
+		v.patch(m)
+	case protocol.PlanUpdate:
+		v.checklist(m)
+	case protocol.MCPToolCallBegin:
+		v.open("tool " + m.CallID)
+		v.s.title("* ", bold, showWord(m.Invocation.Server)+" "+showWord(m.Invocation.Tool), cut(showProse(oneLine(m.Invocation.Arguments)), 200))
+	case protocol.MCPToolCallEnd:
+		v.toolEnd(m)
+	case protocol.WebSearchEnd:
+		v.open("search")
+		v.s.title("* ", bold, "searched the web", cut(showOutput(oneLine([]byte(m.Query))), 200))
+	case protocol.ViewImageToolCall:
+		v.open("image")
+		v.s.title("* ", bold, "looked at an image", v.path(m.Path))
+	case protocol.TokenCount:
+		if m.Info != nil {
+			v.usage = m.Info
+		}
+	case protocol.BackgroundEvent:
+		v.note(m.Message)
+	case protocol.StreamError:
+		v.alert("the model's stream broke, it is tried again: ", m.Message)
+	case protocol.Error:
+		v.failed = m.Message
+		v.alert("error: ", m.Message)
+	}
+}
+
+// message shows a whole message, unless it has come in pieces.
+func (v *view) message(text string) {
+	v.release()
+	switch {
+	case v.hold:
+		v.held = text
+	case v.piece:
+		v.settle()
+	default:
+		v.open("message")
+		v.paragraphs("", plain, text)
+	}
+	v.last, v.piece = text, false
+	v.closeBlock("message")
+}
+
+// closeBlock lets the next block begin anew even if it is of the same kind.
+func (v *view) closeBlock(key string) {
+	if v.block == key {
+		v.block = key + " (ended)"
+	}
+}
+
+// release shows a message that turned out not to be the answer.
+func (v *view) release() {
+	if text := v.held; text != "" {
+		v.held = ""
+		v.open("message")
+		v.paragraphs("", plain, text)
+		v.closeBlock("message")
+	}
+}
+
+func (v *view) reasoning(m protocol.EventMsg) {
+	const key = "reasoning"
+	switch m := m.(type) {
+	case protocol.AgentReasoningDelta:
+		v.mused = true
+		v.stream(key, dim, "~ ", "  ", m.Delta)
+	case protocol.AgentReasoningSectionBreak:
+		if v.block == key && v.flow != nil {
+			v.flow.add("\n")
+		}
+	case protocol.AgentReasoning:
+		if !v.mused {
+			v.open(key)
+			v.paragraphs("~ ", dim, m.Text)
+		}
+		v.mused = false
+		v.settle()
+		v.closeBlock(key)
+	}
+}
+
+// paragraphs shows text of several lines.
+func (v *view) paragraphs(prefix string, st style, text string) {
+	f := &flow{s: v.s, st: st, prefix: prefix, indent: strings.Repeat(" ", width(prefix))}
+	f.add(strings.TrimRight(text, "\n"))
+	f.end()
+}
+
+// note is a remark of the server.
+func (v *view) note(text string) {
+	v.open("note")
+	v.paragraphs("note: ", dim, text)
+}
+
+func (v *view) alert(what, text string) {
+	v.release()
+	v.open("alert")
+	v.paragraphs(what, red, text)
+}
+
+func (v *view) toolEnd(m protocol.MCPToolCallEnd) {
+	if v.open("tool " + m.CallID) {
+		v.s.title("* ", bold, showWord(m.Invocation.Server)+" "+showWord(m.Invocation.Tool), "")
+	}
+	if m.Result.Err != nil {
+		v.s.prose("  ", red, cut(showOutput(oneLine([]byte(*m.Result.Err))), 400))
+		return
+	}
+	v.s.line("  ", dim, "answered · "+took(time.Duration(m.Duration)))
+}
+
+// checklist shows the plan whenever it changes.
+func (v *view) checklist(m protocol.PlanUpdate) {
+	if slices.Equal(v.plan, m.Plan) {
+		return
+	}
+	v.refused()
+	v.release()
+	v.plan = slices.Clone(m.Plan)
+	v.closeBlock("plan")
+	v.open("plan")
+	v.s.line("", bold, "Plan")
+	for _, step := range m.Plan {
+		text := showOutput(oneLine([]byte(step.Step)))
+		switch step.Status {
+		case "completed":
+			v.s.prose("  "+v.s.paint(green, "✓")+" ", dim, text)
+		case "in_progress":
+			v.s.prose("  "+v.s.paint(cyan, "▸")+" ", bold, text)
+		default:
+			v.s.prose("  · ", plain, text)
+		}
+	}
+}
+
+// request is something that needs an approval. Where nobody can be asked it is
+// shown at once; else the question shows it, and a refusal without one does.
+func (v *view) request(call, what string) {
+	if v.asks {
+		v.wanted = append(v.wanted, want{call, what})
+		return
+	}
+	v.open("request " + call)
+	v.s.title(v.s.paint(magenta, "?")+" ", bold, cut(what, titleLength), "needs an approval")
+}
+
+// refused says what was not done although the engine goes on: a rule or the
+// policy said no, and nobody was asked here.
+func (v *view) refused() {
+	wanted := v.wanted
+	v.wanted = nil
+	for _, w := range wanted {
+		v.open("refused " + w.call)
+		v.s.title(v.s.paint(red, "✗")+" ", plain, cut(w.what, titleLength), "not done: a rule or the policy refused it")
+	}
+}
+
+// begins takes a call off the lists of those that wait, and says whether the
+// person was asked about it.
+func (v *view) begins(call string) (asked bool) {
+	v.wanted = slices.DeleteFunc(v.wanted, func(w want) bool { return w.call == call })
+	asked = slices.Contains(v.asked, call)
+	v.asked = slices.DeleteFunc(v.asked, func(c string) bool { return c == call })
+	return asked
+}
+
+// path is a path as a person calls it.
+func (v *view) path(p string) string {
+	if rel, err := filepath.Rel(v.cwd, p); v.cwd != "" && err == nil && filepath.IsLocal(rel) {
+		p = rel
+	}
+	return showWord(p)
+}
+
+// end shows what the call came to; texts are the blocks of its result.
+func (v *view) end(failed bool, texts []string) {
+	v.unfinished()
+	text := ""
+	if len(texts) > 0 {
+		text = texts[0]
+	}
+	switch {
+	case failed && text != "" && text != v.failed:
+		v.release()
+		v.alert("", text)
+	case !failed && !v.hold && text != "" && text != v.last:
+		v.message(text)
+	case v.hold && v.held != text:
+		v.release()
+	}
+	for _, excuse := range texts[min(1, len(texts)):] {
+		v.note(excuse)
+	}
+}
+
+// spent is the line of token use, "" when the provider told none.
+func (v *view) spent() string {
+	if v.usage == nil {
+		return ""
+	}
+	u := v.usage.TotalTokenUsage
+	in := thousands(u.InputTokens) + " in"
+	if u.CachedInputTokens > 0 {
+		in += fmt.Sprintf(" (%s cached)", thousands(u.CachedInputTokens))
+	}
+	out := thousands(u.OutputTokens) + " out"
+	if u.ReasoningOutputTokens > 0 {
+		out += fmt.Sprintf(" (%s thinking)", thousands(u.ReasoningOutputTokens))
+	}
+	return "tokens: " + in + ", " + out
+}
+
+// textsOf are the text blocks of a result.
+func textsOf(r *mcptypes.CallToolResult) []string {
+	var texts []string
+	for _, block := range r.Content {
+		if t, ok := block.(*mcptypes.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return texts
+}
+
+// oneLine joins the lines of a text.
+func oneLine(text []byte) string {
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+// relative is a folder below home with a tilde.
+func relative(home, dir string) string {
+	rel, err := filepath.Rel(home, dir)
+	if home == "" || err != nil || !filepath.IsLocal(rel) {
+		return dir
+	}
+	return cmp.Or(filepath.Join("~", rel), "~")
+}
+
+// question begins the block of a question about a call.
+func (v *view) question(call string) {
+	v.release()
+	v.wanted = slices.DeleteFunc(v.wanted, func(w want) bool { return w.call == call })
+	if call != "" {
+		v.asked = append(v.asked, call)
+	}
+	v.closeBlock("question")
+	v.open("question")
+}

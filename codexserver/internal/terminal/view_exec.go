@@ -1,0 +1,194 @@
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// How much of a command is shown when output is shortened.
+const (
+	headLines   = 10
+	tailLines   = 5
+	lineLength  = 600
+	titleLength = 600
+	longestPart = 64 << 10 // of a line without its end
+)
+
+// command is a command that runs, with the output that is not shown yet.
+type command struct {
+	id, shown, dir string
+	title          bool // the title is shown
+	part           []byte
+	wrote          bool // output came while it ran
+	all            bool // output is not shortened
+	head           []string
+	told           int // lines of the head that are shown
+	tail           []string
+	left           int // lines between head and tail
+	end            *protocol.ExecCommandEnd
+}
+
+func (v *view) exec(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.ExecCommandBegin:
+		v.begins(m.CallID)
+		v.running = append(v.running, &command{
+			id: m.CallID, shown: elicit.ShowCommand(m.Command), dir: m.Cwd, all: !v.brief,
+		})
+	case protocol.ExecCommandOutputDelta:
+		if c := v.find(m.CallID); c != nil {
+			c.write(m.Chunk)
+		}
+	case protocol.ExecCommandEnd:
+		c := v.find(m.CallID)
+		if c == nil { // its beginning was not seen
+			c = &command{id: m.CallID, shown: "(a command)", all: !v.brief}
+			v.running = append(v.running, c)
+		}
+		if !c.wrote {
+			out := m.AggregatedOutput
+			if out == "" {
+				out = m.Stdout + m.Stderr
+			}
+			c.write([]byte(out))
+		}
+		c.end = &m
+	}
+	v.showRunning()
+}
+
+func (v *view) find(call string) *command {
+	for _, c := range v.running {
+		if c.id == call {
+			return c
+		}
+	}
+	return nil
+}
+
+// showRunning brings the screen up to date. Of commands that run side by side
+// one is shown at a time, in the order of their start.
+func (v *view) showRunning() {
+	for len(v.running) > 0 {
+		c := v.running[0]
+		v.showCommand(c)
+		if c.end == nil {
+			return
+		}
+		v.finish(c)
+		v.running = v.running[1:]
+	}
+}
+
+func (v *view) showCommand(c *command) {
+	if !c.title || c.told < len(c.head) {
+		v.titled(c)
+	}
+	for ; c.told < len(c.head); c.told++ {
+		v.s.line("  ", plain, cut(showOutput(c.head[c.told]), lineLength))
+	}
+}
+
+// titled begins the command's block, again if something came in between.
+func (v *view) titled(c *command) {
+	if !v.open("command " + c.id) {
+		return
+	}
+	remark := "# " + v.folder(c.dir)
+	if c.title {
+		remark = "# goes on"
+	}
+	v.s.title(v.s.paint(dim, "$")+" ", bold, cut(c.shown, titleLength), remark)
+	c.title = true
+}
+
+// folder is the folder of a command.
+func (v *view) folder(dir string) string { return showWord(relative(v.home, dir)) }
+
+func (v *view) finish(c *command) {
+	v.titled(c)
+	c.flush()
+	v.showCommand(c)
+	if c.left > 0 {
+		v.s.line("  ", dim, "… "+count(c.left, "line")+" left out …")
+	}
+	for _, line := range c.tail {
+		v.s.line("  ", plain, cut(showOutput(line), lineLength))
+	}
+	switch {
+	case c.end == nil:
+		v.s.line("  ", red, "did not end")
+	case c.end.ExitCode == 0:
+		v.s.line("  ", green, "exit 0 · "+took(time.Duration(c.end.Duration)))
+	default:
+		v.s.line("  ", red, fmt.Sprintf("exit %d · %s", c.end.ExitCode, took(time.Duration(c.end.Duration))))
+	}
+}
+
+// unfinished shows what still runs when the turn is over.
+func (v *view) unfinished() {
+	v.refused()
+	for _, c := range v.running {
+		v.finish(c)
+	}
+	v.running = nil
+}
+
+// waits says what takes time, for the status line.
+func (v *view) waits() string {
+	if len(v.running) == 0 {
+		return "working"
+	}
+	if c := v.running[0]; c.left > 0 {
+		return "running, " + count(len(c.head)+c.left+len(c.tail), "line") + " so far"
+	}
+	return "running"
+}
+
+// write takes output in. A carriage return ends a line as a line feed does:
+// what a program overwrites is not hidden.
+func (c *command) write(chunk []byte) {
+	c.wrote = c.wrote || len(chunk) > 0
+	c.part = append(c.part, chunk...)
+	for {
+		i := bytes.IndexAny(c.part, "\r\n")
+		switch {
+		case i < 0 && len(c.part) > longestPart:
+			i = longestPart
+			c.push(string(c.part[:i]))
+			c.part = c.part[i:]
+			continue
+		case i < 0, c.part[i] == '\r' && i == len(c.part)-1 && c.end == nil: // a line feed may follow
+			return
+		}
+		c.push(string(c.part[:i]))
+		if c.part[i] == '\r' && i+1 < len(c.part) && c.part[i+1] == '\n' {
+			i++
+		}
+		c.part = c.part[i+1:]
+	}
+}
+
+// flush ends the last line.
+func (c *command) flush() {
+	if line := bytes.TrimRight(c.part, "\r"); len(line) > 0 {
+		c.push(string(line))
+	}
+	c.part = nil
+}
+
+func (c *command) push(line string) {
+	if c.all || len(c.head) < headLines {
+		c.head = append(c.head, line)
+		return
+	}
+	c.tail = append(c.tail, line)
+	if len(c.tail) > tailLines {
+		c.tail = c.tail[1:]
+		c.left++
+	}
+}

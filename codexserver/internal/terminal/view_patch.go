@@ -1,0 +1,121 @@
+package terminal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// How many lines of a patch are shown: of one that is applied when output is
+// shortened, and of one that is asked about.
+const (
+	appliedLines = 60
+	askedLines   = 2000
+)
+
+func (v *view) patch(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.PatchApplyBegin:
+		if v.begins(m.CallID) { // the question has shown it
+			if v.block == "question" {
+				v.block = "patch " + m.CallID
+			}
+			return
+		}
+		v.open("patch " + m.CallID)
+		limit := 0
+		if v.brief {
+			limit = appliedLines
+		}
+		v.changes(m.Changes, limit)
+	case protocol.PatchApplyEnd:
+		v.open("patch " + m.CallID)
+		if m.Success {
+			v.s.line("  ", green, "applied")
+			return
+		}
+		v.s.line("  ", red, "not applied")
+		for _, line := range lines(strings.TrimSpace(m.Stderr)) {
+			v.s.prose("  ", red, showOutput(line))
+		}
+	}
+}
+
+// changes shows a patch, at most limit lines of it; 0 is no limit. It returns
+// how many were left out.
+func (v *view) changes(changes map[string]protocol.FileChange, limit int) (left int) {
+	shown := 0
+	for i, path := range slices.Sorted(maps.Keys(changes)) {
+		if i > 0 {
+			v.s.write("\n")
+		}
+		verb, diff := diffOf(changes[path])
+		name := v.path(path)
+		if u := changes[path].Update; u != nil && u.MovePath != nil {
+			name += " → " + v.path(*u.MovePath)
+		}
+		v.s.title("", bold, verb+" "+name, tally(diff))
+		for n, line := range diff {
+			if limit > 0 && shown == limit {
+				rest := len(diff) - n
+				v.s.line("  ", dim, "… "+count(rest, "line")+" left out …")
+				left += rest
+				break
+			}
+			v.s.line("  ", colour(line), elicit.ShowText(line)) // nothing is taken out of it: it is what is asked
+			shown++
+		}
+	}
+	return left
+}
+
+func colour(line string) style {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	case strings.HasPrefix(line, "@@"):
+		return cyan
+	}
+	return plain
+}
+
+// diffOf is a change as lines of a diff.
+func diffOf(c protocol.FileChange) (verb string, diff []string) {
+	switch {
+	case c.Add != nil:
+		return "new file", signed("+", c.Add.Content)
+	case c.Delete != nil:
+		return "delete", signed("-", c.Delete.Content)
+	case c.Update != nil:
+		return "edit", lines(c.Update.UnifiedDiff)
+	}
+	return "change", nil
+}
+
+func signed(sign, content string) []string {
+	diff := lines(content)
+	for i := range diff {
+		diff[i] = sign + diff[i]
+	}
+	return diff
+}
+
+// tally counts the lines of a diff.
+func tally(diff []string) string {
+	added, removed := 0, 0
+	for _, line := range diff {
+		switch {
+		case strings.HasPrefix(line, "+"):
+			added++
+		case strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	return fmt.Sprintf("+%d -%d", added, removed)
+}
