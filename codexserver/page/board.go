@@ -15,7 +15,7 @@ import (
 const (
 	maxConversations = 32
 	maxEntries       = 500
-	maxBytes         = 1 << 20 // of a conversation's entries, open questions left out
+	maxBytes         = 1 << 20 // of a conversation's entries that are no open questions
 	maxText          = 64 << 10
 	maxOpen          = 64
 	maxQuestion      = 4 << 20
@@ -30,10 +30,10 @@ type board struct {
 	revision      uint64
 	changed       chan struct{} // closed at the next change
 	lastID        int
-	conversations []*conversation // in the order in which they began
-	questions     map[int]*question
-	byRequest     map[*codexserver.ApprovalRequest]*question
-	openBytes     int
+	conversations []*conversation                            // in the order in which they began
+	questions     map[int]*question                          // by the entry's id
+	byRequest     map[*codexserver.ApprovalRequest]*question // the open ones
+	openBytes     int                                        // of them
 }
 
 func newBoard() board {
@@ -45,8 +45,8 @@ func newBoard() board {
 	}
 }
 
-// A question is at the desk from Ask to Decided, and known for as long as its
-// entry is kept.
+// A question is open from Ask to Decided, and known for as long as its entry is
+// kept.
 type question struct {
 	conversation *conversation
 	entry        *entry
@@ -126,16 +126,8 @@ func (b *board) trim(c *conversation) {
 			return
 		}
 		c.From = max(c.From, c.entries[i].ID+1)
-		b.forget(c.entries[i])
+		delete(b.questions, c.entries[i].ID)
 		c.drop(i)
-	}
-}
-
-// forget is for an entry that is no longer kept.
-func (b *board) forget(e *entry) {
-	if q := b.questions[e.ID]; q != nil {
-		delete(b.questions, e.ID)
-		delete(b.byRequest, q.request)
 	}
 }
 
@@ -168,7 +160,7 @@ func (b *board) makeRoom() {
 			return
 		}
 		for _, e := range candidates[victim].entries {
-			b.forget(e)
+			delete(b.questions, e.ID)
 		}
 		b.conversations = slices.Delete(b.conversations, victim, victim+1)
 	}
@@ -199,17 +191,11 @@ func (b *board) ask(ctx context.Context, r *codexserver.ApprovalRequest) (*quest
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.conversation(r.Thread)
-	open := 0
-	for _, other := range b.questions {
-		if other.entry.open() {
-			open++
-		}
-	}
 	switch {
 	case size > maxQuestion, b.openBytes+size > maxOpenBytes:
 		b.add(c, &entry{Kind: kindError, body: text("A question is too long to be shown here whole. Only the client can answer it.")})
 		return nil, errTooLong
-	case open >= maxOpen:
+	case len(b.byRequest) >= maxOpen:
 		return nil, errTooMany
 	}
 	q := &question{conversation: c, request: r, answered: make(chan json.RawMessage, 1)}
@@ -247,31 +233,36 @@ func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
 		return raw, nil
 	default:
 	}
-	b.finish(q, end{State: stateWithdrawn})
+	if q.entry.Question.State == stateOpen {
+		b.finish(q, end{State: stateWithdrawn})
+	}
 	return nil, cause
 }
 
 // decided shows how a question ended, also one that was never asked here.
 func (b *board) decided(r *codexserver.ApprovalRequest, how end) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.byRequest[r]; q != nil {
+	q := b.byRequest[r]
+	if q != nil {
 		delete(b.byRequest, r)
 		b.finish(q, how)
+	}
+	b.mu.Unlock()
+	if q != nil {
 		return
 	}
 	view := viewQuestion(r).brief()
 	view.end = how
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.add(b.conversation(r.Thread), &entry{Kind: kindQuestion, Question: view})
 }
 
 // finish changes the state of a question that stays on the board.
 func (b *board) finish(q *question, how end) {
 	view := *q.entry.Question
-	if view.State == stateOpen {
-		b.openBytes -= view.size()
-	}
 	if how.State == stateDecided {
+		b.openBytes -= view.size()
 		view = *view.brief()
 	}
 	view.end = how

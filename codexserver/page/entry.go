@@ -62,7 +62,8 @@ type step struct {
 	Status string `json:"status"`
 }
 
-func (e *entry) open() bool { return e.Question != nil && e.Question.State == stateOpen }
+// open reports whether an entry is a question that is not decided.
+func (e *entry) open() bool { return e.Question != nil && e.Question.State != stateDecided }
 
 // size is about how many bytes an entry takes.
 func (e *entry) size() int {

@@ -94,7 +94,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 	case protocol.TurnAborted:
 		c.State = ""
 		b.endTurn(c)
-		b.add(c, &entry{Kind: kindEnd, body: text("Stopped: " + string(m.Reason))})
+		b.add(c, &entry{Kind: kindEnd, body: text("Stopped")})
 	case protocol.ShutdownComplete:
 		c.State = stateClosed
 		b.endTurn(c)

@@ -30,8 +30,7 @@ type file struct {
 	Cut bool `json:"cut,omitzero"`
 }
 
-// viewFiles sorts a patch by path. Without a folder paths stay as they are and
-// none is outside.
+// viewFiles sorts a patch by path. Without a folder none is outside.
 func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	files := make([]file, 0, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
@@ -63,15 +62,16 @@ func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	return files
 }
 
-// place returns a path as seen from the folder, and whether it lies outside of
+// place returns a path without detours, as seen from the folder, and whether it lies outside of
 // it by its name; links are not followed.
 func place(name, cwd string) (string, bool) {
+	name = filepath.Clean(name)
 	if cwd == "" {
 		return name, false
 	}
-	inside := filepath.Clean(name)
-	if filepath.IsAbs(inside) {
-		rel, err := filepath.Rel(cwd, inside)
+	inside := name
+	if filepath.IsAbs(name) {
+		rel, err := filepath.Rel(cwd, name)
 		if err != nil {
 			return name, true
 		}
@@ -107,7 +107,7 @@ func sizeOf(files []file) int {
 // clipFiles keeps about that many bytes of diffs, and the names of the files
 // they fit.
 func clipFiles(files []file, most int) []file {
-	kept := make([]file, 0, len(files))
+	var kept []file
 	for _, f := range files {
 		f.Path, f.MoveTo = clip(f.Path, maxBrief), clip(f.MoveTo, maxBrief)
 		diff := clip(f.Diff, max(0, most))

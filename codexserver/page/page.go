@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -64,6 +65,13 @@ func Listen(o *Options) (*Page, error) {
 		return nil, fmt.Errorf("page: %w", err)
 	}
 	p := newPage(l.Addr().String(), &options)
+	p.listen(l)
+	p.announce()
+	return p, nil
+}
+
+// listen serves l until Close.
+func (p *Page) listen(l net.Listener) {
 	p.server = &http.Server{
 		Handler:                      http.HandlerFunc(p.serve),
 		DisableGeneralOptionsHandler: true,
@@ -72,14 +80,12 @@ func Listen(o *Options) (*Page, error) {
 		WriteTimeout:                 10 * time.Second,
 		IdleTimeout:                  time.Minute,
 		MaxHeaderBytes:               16 << 10,
-		ErrorLog:                     log.New(noWhere{}, "", 0),
+		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
 	go func() {
 		defer close(p.served)
 		_ = p.server.Serve(l) // ends with Close, which nobody needs to be told
 	}()
-	p.announce()
-	return p, nil
 }
 
 // newPage is a page without its listener.
@@ -107,19 +113,31 @@ func (p *Page) origin() string { return "http://" + p.host }
 // Watched reports whether the page is open in a browser.
 func (p *Page) Watched() bool { return p.streams.open() > 0 }
 
+// Invite implements codexserver.Inviter.
+func (p *Page) Invite() string {
+	if p.Watched() {
+		return ""
+	}
+	return "Codex asks for approval. Decide at " + p.invitation()
+}
+
 // announce tells a link.
 func (p *Page) announce() {
-	if p.options.Announce == nil {
-		return
+	if p.options.Announce != nil {
+		p.options.Announce(p.invitation())
 	}
+}
+
+// invitation is the link that was announced last, or a fresh one when that was
+// used or is old.
+func (p *Page) invitation() string {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := time.Now()
 	if now.After(p.announced.stale) || !p.door.expects(p.announced.secret) {
 		p.announced = invitation{secret: p.door.invite(), stale: now.Add(p.door.lifetime / 2)}
 	}
-	link := p.link(p.announced.secret)
-	p.mu.Unlock()
-	p.options.Announce(link)
+	return p.link(p.announced.secret)
 }
 
 // Close ends the page: browsers are disconnected, and whatever Ask waits for
@@ -151,8 +169,3 @@ func (p *Page) enter() bool {
 	p.handlers.Add(1)
 	return true
 }
-
-// noWhere takes what http.Server has to say of broken connections.
-type noWhere struct{}
-
-func (noWhere) Write(b []byte) (int, error) { return len(b), nil }

@@ -105,14 +105,14 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 type elicitResult struct {
 	Action  string `json:"action"`
 	Content *struct {
-		Decision string `json:"decision"`
-		Feedback string `json:"feedback"`
+		Decision *string `json:"decision"`
+		Feedback *string `json:"feedback"`
 	} `json:"content"`
 }
 
 var (
 	actions   = []string{"accept", "decline", "cancel"}
-	decisions = []string{"", "approved", "approved_for_session", "denied", "abort"}
+	decisions = []string{"approved", "approved_for_session", "denied", "abort"}
 )
 
 func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
@@ -125,8 +125,8 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
 		refuse(w, http.StatusBadRequest, "/action is none of %q", actions)
 		return
 	}
-	if c := in.Content; c != nil && !slices.Contains(decisions, c.Decision) {
-		refuse(w, http.StatusBadRequest, "/content/decision is none of %q", decisions[1:])
+	if c := in.Content; c != nil && c.Decision != nil && !slices.Contains(decisions, *c.Decision) {
+		refuse(w, http.StatusBadRequest, "/content/decision is none of %q", decisions)
 		return
 	}
 	n, err := strconv.Atoi(id)

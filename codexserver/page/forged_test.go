@@ -1,0 +1,234 @@
+package page_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Requests that the page did not send, on every route: each is refused, and
+// nothing is told or changed by it.
+func TestForged(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	const secretTask = "the task nobody else may see"
+	p.Event(codexserver.Thread{ID: "1", Stop: func() { t.Error("a forged request stopped the turn") }}, protocol.UserMessage{Message: secretTask})
+	back := ask(t.Context(), p, exec("1", "git", "push"))
+	stream := v.events()
+	id := stream.question("open").ID
+	unused := p.Link()
+	_, secret, _ := strings.Cut(unused, "/#")
+
+	question := fmt.Sprintf("/questions/%d", id)
+	session := fmt.Sprintf(`{"secret":%q}`, secret)
+	routes := []struct {
+		name, method, path, body string
+		shell, open              bool // the shell is for all; open needs no token
+	}{
+		{name: "shell", method: "GET", path: "/", shell: true, open: true},
+		{name: "script", method: "GET", path: "/page.js", shell: true, open: true},
+		{name: "style", method: "GET", path: "/page.css", shell: true, open: true},
+		{name: "session", method: "POST", path: "/session", body: session, open: true},
+		{name: "events", method: "GET", path: "/events"},
+		{name: "answer", method: "POST", path: question, body: `{"action":"accept"}`},
+		{name: "stop", method: "POST", path: "/conversations/1/stop", body: `{}`},
+	}
+	header := func(name string, values ...string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Del(name)
+			for _, value := range values {
+				r.Header.Add(name, value)
+			}
+		}
+	}
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	port := v.origin[strings.LastIndex(v.origin, ":"):]
+	method := func(name string) func(*http.Request) { return func(r *http.Request) { r.Method = name } }
+	const (
+		all   = iota
+		data  // not the shell
+		token // what needs one
+		post
+	)
+	forgeries := []struct {
+		name  string
+		on    int
+		forge func(*http.Request)
+		want  int
+	}{
+		{"another host", all, host("evil.example"), 403},
+		{"another host with the port", all, host("evil.example" + port), 403},
+		{"localhost", all, host("localhost" + port), 403},
+		{"no port", all, host("127.0.0.1"), 403},
+		{"another port", all, host("127.0.0.1:1"), 403},
+		{"a dot at the end", all, host("127.0.0.1." + port), 403},
+		{"another origin", data, header("Origin", "http://evil.example"), 403},
+		{"an origin with another port", data, header("Origin", "http://127.0.0.1:1"), 403},
+		{"an origin with another scheme", data, header("Origin", "https://"+v.origin[len("http://"):]), 403},
+		{"the origin null", data, header("Origin", "null"), 403},
+		{"two origins", data, header("Origin", v.origin, "http://evil.example"), 403},
+		{"the same origin twice", data, header("Origin", v.origin, v.origin), 403},
+		{"cross-site", data, header("Sec-Fetch-Site", "cross-site"), 403},
+		{"same-site, as another port is", data, header("Sec-Fetch-Site", "same-site"), 403},
+		{"typed into the address bar", data, header("Sec-Fetch-Site", "none"), 403},
+		{"no origin", post, header("Origin"), 403},
+		{"no token", token, header("Authorization"), 401},
+		{"an empty token", token, header("Authorization", "Bearer "), 401},
+		{"another token", token, header("Authorization", "Bearer "+strings.Repeat("A", 43)), 401},
+		{"a link's secret for a token", token, header("Authorization", "Bearer "+secret), 401},
+		{"a longer token", token, header("Authorization", "Bearer "+v.token+"A"), 401},
+		{"a shorter token", token, header("Authorization", "Bearer "+v.token[:42]), 401},
+		{"another scheme", token, header("Authorization", "Basic "+v.token), 401},
+		{"two tokens", token, header("Authorization", "Bearer "+v.token, "Bearer "+v.token), 401},
+		{"the token as a cookie", token, func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.Header.Set("Cookie", "token="+v.token)
+		}, 401},
+		{"the token in the query", token, func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.URL.RawQuery = "token=" + v.token
+		}, 401},
+		{"HEAD", all, method("HEAD"), 405},
+		{"PUT", all, method("PUT"), 405},
+		{"DELETE", all, method("DELETE"), 405},
+		{"OPTIONS, as a preflight", all, method("OPTIONS"), 405},
+		{"GET for POST", post, method("GET"), 405},
+		{"a form's content type", post, header("Content-Type", "application/x-www-form-urlencoded"), 400},
+		{"plain text", post, header("Content-Type", "text/plain"), 400},
+		{"no content type", post, header("Content-Type"), 400},
+	}
+	for _, route := range routes {
+		for _, f := range forgeries {
+			if route.shell && f.on != all || route.open && f.on == token || route.method != "POST" && f.on == post {
+				continue
+			}
+			t.Run(route.name+"/"+f.name, func(t *testing.T) {
+				r := v.request(route.method, route.path, route.body)
+				f.forge(r)
+				res, body := v.send(r)
+				if res.StatusCode != f.want {
+					t.Errorf("status %d, want %d: %s", res.StatusCode, f.want, body)
+				}
+				checkHeaders(t, res)
+				if strings.Contains(body, secretTask) || strings.Contains(body, v.token) {
+					t.Errorf("it was told: %s", body)
+				}
+			})
+		}
+	}
+	for name, body := range badBodies {
+		for _, path := range []string{"/session", question, "/conversations/1/stop"} {
+			t.Run(path+"/"+name, func(t *testing.T) {
+				res, text := v.send(v.request("POST", path, body))
+				if res.StatusCode != 400 {
+					t.Errorf("status %d, want 400: %s", res.StatusCode, text)
+				}
+				checkHeaders(t, res)
+			})
+		}
+	}
+	for _, path := range []string{"/questions/", "/questions/x", "/questions/-1", "/questions/99999", "/questions/1/2", "/questions/99999999999999999999"} {
+		if status, _ := v.post(path, `{"action":"accept"}`); status != 404 {
+			t.Errorf("%s: %d, want 404", path, status)
+		}
+	}
+
+	// Nothing has happened.
+	select {
+	case got := <-back:
+		t.Errorf("a forged request answered the question: %q, %v", got.answer, got.err)
+	default:
+	}
+	if status, body := v.post("/session", session); status != 200 {
+		t.Errorf("a forged request used the link up: %d %s", status, body)
+	}
+	if status, body := v.post("/session", session); status != 403 {
+		t.Errorf("the link worked twice: %d %s", status, body)
+	}
+	if status, body := v.post(question, `{"action":"decline"}`); status != 204 {
+		t.Errorf("the question was not open any more: %d %s", status, body)
+	}
+	get(t, back)
+}
+
+var badBodies = map[string]string{
+	"empty":                     ``,
+	"null":                      `null`,
+	"a list":                    `[]`,
+	"a string":                  `"accept"`,
+	"not JSON":                  `{"action":accept}`,
+	"cut":                       `{"action":"accept"`,
+	"two values":                `{}{}`,
+	"an unknown member":         `{"action":"accept","secret":"","x":1}`,
+	"a duplicate member":        `{"action":"decline","action":"accept","secret":"","secret":""}`,
+	"a duplicate below":         `{"action":"accept","content":{"decision":"denied","decision":"approved"}}`,
+	"another case":              `{"Action":"accept"}`,
+	"an unknown action":         `{"action":"approve"}`,
+	"an unknown decision":       `{"action":"accept","content":{"decision":"yes"}}`,
+	"an empty decision":         `{"action":"accept","content":{"decision":""}}`,
+	"an unknown content":        `{"action":"accept","content":{"approved":true}}`,
+	"content that is no object": `{"action":"accept","content":[]}`,
+	"a decision beside action":  `{"action":"accept","decision":"approved"}`,
+	"numbers":                   `{"action":1,"secret":1}`,
+	"not UTF-8":                 "{\"action\":\"accept\xff\"}",
+	"too long":                  `{"action":"decline","content":{"feedback":"` + strings.Repeat("a", 40<<10) + `"}}`,
+	"long blanks":               strings.Repeat(" ", 40<<10) + `{}`,
+}
+
+// checkHeaders looks for what stands on every answer.
+func checkHeaders(t *testing.T, res *http.Response) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"X-Content-Type-Options":       "nosniff",
+		"Referrer-Policy":              "no-referrer",
+		"Cache-Control":                "no-store",
+		"Cross-Origin-Opener-Policy":   "same-origin",
+		"Cross-Origin-Resource-Policy": "same-origin",
+	} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	policy := res.Header.Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy %q lacks %s", policy, part)
+		}
+	}
+	for name := range res.Header {
+		if strings.HasPrefix(name, "Access-Control-") || name == "Set-Cookie" {
+			t.Errorf("there is a header %s", name)
+		}
+	}
+}
+
+// The shell is the same for everybody.
+func TestShellTellsNothing(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	shell := func() (all string) {
+		for _, path := range []string{"/", "/page.js", "/page.css"} {
+			res, body := v.send(v.request(http.MethodGet, path, ""))
+			checkHeaders(t, res)
+			if res.StatusCode != http.StatusOK || body == "" {
+				t.Errorf("%s: %s", path, res.Status)
+			}
+			all += body
+		}
+		return all
+	}
+	before := shell()
+	ctx, cancel := context.WithCancel(t.Context())
+	back := ask(ctx, p, exec("1", "git", "push"))
+	v.events().question("open")
+	if shell() != before {
+		t.Error("the shell has changed with a question")
+	}
+	cancel()
+	get(t, back)
+}

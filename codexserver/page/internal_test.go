@@ -1,0 +1,270 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+func TestDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := door{lifetime: time.Hour}
+		first := d.invite()
+		token, ok := d.admit(first)
+		if !ok || d.session(token) == nil {
+			t.Fatal("a link does not open the door")
+		}
+		if _, ok := d.admit(first); ok {
+			t.Error("a link opens the door twice")
+		}
+		for _, wrong := range []string{"", first, token[:42], token + "x", strings.ToLower(token)} {
+			if d.session(wrong) != nil {
+				t.Errorf("%q is taken for a token", wrong)
+			}
+		}
+
+		old := d.invite()
+		var newer []string
+		for range maxLinks {
+			newer = append(newer, d.invite())
+		}
+		if d.expects(old) || !d.expects(newer[0]) {
+			t.Error("it is not the oldest of too many links that stops working")
+		}
+		<-time.After(time.Hour)
+		if !d.expects(newer[0]) {
+			t.Error("a link stops working before its time")
+		}
+		<-time.After(1)
+		if _, ok := d.admit(newer[0]); ok {
+			t.Error("a link works after its time")
+		}
+
+		used := d.session(token)
+		for range maxSessions {
+			if _, ok := d.admit(d.invite()); !ok {
+				t.Fatal("a link does not open the door")
+			}
+			if len(d.sessions) == maxSessions-1 {
+				d.session(token) // now it is not the least recently used
+			}
+		}
+		if d.session(token) == nil || len(d.sessions) != maxSessions {
+			t.Errorf("%d sessions, and the one in use is not kept", len(d.sessions))
+		}
+		<-time.After(sessionLifetime)
+		if d.session(token) == nil {
+			t.Error("a token stops working before its time")
+		}
+		<-time.After(sessionLifetime + 1)
+		if d.session(token) != nil {
+			t.Error("a token works after its time")
+		}
+		<-used.ended
+	})
+}
+
+// pipes is a listener in memory.
+type pipes chan net.Conn
+
+func (l pipes) Accept() (net.Conn, error) {
+	c, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (l pipes) Close() error   { close(l); return nil }
+func (l pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// connect opens the stream of events on a connection of its own.
+func connect(t *testing.T, p *Page, l pipes) net.Conn {
+	t.Helper()
+	token, _ := p.door.admit(p.door.invite())
+	ours, theirs := net.Pipe()
+	l <- theirs
+	if _, err := fmt.Fprintf(ours, "GET /events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", p.host, token); err != nil {
+		t.Fatal(err)
+	}
+	return ours
+}
+
+// A browser that reads nothing delays nobody, costs a bounded time, and gets
+// all there is when it comes back.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := make(pipes)
+		p := newPage("127.0.0.1:1", &Options{})
+		p.listen(l)
+		began := time.Now()
+		slowConn := connect(t, p, l)
+		synctest.Wait()
+		if !p.Watched() {
+			t.Fatal("no stream is open")
+		}
+		me := codexserver.Thread{ID: "1"}
+		for range 10_000 {
+			p.Event(me, protocol.AgentMessageDelta{Delta: strings.Repeat("x", 1000)})
+		}
+		if time.Since(began) != 0 {
+			t.Error("Event has waited for a reader")
+		}
+		<-time.After(slow + time.Second)
+		synctest.Wait()
+		if p.Watched() {
+			t.Error("a reader that reads nothing is kept")
+		}
+		slowConn.Close()
+
+		again := connect(t, p, l)
+		res, err := http.ReadResponse(bufio.NewReader(again), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := bufio.NewReader(res.Body).ReadString('\n')
+		if err != nil || !strings.Contains(text, strings.Repeat("x", maxText)) || len(text) > maxText+1000 {
+			t.Errorf("%d bytes came, %v", len(text), err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		again.Close()
+	})
+}
+
+// A silent stream shows that it lives, and outlasts the server's timeouts.
+func TestHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := make(pipes)
+		p := newPage("127.0.0.1:1", &Options{})
+		p.listen(l)
+		conn := connect(t, p, l)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		lines := bufio.NewReader(res.Body)
+		for i := range 100 {
+			text, err := lines.ReadString('\n')
+			if err != nil || (i > 0) != (text == "\n") {
+				t.Fatalf("line %d is %q, %v", i, text, err)
+			}
+		}
+		if got := time.Since(began); got != 99*heartbeat {
+			t.Errorf("99 heartbeats in %s", got)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		conn.Close()
+	})
+}
+
+func TestBounds(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	b := &p.board
+	all := func() []conversationView { u, _, _ := b.since(0); return u.Conversations }
+	me := codexserver.Thread{ID: "long"}
+
+	for i := range 3 * maxEntries {
+		p.Event(me, protocol.AgentMessage{Message: fmt.Sprint(i)})
+	}
+	c := all()[0]
+	if len(c.Entries) != maxEntries || c.Entries[0].ID != c.From || c.Entries[0].Text != fmt.Sprint(2*maxEntries) {
+		t.Errorf("%d entries from %d: %+v", len(c.Entries), c.From, c.Entries[0])
+	}
+
+	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
+	for range 1000 {
+		p.Event(me, protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte(strings.Repeat("y\n", 500))})
+	}
+	e := all()[0].Entries[maxEntries-1]
+	if len(e.Text)+e.Cut != 1_000_000 || len(e.Text) > maxText || len(e.Text) < maxText/2 {
+		t.Errorf("%d bytes of output kept, %d left out", len(e.Text), e.Cut)
+	}
+	for range 100 {
+		p.Event(me, protocol.AgentMessage{Message: strings.Repeat("z", 2*maxText)})
+	}
+	if got := b.conversations[0].bytes; got > maxBytes || got < maxBytes/2 {
+		t.Errorf("%d bytes kept", got)
+	}
+	weights := 0
+	for _, e := range b.conversations[0].entries {
+		weights += e.weight
+	}
+	if got := b.conversations[0].bytes; got != weights {
+		t.Errorf("%d bytes counted, %d there", got, weights)
+	}
+
+	open := request("long", "true")
+	q, err := b.ask(t.Context(), open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * maxEntries {
+		p.Event(me, protocol.AgentMessage{Message: fmt.Sprint(i)})
+	}
+	if e := all()[0].Entries[0]; e.Question == nil || e.ID != q.entry.ID {
+		t.Error("an open question was forgotten")
+	}
+	for i := range 2 * maxConversations {
+		p.Event(codexserver.Thread{ID: fmt.Sprint(i)}, protocol.UserMessage{Message: "go"})
+	}
+	if got := all(); len(got) != maxConversations || got[len(got)-1].ID != "long" {
+		t.Errorf("%d conversations, the oldest %s", len(got), got[len(got)-1].ID)
+	}
+
+	if _, err := b.ask(t.Context(), request("long", strings.Repeat("x", maxQuestion+1))); !errors.Is(err, errTooLong) {
+		t.Errorf("a question that is too long: %v", err)
+	}
+	long := maxOpenBytes / (maxQuestion / 2)
+	var questions []*question
+	for {
+		q, err := b.ask(t.Context(), request("long", strings.Repeat("x", maxQuestion/2)))
+		if err != nil {
+			break
+		}
+		questions = append(questions, q)
+	}
+	if len(questions) == 0 || len(questions) >= long {
+		t.Errorf("%d long questions", len(questions))
+	}
+	for _, q := range append(questions, q) {
+		if _, err := b.withdraw(q, context.Canceled); err == nil {
+			t.Error("a withdrawn question has an answer")
+		}
+		b.decided(q.request, end{State: stateDecided, Decision: elicit.Denied})
+	}
+	if b.openBytes != 0 || len(b.byRequest) != 0 {
+		t.Errorf("%d bytes of %d questions are open after the last", b.openBytes, len(b.byRequest))
+	}
+	n := 0
+	for ; n < 10*maxOpen; n++ {
+		if _, err = b.ask(t.Context(), request("long", "true")); err != nil {
+			break
+		}
+	}
+	if n != maxOpen || !errors.Is(err, errTooMany) {
+		t.Errorf("%d open questions, then %v", n, err)
+	}
+}
+
+func request(thread, command string) *codexserver.ApprovalRequest {
+	argv := []string{command}
+	return &codexserver.ApprovalRequest{
+		Thread: codexserver.Thread{ID: thread}, Request: protocol.ExecApprovalRequest{Command: argv},
+		Question: &elicit.Question{},
+	}
+}

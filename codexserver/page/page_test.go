@@ -1,0 +1,354 @@
+package page_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// visitor is a browser's tab in the test's own program.
+type visitor struct {
+	t      *testing.T
+	client *http.Client
+	origin string
+	token  string
+}
+
+// visit opens the page by a fresh link.
+func visit(t *testing.T, p *page.Page) *visitor {
+	t.Helper()
+	origin, secret, ok := strings.Cut(p.Link(), "/#")
+	if !ok {
+		t.Fatal("a link without a secret")
+	}
+	v := &visitor{t: t, origin: origin, client: &http.Client{Transport: &http.Transport{}}}
+	t.Cleanup(v.client.CloseIdleConnections)
+	status, body := v.post("/session", fmt.Sprintf(`{"secret":%q}`, secret))
+	var in struct{ Token string }
+	if err := json.Unmarshal([]byte(body), &in); status != http.StatusOK || err != nil || in.Token == "" {
+		t.Fatalf("not let in: %d %s", status, body)
+	}
+	v.token = in.Token
+	return v
+}
+
+// request is one as the page's script sends it.
+func (v *visitor) request(method, path, body string) *http.Request {
+	r, err := http.NewRequestWithContext(context.Background(), method, v.origin+path, strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if v.token != "" {
+		r.Header.Set("Authorization", "Bearer "+v.token)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Origin", v.origin)
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func (v *visitor) send(r *http.Request) (*http.Response, string) {
+	v.t.Helper()
+	res, err := v.client.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return res, strings.TrimSpace(string(body))
+}
+
+func (v *visitor) post(path, body string) (int, string) {
+	v.t.Helper()
+	res, text := v.send(v.request(http.MethodPost, path, body))
+	return res.StatusCode, text
+}
+
+// A line of the stream, with what the tests look at.
+type line struct {
+	Order         []string       `json:"order"`
+	Conversations []conversation `json:"conversations"`
+	End           string         `json:"end"`
+}
+
+type conversation struct {
+	ID, Task, State string
+	Entries         []entry
+}
+
+type entry struct {
+	ID         int
+	Kind, Text string
+	Question   *struct {
+		Kind, Command, State, Decision, By, Reason, Feedback string
+		Session                                              bool
+	}
+}
+
+// events is an open stream.
+type events struct {
+	t     *testing.T
+	body  io.ReadCloser
+	lines *bufio.Reader
+}
+
+func (v *visitor) events() *events {
+	v.t.Helper()
+	res, err := v.client.Do(v.request(http.MethodGet, "/events", ""))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { res.Body.Close() })
+	if res.StatusCode != http.StatusOK {
+		v.t.Fatalf("events: %s", res.Status)
+	}
+	return &events{v.t, res.Body, bufio.NewReader(res.Body)}
+}
+
+// next is the next line that is no heartbeat; false at the end.
+func (e *events) next() (line, bool) {
+	e.t.Helper()
+	for {
+		text, err := e.lines.ReadBytes('\n')
+		if err != nil {
+			return line{}, false
+		}
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			e.t.Errorf("not JSON: %s", text)
+			return line{}, false
+		}
+		return l, true
+	}
+}
+
+// question waits for a question in a state and returns its entry.
+func (e *events) question(state string) entry {
+	e.t.Helper()
+	for {
+		l, ok := e.next()
+		if !ok {
+			e.t.Fatalf("the stream ended before a question was %s", state)
+		}
+		for _, c := range l.Conversations {
+			for _, en := range c.Entries {
+				if en.Question != nil && en.Question.State == state {
+					return en
+				}
+			}
+		}
+	}
+}
+
+func listen(t *testing.T, o *page.Options) *page.Page {
+	t.Helper()
+	p, err := page.Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func thread(id string) codexserver.Thread { return codexserver.Thread{ID: id, Stop: func() {}} }
+
+func exec(id string, argv ...string) *codexserver.ApprovalRequest {
+	q := elicit.ExecQuestion{Command: argv, Cwd: "/work"}
+	return &codexserver.ApprovalRequest{
+		Thread: thread(id), Request: protocol.ExecApprovalRequest{Command: argv, Cwd: "/work"}, Question: q.Question(),
+	}
+}
+
+// asked is what Ask returns.
+type asked struct {
+	answer string
+	err    error
+}
+
+// ask puts a question to the page's user.
+func ask(ctx context.Context, p *page.Page, r *codexserver.ApprovalRequest) <-chan asked {
+	back := make(chan asked, 1)
+	go func() {
+		raw, err := p.Ask(ctx, r)
+		back <- asked{string(raw), err}
+	}()
+	return back
+}
+
+func get[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(time.Minute):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	stream := v.events()
+	for _, answer := range []string{
+		`{"action":"accept"}`,
+		`{"action":"accept","content":null}`,
+		`{"action":"accept","content":{"decision":"approved_for_session"}}`,
+		`{"action":"decline","content":{"feedback":"use \u0000 <b>make</b>"}}`,
+		` { "action" : "cancel" } `,
+	} {
+		r := exec("1", "git", "push")
+		back := ask(t.Context(), p, r)
+		id := stream.question("open").ID
+		path := fmt.Sprintf("/questions/%d", id)
+		if status, body := v.post(path, answer); status != http.StatusNoContent {
+			t.Errorf("%s: %d %s", answer, status, body)
+		}
+		if got := get(t, back); got.err != nil || got.answer != answer {
+			t.Errorf("Ask returned %q, %v; want %q", got.answer, got.err, answer)
+		}
+		if status, body := v.post(path, answer); status != http.StatusConflict || body != `{"state":"answered"}` {
+			t.Errorf("%s: the second answer got %d %s", answer, status, body)
+		}
+		p.Decided(r, r.Question.Read([]byte(answer), nil), "desk")
+		if e := stream.question("decided"); e.ID != id || e.Question.By != "desk" {
+			t.Errorf("%s: shown as %+v", answer, e.Question)
+		}
+		if status, body := v.post(path, answer); status != http.StatusConflict || !strings.Contains(body, `"by":"desk"`) {
+			t.Errorf("%s: the third answer got %d %s", answer, status, body)
+		}
+	}
+}
+
+func TestAnsweredElsewhere(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	stream := v.events()
+	r := exec("1", "git", "push")
+	ctx, withdraw := context.WithCancel(t.Context())
+	back := ask(ctx, p, r)
+	id := stream.question("open").ID
+	withdraw()
+	if got := get(t, back); got.err == nil {
+		t.Errorf("Ask returned %q", got.answer)
+	}
+	if status, body := v.post(fmt.Sprintf("/questions/%d", id), `{"action":"accept"}`); status != http.StatusConflict || body != `{"state":"withdrawn"}` {
+		t.Errorf("an answer too late got %d %s", status, body)
+	}
+	p.Decided(r, elicit.Outcome{Decision: elicit.Denied, Reason: "declined"}, "client")
+	if e := stream.question("decided"); e.Question.By != "client" || e.Question.Decision != "denied" {
+		t.Errorf("shown as %+v", e.Question)
+	}
+	status, body := v.post(fmt.Sprintf("/questions/%d", id), `{"action":"accept"}`)
+	if want := `{"state":"decided","decision":"denied","by":"client","reason":"declined"}`; status != http.StatusConflict || body != want {
+		t.Errorf("an answer too late got %d %s, want %s", status, body, want)
+	}
+}
+
+func TestStop(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	stopped := make(chan string, 1)
+	id := "a/b c"
+	p.Event(codexserver.Thread{ID: id, Stop: func() { stopped <- id }}, protocol.UserMessage{Message: "go"})
+	if status, body := v.post("/conversations/a%2Fb%20c/stop", `{}`); status != http.StatusNoContent {
+		t.Fatalf("stop: %d %s", status, body)
+	}
+	if got := get(t, stopped); got != id {
+		t.Errorf("stopped %q", got)
+	}
+	if status, _ := v.post("/conversations/other/stop", `{}`); status != http.StatusNotFound {
+		t.Errorf("another conversation: %d", status)
+	}
+}
+
+func TestClose(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	stream := v.events()
+	back := ask(t.Context(), p, exec("1", "true"))
+	stream.question("open")
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := get(t, back); got.err == nil {
+		t.Errorf("Ask returned %q", got.answer)
+	}
+	for more := true; more; {
+		_, more = stream.next()
+	}
+	if p.Watched() {
+		t.Error("still watched")
+	}
+	if _, err := p.Ask(t.Context(), exec("1", "true")); err == nil {
+		t.Error("Ask after Close had an answer")
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnnounce(t *testing.T) {
+	var told []string
+	p := listen(t, &page.Options{Announce: func(link string) { told = append(told, link) }})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	unseen := func() { _, _ = p.Ask(ended, exec("1", "true")) }
+	unseen()
+	if len(told) != 2 || told[0] != told[1] {
+		t.Fatalf("told %q, want one link twice", told)
+	}
+	origin, secret, _ := strings.Cut(told[0], "/#")
+	v := &visitor{t: t, origin: origin, client: http.DefaultClient}
+	if status, body := v.post("/session", fmt.Sprintf(`{"secret":%q}`, secret)); status != http.StatusOK {
+		t.Fatalf("the link does not work: %d %s", status, body)
+	}
+	unseen()
+	if len(told) != 3 || told[2] == told[0] {
+		t.Errorf("told %q, want a fresh link after the first was used", told)
+	}
+	stream := visit(t, p).events()
+	stream.next()
+	unseen()
+	if len(told) != 3 {
+		t.Errorf("told %q although the page is open", told)
+	}
+}
+
+func TestOldestPageGivesWay(t *testing.T) {
+	p := listen(t, nil)
+	v := visit(t, p)
+	var open []*events
+	for range 5 {
+		e := v.events()
+		e.next()
+		open = append(open, e)
+	}
+	if l, ok := open[0].next(); !ok || l.End != "replaced" {
+		t.Errorf("the oldest stream ended with %+v", l)
+	}
+}
