@@ -1,0 +1,47 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// keywords begin what is no simple command; they stand in no table of the policy.
+var keywords = []string{"time", "coproc", "let", "declare", "local", "export", "readonly", "typeset", "nameref", "function", "select"}
+
+// FuzzTakeApart compares the commands with those that a shell's parser sees.
+func FuzzTakeApart(f *testing.F) {
+	for _, script := range []string{"ls", "a b && c|d", "a=b c", "if x", "a --b=c,d@e:f+g/h -", "time ls", "& a", "a\tb"} {
+		f.Add(script)
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		got, ok := takeApart([]string{"sh", "-c", script})
+		if !ok || slices.ContainsFunc(got, func(c []string) bool { return slices.Contains(keywords, c[0]) }) {
+			return
+		}
+		file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+		if err != nil {
+			return // nor will a shell run it
+		}
+		var want [][]string
+		syntax.Walk(file, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.CallExpr); ok {
+				var words []string
+				for _, a := range call.Assigns {
+					words = append(words, script[a.Pos().Offset():a.End().Offset()])
+				}
+				for _, w := range call.Args {
+					words = append(words, w.Lit())
+				}
+				want = append(want, words)
+			}
+			return true
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-shell +policy):\n%s", script, diff)
+		}
+	})
+}

@@ -1,0 +1,107 @@
+// Command policy is codex-mcp with an approvals policy in code: what may run in
+// one folder without a question, what may not run at all, and what the user is
+// asked about. What it allows runs as if the user had said yes.
+//
+// With a command it tells what the policy says of it:
+//
+//	go run ./examples/policy go test ./...
+//	go run ./examples/policy rm -rf /etc
+//	go run ./examples/policy sh -c 'git fetch && make'
+//
+// Without one it is an MCP server, to be named in a client as codex-mcp is,
+// which works with the configuration of the native engine:
+//
+//	go run ./examples/policy -folder /path/to/project
+//
+// It ends with its input, and on ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func main() {
+	folder := flag.String("folder", ".", "the `folder` that the policy is about")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *folder, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "policy:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, folder string, command []string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return err
+	}
+	p := policy{folder}
+	if len(command) > 0 {
+		fmt.Println(p.explain(ctx, command))
+		return nil
+	}
+	engine, err := native.New(&native.Options{Overrides: map[string]any{"approval_policy": "untrusted"}})
+	if err != nil {
+		return err
+	}
+	server := codexserver.New(engine, &codexserver.Options{Rules: codexserver.Rules{Decide: p.decide}})
+	return errors.Join(server.Serve(ctx, jsonrpc.Stdio()), engine.Close())
+}
+
+// explain says what would become of a command.
+func (p policy) explain(ctx context.Context, command []string) string {
+	out, decided := p.decide(ctx, &codexserver.ApprovalRequest{
+		Request: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder},
+	})
+	switch {
+	case !decided:
+		return "the user is asked"
+	case out.Decision == elicit.Approved:
+		return "runs without a question"
+	}
+	return "does not run; the model is told: " + out.ForModel()
+}
+
+// plain is a part of a script in which a shell sees words and nothing more.
+var plain = regexp.MustCompile(`^[\w./:=@,+ -]*\w[\w./:=@,+ -]*$`)
+
+// takeApart gives the commands of a shell's script that are joined by && and |.
+// It is false for any script that is more than that: the user is asked.
+func takeApart(argv []string) (commands [][]string, ok bool) {
+	if len(argv) == 0 {
+		return nil, false
+	}
+	if !slices.Contains([]string{"sh", "bash", "zsh", "dash"}, filepath.Base(argv[0])) {
+		return [][]string{argv}, true
+	}
+	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" {
+		return nil, false
+	}
+	for _, part := range regexp.MustCompile(`&&|\|`).Split(argv[2], -1) {
+		if !plain.MatchString(part) {
+			return nil, false
+		}
+		commands = append(commands, strings.Fields(part))
+	}
+	return commands, true
+}

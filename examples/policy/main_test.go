@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestServer lets a scripted model try four commands in the policy's folder.
+func TestServer(t *testing.T) {
+	p, told := newPolicy(t), []string(nil)
+	try := func(argv ...string) providertest.Turn {
+		return providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+			told = append(told, r.LastToolOutput())
+			return providertest.Call(providertest.Shell("", argv...))
+		}}
+	}
+	model := providertest.New(
+		try("git", "push"), try("touch", "/made"), try("go", "test", "-run=none", "nosuch"), try("touch", "made"),
+		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+			told = append(told, r.LastToolOutput())
+			return providertest.Say("done")
+		}})
+	defer model.Close()
+	engine, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+		"model": "m", "model_provider": "p", "model_providers.p.base_url": model.BaseURL(), "model_providers.p.wire_api": "chat",
+		"approval_policy": "untrusted", "sandbox_mode": "danger-full-access",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	ours, theirs := jsonrpc.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		o := &codexserver.Options{Rules: codexserver.Rules{Decide: p.decide}}
+		served <- codexserver.New(engine, o).Serve(context.Background(), theirs)
+	}()
+
+	var asked []string
+	mux := &jsonrpc.Mux{}
+	mcptypes.ElicitationCreate.Handle(mux, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+		asked = append(asked, p.Message)
+		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionAccept}, nil
+	})
+	client := jsonrpc.NewPeer(ours, mux, nil)
+	go func() { _ = client.Run(context.Background()) }()
+	if _, err := mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+		ProtocolVersion: mcptypes.ProtocolVersion, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
+		Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	arguments, err := json.Marshal(map[string]string{"prompt": "try", "cwd": p.folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments}); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close()
+	<-client.Done()
+	if err := <-served; err != nil {
+		t.Error("served:", err)
+	}
+
+	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?"}, asked); diff != "" {
+		t.Errorf("the user was asked (-want +got):\n%s", diff)
+	}
+	for i, want := range []string{"", "there is no network here", "leave alone what is outside", "nosuch", ""} {
+		if i >= len(told) || !strings.Contains(told[i], want) {
+			t.Fatalf("the model was told %q, the word at %d should hold %q", told, i, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.folder, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+func newPolicy(t *testing.T) policy {
+	t.Helper()
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy{folder}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+func TestCommands(t *testing.T) {
+	p := newPolicy(t)
+	for name, target := range map[string]string{"out": "/etc", "dangling": "/etc/nosuch"} {
+		if err := os.Symlink(target, filepath.Join(p.folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, commands := range map[string][]string{
+		"runs without a question": {
+			"ls", "ls -la sub", "cat main.go", "head -n 5 main.go", "grep -rn word .", "git status -sb", "git diff --stat HEAD~1",
+			"go test ./...", "go test -race -run=Name ./sub/...", "sh -c ls", "bash -lc |ls -l && go test ./... | grep -n FAIL|",
+			"cat " + p.folder + "/main.go",
+		},
+		"the user is asked": {
+			"", "make", "git commit", "touch made", "rm -rf sub", "rm ./sub/x", "dangling", "ls --color", "cat /etc/passwd", "cat out/passwd",
+			"cat ../x", "cat out/../../x", "cat dangling", "git diff --output=x", "git -C /etc log", "go test -exec=sh .", "go test -exec sh .",
+			"go test -toolexec=x .", "go test -run=x -args -o x", "tail -f x", "npm install-test", "./ls", "/tmp/ls", "sh", "sh script", "bash -xc ls",
+			"sh -c |ls; rm -rf sub|", "sh -c |ls > x|", "sh -c |ls & rm x|", "sh -c |ls $(rm x)|", "sh -c |ls `rm x`|", "sh -c |ls\nrm x|",
+			"sh -c |ls || rm x|", "sh -c |ls |& sh|", "sh -c |ls && |", "sh -c |cat *|", "sh -c |cat ~|", "sh -c |X=1 ls|", "sh -c |cd / && ls|",
+			"sh -c |sh -c ls|", "sh -c |", "sh -c |echo 'x'|", "sh -c |{ ls && ls|", "sh -c |! ls|",
+		},
+		"does not run; the model is told: declined: there is no network here, work with what is in " + p.folder: {
+			"curl localhost", "/usr/bin/curl localhost", "git push", "git push --force", "go get x", "npm install", "cat http://x",
+			"sh -c |ls && git fetch|", "sh -c |wget x | cat|",
+		},
+		"does not run; the model is told: declined: leave alone what is outside of " + p.folder: {
+			"rm -rf /", "rm ../x", "touch /tmp/x", "mv x ..", "cp x out/y", "mkdir -p /etc/x", "sh -c |ls && rm /etc/x|",
+		},
+	} {
+		for _, c := range commands {
+			words, script, quoted := strings.Cut(c, " |")
+			argv := strings.Fields(words)
+			if quoted {
+				argv = append(argv, strings.TrimSuffix(script, "|"))
+			}
+			if got := p.explain(t.Context(), argv); got != want {
+				t.Errorf("%q: %s, want: %s", argv, got, want)
+			}
+		}
+	}
+}
+
+func TestPatches(t *testing.T) {
+	p := newPolicy(t)
+	inside, outside := filepath.Join(p.folder, "new", "file"), filepath.Join(p.folder, "..", "file")
+	add := protocol.FileChange{Add: &protocol.FileContent{}}
+	for name, tt := range map[string]struct {
+		cwd     string
+		changes map[string]protocol.FileChange
+		denied  bool
+	}{
+		"inside":   {p.folder, map[string]protocol.FileChange{inside: add}, false},
+		"relative": {p.folder, map[string]protocol.FileChange{"file": add}, false},
+		"nowhere":  {"no/such", map[string]protocol.FileChange{"file": add}, true},
+		"outside":  {p.folder, map[string]protocol.FileChange{inside: add, outside: add}, true},
+		"moved":    {p.folder, map[string]protocol.FileChange{inside: {Update: &protocol.FileUpdate{MovePath: &outside}}}, true},
+	} {
+		out, decided := p.decide(t.Context(), &codexserver.ApprovalRequest{
+			Request: protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: tt.cwd},
+		})
+		if decided != tt.denied || decided && out.Decision != elicit.Denied {
+			t.Errorf("%s: %+v, %t", name, out, decided)
+		}
+	}
+	if _, decided := p.decide(t.Context(), &codexserver.ApprovalRequest{Request: protocol.RawEvent{}}); decided {
+		t.Error("a question of another kind was decided")
+	}
+}
