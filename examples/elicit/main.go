@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -32,7 +33,7 @@ import (
 func main() {
 	repo := flag.String("repo", ".", "the git repository `folder`")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir, err := filepath.Abs(*repo)
 	if err == nil {
