@@ -1,7 +1,7 @@
 // Command codex-mcp is the Codex MCP server on standard input and output.
 //
 //	codex-mcp [-c key=value]... [-engine auto|codex|native] [-codex path|ws://address]
-//	          [-log level] [-trace file]
+//	          [-approvals client|page] [-log level] [-trace file]
 //
 // It speaks MCP to the program that started it, logs to standard error, and
 // ends when its input ends or on SIGINT or SIGTERM. The configuration is
@@ -11,6 +11,10 @@
 // The turns are run by the installed Codex when there is one that is new enough
 // and signed in, else by the native engine on a provider of config.toml; -engine
 // chooses one of the two, -codex names the program.
+//
+// Questions go to the client. With -approvals page they stand on a page in the
+// browser as well, whose link is told on standard error, and to the client when
+// it cannot be asked itself.
 //
 // codex-mcp ask "task" is the same server from a terminal: it shows what happens
 // and asks before a command runs; see docs/ask.md.
@@ -109,7 +113,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t json
 		return err
 	}
 	defer traced.Close()
-	return codexserver.New(e.Engine, &codexserver.Options{
+	so := &codexserver.Options{
 		Approvals:    c.settings.Approvals,
 		Rules:        codexserver.Rules{Allow: c.settings.Allow, Deny: c.settings.Deny},
 		Record:       record.writer(),
@@ -119,7 +123,12 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t json
 		EngineReason: e.reason,
 		Version:      version(),
 		Logger:       c.log,
-	}).Serve(ctx, t)
+	}
+	page, err := c.openPage(so, os.Stderr)
+	if err != nil {
+		return err
+	}
+	return errors.Join(codexserver.New(e.Engine, so).Serve(ctx, t), page.Close())
 }
 
 // sink is a file that is appended to, or nothing.
@@ -179,6 +188,13 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Func("engine", "what runs the turns: auto, codex or native", func(s string) error { o.engine = s; return engineWord(s) })
 	fs.StringVar(&o.codex, "codex", "", "the codex program, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
 	fs.TextVar(&o.log, "log", level(), "log to standard error from this `level` on: debug, info, warn or error")
+	fs.Func("approvals", "where questions are answered: client, or `page` for a page in the browser beside it", func(s string) error {
+		key, ok := approvalPlaces[s]
+		if !ok {
+			return errors.New("want client or page")
+		}
+		return override(key)
+	})
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `file`, secrets replaced")
 	fs.BoolVar(&o.json, "json", false, "doctor, ask: print JSON")
 	o.ask.flags(fs)

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// visitor is a browser at the approvals page.
+type visitor struct {
+	t             *testing.T
+	origin, token string
+	lines         *bufio.Reader // of the stream
+}
+
+// visit opens a link as the page's script does.
+func visit(t *testing.T, link string) *visitor {
+	t.Helper()
+	origin, secret, ok := strings.Cut(link, "/#")
+	if !ok {
+		t.Fatalf("no link: %q", link)
+	}
+	v := &visitor{t: t, origin: origin}
+	var admitted struct{ Token string }
+	r := v.do(http.MethodPost, "/session", map[string]string{"secret": secret})
+	if err := json.NewDecoder(r.Body).Decode(&admitted); err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("the link did not open the page: %s, %v", r.Status, err)
+	}
+	v.token = admitted.Token
+	v.lines = bufio.NewReader(v.do(http.MethodGet, "/events", nil).Body)
+	return v
+}
+
+func (v *visitor) do(method, path string, body any) *http.Response {
+	v.t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(v.t.Context(), method, v.origin+path, bytes.NewReader(raw))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set("Origin", v.origin)
+	r.Header.Set("Content-Type", "application/json")
+	if v.token != "" {
+		r.Header.Set("Authorization", "Bearer "+v.token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// shown is a question on the page.
+type shown struct {
+	ID       int
+	Question struct{ Command, State, Decision, By string }
+}
+
+// await reads the stream until a question is in a state.
+func (v *visitor) await(state string) shown {
+	v.t.Helper()
+	for {
+		line, err := v.lines.ReadString('\n')
+		if err != nil {
+			v.t.Fatalf("no question became %s: %v", state, err)
+		}
+		var update struct{ Conversations []struct{ Entries []shown } }
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(line), &update); err != nil {
+			v.t.Fatal(err)
+		}
+		for _, c := range update.Conversations {
+			for _, e := range c.Entries {
+				if e.Question.State == state {
+					return e
+				}
+			}
+		}
+	}
+}
+
+func (v *visitor) answer(id int, result string) {
+	v.t.Helper()
+	if r := v.do(http.MethodPost, fmt.Sprintf("/questions/%d", id), json.RawMessage(result)); r.StatusCode != http.StatusNoContent {
+		v.t.Fatalf("the answer was not taken: %s", r.Status)
+	}
+}
+
+// startWithPage starts a server with the page whose model wants to run git init.
+func startWithPage(t *testing.T, capabilities string, args ...string) (*process, folders, *providertest.Server) {
+	t.Helper()
+	f := newFolders(t)
+	model := providertest.New(
+		providertest.Call(providertest.Shell("c", "git", "init")),
+		providertest.Turn{Text: []string{"All is done."}},
+	)
+	t.Cleanup(model.Close)
+	config := "approval_policy = \"untrusted\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, f, append([]string{"-engine", "native"}, args...)...)
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
+	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"make a repository"}}}`)
+	return p, f, model
+}
+
+// invitation is the link that the client was told.
+func invitation(t *testing.T, p *process) string {
+	t.Helper()
+	told := p.expect(map[string]any{"method": "notifications/message", "params": map[string]any{"level": "warning"}}, map[int]bool{})
+	var words string
+	if err := json.Unmarshal([]byte(dig(t, told, "params.data")), &words); err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(words, "http://127.0.0.1:")
+	if at < 0 {
+		t.Fatalf("no link in %q", words)
+	}
+	return strings.Fields(words[at:])[0]
+}
+
+// The main job with a client that cannot be asked, by the page alone.
+func TestEndToEndPageAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name, answer string
+		by           string // the decision
+		made         bool
+		failed       bool
+		told         string // what the model was told
+	}{
+		{"approved", `{"action":"accept"}`, "approved", true, false, "Initialized empty Git repository"},
+		{"for the session", `{"action":"accept","content":{"decision":"approved_for_session"}}`, "approved_for_session", true, false, "Initialized"},
+		{"denied", `{"action":"decline","content":{"feedback":"use jj instead"}}`, "denied", false, false, "use jj instead"},
+		{"stopped", `{"action":"cancel"}`, "abort", false, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, f, model := startWithPage(t, `{}`, "-approvals", "page")
+			v := visit(t, invitation(t, p))
+			q := v.await("open")
+			if q.Question.Command != "git init" {
+				t.Errorf("the page shows %q", q.Question.Command)
+			}
+			v.answer(q.ID, tt.answer)
+			end := v.await("decided").Question
+			if end.Decision != tt.by || end.By != "desk" {
+				t.Errorf("decided %s by %s, want %s", end.Decision, end.By, tt.by)
+			}
+			result := p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+			if failed := contains(result, map[string]any{"result": map[string]any{"isError": true}}); failed != tt.failed {
+				t.Errorf("the call was answered %s", line(result))
+			}
+			if _, err := os.Stat(filepath.Join(f.cwd, ".git")); (err == nil) != tt.made {
+				t.Errorf("the repository: %v", err)
+			}
+			requests := model.Requests()
+			if got := string(requests[len(requests)-1].Body); !strings.Contains(got, tt.told) {
+				t.Errorf("the model was not told %q: %s", tt.told, got)
+			}
+			p.stdin.Close()
+			if code := p.wait(); code != 0 {
+				t.Errorf("exit status %d", code)
+			}
+		})
+	}
+}
+
+// The page and a client that can be asked: the first answer counts, and the
+// other place is told.
+func TestEndToEndPageBesideTheClient(t *testing.T) {
+	link := func(p *process) string {
+		p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		_, link, _ := strings.Cut(p.errors(), "see and decide at ")
+		link, _, _ = strings.Cut(link, "\n")
+		return link
+	}
+	t.Run("the client first", func(t *testing.T) {
+		p, f, _ := startWithPage(t, `{"elicitation":{}}`, "-c", "approvals.page=true")
+		v := visit(t, link(p))
+		q := v.await("open")
+		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, dig(t, asked, "id")))
+		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "client" {
+			t.Errorf("decided %s by %s", end.Decision, end.By)
+		}
+		if r := v.do(http.MethodPost, fmt.Sprintf("/questions/%d", q.ID), json.RawMessage(`{"action":"accept"}`)); r.StatusCode != http.StatusConflict {
+			t.Errorf("an answer that came too late: %s", r.Status)
+		}
+		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+		if _, err := os.Stat(filepath.Join(f.cwd, ".git")); err == nil {
+			t.Error("the command ran")
+		}
+	})
+	t.Run("the page first", func(t *testing.T) {
+		p, f, _ := startWithPage(t, `{"elicitation":{}}`, "--approvals", "page")
+		v := visit(t, link(p))
+		v.answer(v.await("open").ID, `{"action":"accept"}`)
+		withdrawn := p.expect(map[string]any{"method": "notifications/cancelled"}, map[int]bool{})
+		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		if dig(t, withdrawn, "params.requestId") != dig(t, asked, "id") {
+			t.Errorf("withdrawn %s, asked %s", line(withdrawn), line(asked))
+		}
+		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+		if _, err := os.Stat(filepath.Join(f.cwd, ".git")); err != nil {
+			t.Errorf("the command did not run: %v", err)
+		}
+	})
+}
