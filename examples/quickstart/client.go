@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 
 // client is an MCP client with a person at its terminal.
 type client struct {
-	answer string // "" asks the person
-	in     io.Reader
+	answer string        // "" asks the person
+	lines  <-chan string // what the person types
 	out    io.Writer
 }
 
@@ -75,31 +74,46 @@ func (c *client) show(_ context.Context, p struct {
 	case protocol.ExecCommandBegin:
 		fmt.Fprintf(c.out, "  running: %s\n", strings.Join(e.Command, " "))
 	case protocol.ExecCommandOutputDelta:
-		fmt.Fprintf(c.out, "  | %s\n", strings.TrimRight(string(e.Chunk), "\n"))
+		for line := range strings.Lines(string(e.Chunk)) {
+			fmt.Fprintf(c.out, "  | %s\n", strings.TrimRight(line, "\n"))
+		}
 	case protocol.ExecCommandEnd:
 		fmt.Fprintf(c.out, "  exit code %d\n", e.ExitCode)
 	case protocol.AgentMessage:
 		fmt.Fprintf(c.out, "  model: %s\n", e.Message)
+	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.TokenCount: // there are many
 	default:
-		fmt.Fprintf(c.out, "  %s\n", event.EventType())
+		fmt.Fprintf(c.out, "  event %s\n", event.EventType())
 	}
 }
 
 // decide puts the server's question to the person.
-func (c *client) decide(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
-	fmt.Fprintf(c.out, "%s\n", p.Message)
-	answer := c.answer
-	for lines := bufio.NewScanner(c.in); answer == ""; {
+func (c *client) decide(ctx context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+	fmt.Fprintln(c.out, p.Message)
+	action := actionOf(c.answer)
+	for action == "" {
 		fmt.Fprint(c.out, "accept, decline or cancel? ")
-		if !lines.Scan() {
-			answer = "decline" // nobody there
-		}
-		for _, word := range []string{"accept", "decline", "cancel"} {
-			if s := strings.TrimSpace(lines.Text()); s != "" && strings.HasPrefix(word, s) {
-				answer = word
+		select {
+		case line, ok := <-c.lines:
+			if action = actionOf(line); !ok {
+				action = mcptypes.ElicitResultActionDecline // nobody is there
 			}
+		case <-ctx.Done(): // ctrl-C, or the question was withdrawn
+			return nil, ctx.Err()
 		}
 	}
-	fmt.Fprintf(c.out, "=> %s\n", answer)
-	return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultAction(answer)}, nil
+	fmt.Fprintf(c.out, "=> %s\n", action)
+	return &mcptypes.ElicitResult{Action: action}, nil
+}
+
+// actionOf is the action that s is or begins, "" if it is none.
+func actionOf(s string) mcptypes.ElicitResultAction {
+	for _, action := range []mcptypes.ElicitResultAction{
+		mcptypes.ElicitResultActionAccept, mcptypes.ElicitResultActionDecline, mcptypes.ElicitResultActionCancel,
+	} {
+		if s = strings.TrimSpace(s); s != "" && strings.HasPrefix(string(action), s) {
+			return action
+		}
+	}
+	return ""
 }

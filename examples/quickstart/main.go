@@ -12,9 +12,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,13 +34,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *answer, *baseURL, *model, *prompt); err != nil {
+	c := &client{answer: *answer, lines: readLines(os.Stdin), out: os.Stdout}
+	if err := run(ctx, c, *baseURL, *model, *prompt); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, answer, baseURL, model, prompt string) error {
+func run(ctx context.Context, c *client, baseURL, model, prompt string) error {
 	dir, err := os.MkdirTemp("", "quickstart")
 	if err != nil {
 		return err
@@ -75,7 +78,6 @@ func run(ctx context.Context, answer, baseURL, model, prompt string) error {
 	go func() { served <- codexserver.New(engine, nil).Serve(ctx, serverEnd) }()
 
 	// The client: connect, hand over the task, follow it.
-	c := &client{answer: answer, in: os.Stdin, out: os.Stdout}
 	err = c.do(ctx, clientEnd, prompt, work)
 	if serr := <-served; err == nil {
 		err = serr
@@ -86,9 +88,23 @@ func run(ctx context.Context, answer, baseURL, model, prompt string) error {
 
 	// The proof.
 	if _, err := os.Stat(filepath.Join(work, ".git")); err == nil {
-		fmt.Println("proof: the folder is now a git repository")
+		fmt.Fprintln(c.out, "proof: the folder is now a git repository")
 	} else {
-		fmt.Println("proof: the folder is not a git repository")
+		fmt.Fprintln(c.out, "proof: the folder is not a git repository")
 	}
 	return nil
+}
+
+// readLines reads ahead, so that who waits for a line can also wait for
+// something else. Its goroutine ends with r: nobody can take back a read of a
+// terminal.
+func readLines(r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(r); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	return lines
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRun compares what a person sees, whether the answer is typed or a flag.
+func TestRun(t *testing.T) {
+	gitconfig := filepath.Join(t.TempDir(), "gitconfig") // keeps git from giving hints
+	if err := os.WriteFile(gitconfig, []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", gitconfig)
+	t.Setenv("LC_ALL", "C")
+	const begin = `connected to codex-mcp, MCP 2025-06-18
+task: a task
+  event session_configured
+  event task_started
+  event exec_approval_request
+Allow Codex to run ` + "`git init` in `DIR/work`" + `?
+If approved, it runs outside the sandbox.
+`
+	const asks = "accept, decline or cancel? "
+	const accepted = `=> accept
+  running: git init
+  | Initialized empty Git repository in DIR/work/.git/
+  exit code 0
+  model: Your repository is ready. git said: Initialized empty Git repository in DIR/work/.git/
+  event task_complete
+answer: Your repository is ready. git said: Initialized empty Git repository in DIR/work/.git/
+proof: the folder is now a git repository
+`
+	const declined = `=> decline
+  model: There is no repository. I was told: the command was not run: declined
+  event task_complete
+answer: There is no repository. I was told: the command was not run: declined
+proof: the folder is not a git repository
+`
+	const cancelled = `=> cancel
+  event turn_aborted
+answer: Turn aborted: the client cancelled the approval request
+proof: the folder is not a git repository
+`
+	for _, tt := range []struct{ answer, typed, want string }{
+		{"accept", "", accepted},
+		{"", "accept\n", asks + accepted},
+		{"", "what?\n\nd\n", asks + asks + asks + declined},
+		{"", "", asks + declined}, // nobody is there
+		{"cancel", "", cancelled},
+	} {
+		t.Run(fmt.Sprintf("%q,%q", tt.answer, tt.typed), func(t *testing.T) {
+			var out bytes.Buffer
+			c := &client{answer: tt.answer, lines: readLines(strings.NewReader(tt.typed)), out: &out}
+			if err := run(t.Context(), c, "", "scripted", "a task"); err != nil {
+				t.Fatal(err)
+			}
+			got := regexp.MustCompile(`/\S*/quickstart\d+/`).ReplaceAllString(out.String(), "DIR/")
+			if diff := cmp.Diff(begin+tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
