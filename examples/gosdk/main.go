@@ -2,7 +2,9 @@
 // gives Codex a task, answers its questions, and goes on with a second prompt
 // in the same conversation.
 //
-//	go run . -server codex-mcp -answer accept "run git init" "what did you do?"
+// From the folder examples/gosdk:
+//
+//	go run . -answer accept "run git init" "what did you do?"
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -21,8 +24,12 @@ func main() {
 	server := flag.String("server", "codex-mcp", "the server's `program`")
 	answer := flag.String("answer", "decline", "how to answer questions: `accept, decline or cancel`")
 	flag.Parse()
-	t := &mcp.CommandTransport{Command: exec.Command(*server)}
-	if err := run(context.Background(), t, *answer, flag.Args(), os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	cmd := exec.Command(*server)
+	cmd.Stderr = os.Stderr
+	err := run(ctx, &mcp.CommandTransport{Command: cmd}, *answer, flag.Args(), os.Stdout)
+	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "gosdk:", err)
 		os.Exit(1)
 	}
