@@ -29,7 +29,7 @@ func (inspectorCLI) cannot(cell string) string {
 	case "cancel a call":
 		return "`--cli` makes one call per process and leaves; it never sends `notifications/cancelled`."
 	case "progress seen":
-		return "`--cli` and `mcpdo` print the result alone."
+		return "`--cli` and `mcpdo` print the result and no progress."
 	}
 	return ""
 }
@@ -84,7 +84,7 @@ func (inspectorMcpdo) cannot(cell string) string {
 	case "error":
 		return "`mcpdo` answers with accept, decline or cancel, never with an error."
 	case "cancel a call":
-		return "`mcpdo` has no command that cancels a call."
+		return "`mcpdo` cancels only calls that were begun on a terminal."
 	case "progress seen":
 		return inspectorCLI{}.cannot(cell)
 	}
