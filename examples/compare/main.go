@@ -1,8 +1,8 @@
 // Command compare measures an MCP server that offers the tool codex: how long it
 // takes to start and what it holds then, what an answer streamed in 5,000
 // pieces costs it per event, and how much memory it takes at most for 500 calls
-// at once. The model is a scripted one in this
-// process, so that two servers can be compared in the same minute:
+// at once. The model is a scripted one in this process, so that two servers can
+// be compared in the same minute:
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
 //	go run ./examples/compare /tmp/codex-mcp
@@ -12,9 +12,10 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"time"
 
@@ -33,18 +34,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]...")
 		os.Exit(2)
 	}
-	if err := errors.Join(startUp(os.Args[1:]), stream(os.Args[1:]), crowd(os.Args[1:])); err != nil {
-		fmt.Fprintln(os.Stderr, "compare:", err)
-		os.Exit(1)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	for _, measure := range []func(context.Context, []string) error{startUp, stream, crowd} {
+		if err := measure(ctx, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "compare:", err)
+			os.Exit(1)
+		}
 	}
 }
 
 // startUp measures the way from the start to the answered initialize.
-func startUp(argv []string) error {
+func startUp(ctx context.Context, argv []string) error {
 	var took []time.Duration
 	var idle string
 	for range starts {
-		s, err := start(argv, providertest.Turn{})
+		s, err := start(ctx, argv, providertest.Turn{})
 		if err != nil {
 			return err
 		}
@@ -61,8 +66,8 @@ func startUp(argv []string) error {
 }
 
 // stream measures answers of many pieces, one call after another.
-func stream(argv []string) error {
-	s, err := start(argv, providertest.Turn{Repeat: true, Text: slices.Repeat([]string{"word "}, pieces)})
+func stream(ctx context.Context, argv []string) error {
+	s, err := start(ctx, argv, providertest.Turn{Repeat: true, Text: slices.Repeat([]string{"word "}, pieces)})
 	if err != nil {
 		return err
 	}
@@ -91,8 +96,8 @@ func stream(argv []string) error {
 }
 
 // crowd measures many calls at once.
-func crowd(argv []string) error {
-	s, err := start(argv, providertest.Turn{Repeat: true, Text: []string{"hello ", "there"}})
+func crowd(ctx context.Context, argv []string) error {
+	s, err := start(ctx, argv, providertest.Turn{Repeat: true, Text: []string{"hello ", "there"}})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,39 +25,47 @@ type server struct {
 	took     time.Duration // from its start to the answered initialize
 }
 
-func start(argv []string, turn providertest.Turn) (*server, error) {
+func start(ctx context.Context, argv []string, turn providertest.Turn) (*server, error) {
 	home, err := os.MkdirTemp("", "compare-")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{home: home, provider: providertest.New(turn), cmd: exec.Command(argv[0], argv[1:]...)}
-	config := fmt.Sprintf("model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\n", s.provider.BaseURL())
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+	s := &server{home: home, provider: providertest.New(turn), cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
+	if err := s.start(); err != nil {
+		s.close()
 		return nil, err
 	}
-	s.cmd.Env = append(os.Environ(), "CODEX_HOME="+home)
+	return s, nil
+}
+
+func (s *server) start() error {
+	config := fmt.Sprintf("model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\n", s.provider.BaseURL())
+	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	s.cmd.Env = append(os.Environ(), "CODEX_HOME="+s.home)
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.in, s.out = json.NewEncoder(in), bufio.NewScanner(out)
 	s.out.Buffer(nil, 64<<20)
 	begin := time.Now()
 	if err := s.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.send("initialize", map[string]any{
 		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "compare", "version": "1"},
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	_, err = s.answers(1)
 	s.took = time.Since(begin)
-	return s, err
+	return err
 }
 
 func (s *server) send(method string, params any) error {
@@ -101,8 +110,10 @@ func (s *server) answers(n int) (events int, err error) {
 }
 
 func (s *server) close() {
-	_ = s.cmd.Process.Kill() // it may have ended
-	_ = s.cmd.Wait()
+	if s.cmd.Process != nil {
+		_ = s.cmd.Process.Kill() // it may have ended
+		_ = s.cmd.Wait()
+	}
 	s.provider.Close()
 	_ = os.RemoveAll(s.home)
 }

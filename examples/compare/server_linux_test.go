@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestMeasures takes each figure once from the real program.
+func TestMeasures(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "codex-mcp")
+	if out, err := exec.Command("go", "build", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	const words = 50
+	s, err := start(t.Context(), []string{bin, "-engine", "native"}, providertest.Turn{Repeat: true, Text: strings.SplitAfter(strings.Repeat("word ", words), " ")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if s.took <= 0 {
+		t.Errorf("the start took %v", s.took)
+	}
+	if events, err := s.run(2); err != nil || events < 2*words {
+		t.Errorf("%d events for two answers of %d pieces: %v", events, words, err)
+	}
+	if _, err := s.cpu(); err != nil {
+		t.Error(err)
+	}
+	for _, figure := range []string{"VmRSS", "VmHWM"} {
+		if got, err := s.memory(figure); err != nil || !strings.HasSuffix(got, " kB") {
+			t.Errorf("%s: %q, %v", figure, got, err)
+		}
+	}
+}
