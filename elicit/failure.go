@@ -37,11 +37,14 @@ func readError(err error, o *Options, q *Question) Outcome {
 	case errors.Is(err, ErrUnsupported):
 		return readUnsupported(opt, q)
 	case errors.As(err, &answer):
-		code := "(" + strconv.FormatInt(int64(answer.Code), 10) + ")"
+		code := ""
+		if answer.Code != 0 { // which SDKs send for any error of a program
+			code = " (" + strconv.FormatInt(int64(answer.Code), 10) + ")"
+		}
 		return q.failed(opt, opt.OnError, Outcome{
 			Reason: clientError,
-			Detail: "error answer to the approval request: " + code + " " + showQuote(answer.Message),
-			model:  "the client could not show the approval request " + code,
+			Detail: "error answer to the approval request:" + code + " " + showQuote(answer.Message),
+			model:  "the client could not show the approval request" + code,
 		})
 	case errors.Is(err, context.DeadlineExceeded):
 		return q.failed(opt, opt.OnTimeout, Outcome{

@@ -30,7 +30,7 @@ var failures = []struct {
 	{14, &jsonrpc.Error{Code: -32601, Message: "Method not found"}, nil, denied, "client_error", warn, false,
 		"the client could not show the approval request (-32601)", "The client could not show the approval request (-32601), so %."},
 	{14, fmt.Errorf("call: %w", &jsonrpc.Error{}), nil, denied, "client_error", warn, false,
-		"the client could not show the approval request (0)", "The client could not show the approval request (0), so %."},
+		"the client could not show the approval request", "The client could not show the approval request, so %."},
 	{14, &jsonrpc.Error{Code: -32603}, &elicit.Options{OnError: "abort"}, abort, "client_error", warn, false,
 		"the client could not show the approval request (-32603)", "The client could not show the approval request (-32603), so %."},
 	{14, &jsonrpc.Error{Code: -32602}, &elicit.Options{OnError: "fail-call", Hint: "Try harder."}, abort, "client_error", warn, true,

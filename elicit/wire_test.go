@@ -92,7 +92,7 @@ func TestWireErrors(t *testing.T) {
 	for _, tt := range []struct{ members, model string }{
 		{`"error":{"code":-32601,"message":"Method not found"}`, "the client could not show the approval request (-32601)"},
 		{`"error":{"code":-32602,"message":"no handler"}`, "the client could not show the approval request (-32602)"},
-		{`"error":{"code":0,"message":"thrown"}`, "the client could not show the approval request (0)"},
+		{`"error":{"code":0,"message":"thrown"}`, "the client could not show the approval request"},
 		{`"error":{"message":"no code"}`, "the client could not show the approval request"},
 		{`"error":"Method not found"`, "the client could not show the approval request"},
 	} {
