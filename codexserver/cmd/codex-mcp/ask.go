@@ -133,9 +133,11 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 	if err != nil {
 		return nil, err
 	}
-	arguments, err := a.arguments()
-	if err != nil {
-		return nil, err
+	var arguments map[string]any
+	if a.resume == "" { // else it has its folder and its model
+		if arguments, err = a.arguments(); err != nil {
+			return nil, err
+		}
 	}
 	return &terminal.Task{
 		Prompt: prompt, Resume: a.resume, Arguments: arguments, JSON: o.json,

@@ -68,6 +68,7 @@ type client struct {
 	thread      string
 	began       time.Time // of the turn under way; zero without one
 	interrupted bool
+	stopped     bool // by a key, which has been shown
 	ended       bool // the call has
 }
 
@@ -313,6 +314,7 @@ func (cl *client) ask(q *question) (code int, done bool) {
 	if p.run() != stopped {
 		return 0, false
 	}
+	cl.stopped = true
 	if p.signal != nil && p.signal != os.Interrupt {
 		return cl.leave(), true
 	}
@@ -337,6 +339,6 @@ func (cl *client) status() {
 	if cl.began.IsZero() || cl.interrupted || cl.task.JSON {
 		return
 	}
-	seconds := int(time.Since(cl.began).Seconds())
-	cl.s.tell(cl.s.paint(dim, fmt.Sprintf("%s · %d s · ctrl-C stops", cl.v.waits(), seconds)))
+	what, since := cl.v.waits(cl.began)
+	cl.s.tell(cl.s.paint(dim, fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(since).Seconds()))))
 }

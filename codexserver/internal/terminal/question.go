@@ -48,13 +48,17 @@ func (q *question) answer(action mcptypes.ElicitResultAction, content map[string
 // withdrawn is why the server no longer wants an answer.
 func (q *question) withdrawn() string {
 	err := context.Cause(q.ctx)
-	if reason, ok := strings.CutPrefix(err.Error(), jsonrpc.ErrCancelled.Error()+": "); ok {
-		return showOutput(oneLine([]byte(reason)))
+	if !errors.Is(err, jsonrpc.ErrCancelled) {
+		return "the server is gone"
 	}
-	if errors.Is(err, jsonrpc.ErrCancelled) {
-		return "the server no longer needs an answer"
+	_, reason, _ := strings.Cut(err.Error(), jsonrpc.ErrCancelled.Error()+": ")
+	switch reason {
+	case "", context.Canceled.Error():
+		return "it was answered elsewhere, or the turn is over"
+	case context.DeadlineExceeded.Error():
+		return "there was no answer in time"
 	}
-	return "the server is gone"
+	return showOutput(oneLine([]byte(reason)))
 }
 
 // prompt is the dialogue about one question.
@@ -154,7 +158,7 @@ func (p *prompt) wait() (chunk, outcome) {
 }
 
 func (p *prompt) withdraw() (chunk, outcome) {
-	p.result(dim, "· ", "the question was withdrawn: "+p.question.withdrawn())
+	p.result(dim, "· ", "withdrawn: "+p.question.withdrawn())
 	return chunk{}, gone
 }
 

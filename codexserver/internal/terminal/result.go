@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -31,15 +32,17 @@ type result struct {
 
 // finish shows how the call ended and returns the exit status.
 func (cl *client) finish(e end) int {
-	code, texts := StatusAnswered, []string(nil)
+	code, texts, thread := StatusAnswered, []string(nil), cl.thread
 	switch {
 	case e.err == nil:
 		if texts = textsOf(e.result); e.result.IsError != nil && *e.result.IsError {
 			code = StatusFailed
 		}
-		cl.thread = cmp.Or(threadOf(e.result.StructuredContent), cl.thread)
+		thread = cmp.Or(threadOf(e.result.StructuredContent), thread)
 	case errors.Is(e.err, context.Canceled):
 		texts = []string{"interrupted"}
+	case errors.Is(e.err, jsonrpc.ErrClosed):
+		code, texts = StatusFailed, []string{"the server is gone"}
 	default:
 		code, texts = StatusFailed, []string{e.err.Error()}
 	}
@@ -50,14 +53,17 @@ func (cl *client) finish(e end) int {
 		texts = []string{""}
 	}
 	if cl.task.JSON {
-		line, err := jsonv2.Marshal(result{"result", cl.thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
+		line, err := jsonv2.Marshal(result{"result", thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
 		if err == nil {
 			cl.line(line)
 		}
 		return code
 	}
+	if cl.stopped && code == StatusInterrupted {
+		texts = nil
+	}
 	cl.v.end(code != StatusAnswered, texts)
-	if cl.v.hold && code == StatusAnswered {
+	if cl.v.hold && code == StatusAnswered { // then there is a text
 		io.WriteString(cl.console.Out, strings.TrimRight(showProse(texts[0]), "\n")+"\n")
 	}
 	cl.foot()

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -122,7 +121,7 @@ func (v *view) event(m protocol.EventMsg) {
 	case protocol.BackgroundEvent:
 		v.note(m.Message)
 	case protocol.StreamError:
-		v.alert("the model's stream broke, it is tried again: ", m.Message)
+		v.alert("stream error: ", m.Message)
 	case protocol.Error:
 		v.failed = m.Message
 		v.alert("error: ", m.Message)
@@ -138,8 +137,7 @@ func (v *view) message(text string) {
 	case v.piece:
 		v.settle()
 	default:
-		v.open("message")
-		v.paragraphs("", plain, text)
+		v.said(text)
 	}
 	v.last, v.piece = text, false
 	v.closeBlock("message")
@@ -156,9 +154,7 @@ func (v *view) closeBlock(key string) {
 func (v *view) release() {
 	if text := v.held; text != "" {
 		v.held = ""
-		v.open("message")
-		v.paragraphs("", plain, text)
-		v.closeBlock("message")
+		v.said(text)
 	}
 }
 
@@ -183,11 +179,21 @@ func (v *view) reasoning(m protocol.EventMsg) {
 	}
 }
 
-// paragraphs shows text of several lines.
-func (v *view) paragraphs(prefix string, st style, text string) {
-	f := &flow{s: v.s, st: st, prefix: prefix, indent: strings.Repeat(" ", width(prefix))}
+// said shows a whole message of the model.
+func (v *view) said(text string) {
+	v.open("message")
+	f := &flow{s: v.s}
 	f.add(strings.TrimRight(text, "\n"))
 	f.end()
+	v.closeBlock("message")
+}
+
+// paragraphs shows text of several lines behind a prefix.
+func (v *view) paragraphs(prefix string, st style, text string) {
+	for _, line := range lines(showProse(strings.TrimSpace(text))) {
+		v.s.prose(v.s.paint(st, prefix), st, line)
+		prefix = strings.Repeat(" ", width(prefix))
+	}
 }
 
 // note is a remark of the server.
@@ -330,13 +336,13 @@ func oneLine(text []byte) string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// relative is a folder below home with a tilde.
-func relative(home, dir string) string {
-	rel, err := filepath.Rel(home, dir)
-	if home == "" || err != nil || !filepath.IsLocal(rel) {
-		return dir
+// folder is a folder as a person calls it, with a tilde for home.
+func (v *view) folder(dir string) string {
+	shown := showWord(dir)
+	if rel, err := filepath.Rel(v.home, dir); v.home != "" && err == nil && filepath.IsLocal(rel) && shown == dir {
+		return filepath.Join("~", rel)
 	}
-	return cmp.Or(filepath.Join("~", rel), "~")
+	return shown
 }
 
 // question begins the block of a question about a call.

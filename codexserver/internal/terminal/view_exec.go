@@ -21,6 +21,7 @@ const (
 // command is a command that runs, with the output that is not shown yet.
 type command struct {
 	id, shown, dir string
+	since          time.Time
 	title          bool // the title is shown
 	part           []byte
 	wrote          bool // output came while it ran
@@ -37,7 +38,7 @@ func (v *view) exec(m protocol.EventMsg) {
 	case protocol.ExecCommandBegin:
 		v.begins(m.CallID)
 		v.running = append(v.running, &command{
-			id: m.CallID, shown: elicit.ShowCommand(m.Command), dir: m.Cwd, all: !v.brief,
+			id: m.CallID, shown: elicit.ShowCommand(m.Command), dir: m.Cwd, all: !v.brief, since: time.Now(),
 		})
 	case protocol.ExecCommandOutputDelta:
 		if c := v.find(m.CallID); c != nil {
@@ -89,8 +90,15 @@ func (v *view) showCommand(c *command) {
 		v.titled(c)
 	}
 	for ; c.told < len(c.head); c.told++ {
-		v.s.line("  ", plain, cut(showOutput(c.head[c.told]), lineLength))
+		v.output(c.head[c.told])
 	}
+}
+
+func (v *view) output(line string) {
+	if line = showOutput(line); v.brief {
+		line = cut(line, lineLength)
+	}
+	v.s.line("  ", plain, line)
 }
 
 // titled begins the command's block, again if something came in between.
@@ -98,16 +106,16 @@ func (v *view) titled(c *command) {
 	if !v.open("command " + c.id) {
 		return
 	}
-	remark := "# " + v.folder(c.dir)
-	if c.title {
-		remark = "# goes on"
+	remark := "# goes on"
+	switch {
+	case !c.title && c.dir != "":
+		remark = "# " + v.folder(c.dir)
+	case !c.title:
+		remark = ""
 	}
 	v.s.title(v.s.paint(dim, "$")+" ", bold, cut(c.shown, titleLength), remark)
 	c.title = true
 }
-
-// folder is the folder of a command.
-func (v *view) folder(dir string) string { return showWord(relative(v.home, dir)) }
 
 func (v *view) finish(c *command) {
 	v.titled(c)
@@ -117,7 +125,7 @@ func (v *view) finish(c *command) {
 		v.s.line("  ", dim, "… "+count(c.left, "line")+" left out …")
 	}
 	for _, line := range c.tail {
-		v.s.line("  ", plain, cut(showOutput(line), lineLength))
+		v.output(line)
 	}
 	switch {
 	case c.end == nil:
@@ -138,15 +146,16 @@ func (v *view) unfinished() {
 	v.running = nil
 }
 
-// waits says what takes time, for the status line.
-func (v *view) waits() string {
+// waits says what takes time, and since when, in a turn that began then.
+func (v *view) waits(began time.Time) (string, time.Time) {
 	if len(v.running) == 0 {
-		return "working"
+		return "working", began
 	}
-	if c := v.running[0]; c.left > 0 {
-		return "running, " + count(len(c.head)+c.left+len(c.tail), "line") + " so far"
+	c := v.running[0]
+	if c.left > 0 {
+		return "running, " + count(len(c.head)+c.left+len(c.tail), "line") + " so far", c.since
 	}
-	return "running"
+	return "running", c.since
 }
 
 // write takes output in. A carriage return ends a line as a line feed does:

@@ -1,0 +1,404 @@
+package terminal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts expect")
+
+// TestScripts plays the scripts in testdata, each against a server and a
+// keyboard that do what it says. Each is a txtar archive:
+//
+//	comment   what it shows
+//	console   words: width=N, color, moves, piped, json, nokeys, resume=ID
+//	script    what happens, see play
+//	events    more events, one a line, for the step "events"
+//	stdout    all that was written there; escapes are spelled ␛, returns ␍
+//	stderr    the same of standard error
+//	status    the exit status
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out played
+			synctest.Test(t, func(t *testing.T) { out = play(t, a) })
+			for name, got := range map[string]string{"stdout": out.stdout, "stderr": out.stderr, "status": fmt.Sprintf("%d\n", out.status)} {
+				if *update {
+					setSection(a, name, got)
+				} else if diff := cmp.Diff(section(a, name), got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+type played struct {
+	stdout, stderr string
+	status         int
+}
+
+// play runs the client within the bubble of synctest. Steps are lines:
+//
+//	event JSON     send a codex/event notification with this msg
+//	events         send those of the section events
+//	ask JSON       send elicitation/create with these params
+//	answer JSON    wait for the answer of the oldest question that has none
+//	withdraw WHY   cancel the oldest question that has no answer
+//	type TEXT      type before anybody reads, quoted as in Go
+//	key TEXT       type when the client reads, quoted as in Go
+//	line TEXT      type a line when the client reads, with the terminal's echo
+//	signal NAME    INT or TERM
+//	wait TIME      let time pass
+//	call METHOD JSON   wait for this request of the client
+//	cancelled      wait until the client has cancelled the call
+//	result JSON    answer the call
+//	gone           end the connection
+func play(t *testing.T, a *txtar.Archive) played {
+	var stdout, stderr lockedBuffer
+	keys := newKeyboard(&stdout)
+	stdout.isRaw, stderr.isRaw = keys.isRaw, keys.isRaw
+	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Keys: keys, Home: "/home/me"}
+	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Arguments: map[string]any{"cwd": "/home/me/work"}}
+	for word := range strings.FieldsSeq(section(a, "console")) {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "width":
+			var n int
+			fmt.Sscan(value, &n)
+			console.Width = func() int { return n }
+		case "color":
+			console.Color = true
+		case "moves":
+			console.Moves = true
+		case "piped":
+			console.OutTerminal = false
+		case "log":
+			console.OutTerminal, console.ErrTerminal = false, false
+		case "json":
+			task.JSON = true
+		case "nokeys":
+			console.Keys = nil
+		case "resume":
+			task.Resume, task.Arguments = value, nil
+		default:
+			t.Fatalf("console: unknown word %q", word)
+		}
+	}
+
+	here, there := jsonrpc.Pipe()
+	server := newFakeServer(t, there)
+	signals := make(chan os.Signal, 4)
+	status := make(chan int, 1)
+	go func() { status <- terminal.Run(t.Context(), here, console, task, signals) }()
+	for step := range strings.Lines(section(a, "script")) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
+		synctest.Wait()
+		switch word {
+		case "", "#":
+		case "event":
+			server.event(rest)
+		case "events":
+			for line := range strings.Lines(section(a, "events")) {
+				server.event(strings.TrimSpace(line))
+			}
+		case "ask":
+			server.ask(rest)
+		case "answer":
+			if diff := cmp.Diff(parsed(t, "answer "+rest), parsed(t, "answer "+server.answer())); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step, diff)
+			}
+		case "withdraw":
+			server.withdraw(rest)
+		case "type":
+			keys.types(unquote(t, rest))
+		case "key":
+			keys.press <- unquote(t, rest)
+		case "line":
+			keys.press <- rest + "\n"
+		case "signal":
+			signals <- map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[rest]
+		case "wait":
+			d, err := time.ParseDuration(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(d)
+		case "call":
+			server.called(rest)
+		case "cancelled":
+			<-server.cancelled
+		case "result":
+			server.result <- json.RawMessage(rest)
+		case "gone":
+			server.peer.Close()
+		default:
+			t.Fatalf("unknown step %q", step)
+		}
+	}
+	out := played{status: <-status}
+	server.end()
+	keys.end()
+	if keys.isRaw() {
+		t.Error("the terminal was left raw")
+	}
+	if stdout.stairs || stderr.stairs {
+		t.Error("a line of a raw terminal does not begin at its left")
+	}
+	out.stdout, out.stderr = stdout.visible(), stderr.visible()
+	return out
+}
+
+func unquote(t *testing.T, text string) string {
+	t.Helper()
+	var s string
+	if _, err := fmt.Sscanf(text, "%q", &s); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return s
+}
+
+// fakeServer is the other end of the client's connection.
+type fakeServer struct {
+	t         *testing.T
+	peer      *jsonrpc.Peer
+	ended     chan struct{}
+	requests  chan string
+	result    chan json.RawMessage
+	cancelled chan struct{}
+
+	questions []*asked
+}
+
+type asked struct {
+	result  chan string
+	call    *jsonrpc.Call
+	settled bool
+}
+
+func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
+	s := &fakeServer{t: t, ended: make(chan struct{}), requests: make(chan string, 10), result: make(chan json.RawMessage, 1), cancelled: make(chan struct{})}
+	m := new(jsonrpc.Mux)
+	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+		s.requests <- r.Method + " " + string(r.Params)
+		return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"codex-mcp","version":"1","engine":{"name":"native","reason":"the command line says so"}}}`), nil
+	}))
+	m.Handle("notifications/initialized", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }))
+	m.Handle("listConversations", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+		s.requests <- r.Method + " " + string(r.Params)
+		return json.RawMessage(`{"items":[{"conversationId":"newest","path":"/p","preview":"what I said\u202e before"}]}`), nil
+	}))
+	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		s.requests <- r.Method + " " + string(r.Params)
+		select {
+		case result := <-s.result:
+			return result, nil
+		case <-ctx.Done():
+			close(s.cancelled)
+			return nil, ctx.Err()
+		}
+	}))
+	s.peer = jsonrpc.NewPeer(end, m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	go func() {
+		defer close(s.ended)
+		s.peer.Run(context.WithoutCancel(t.Context()))
+	}()
+	return s
+}
+
+func (s *fakeServer) end() {
+	s.peer.Close()
+	<-s.ended
+}
+
+func (s *fakeServer) event(msg string) {
+	s.t.Helper()
+	if err := s.peer.Notify(s.t.Context(), "codex/event", json.RawMessage(`{"id":"1","msg":`+msg+`}`)); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *fakeServer) ask(params string) {
+	a := &asked{result: make(chan string, 1), call: s.peer.Start(s.t.Context(), "elicitation/create", json.RawMessage(params))}
+	s.questions = append(s.questions, a)
+	go func() {
+		var result json.RawMessage
+		if err := a.call.Result(&result); err != nil {
+			a.result <- err.Error()
+			return
+		}
+		a.result <- string(result)
+	}()
+}
+
+// open is the oldest question without an answer.
+func (s *fakeServer) open() *asked {
+	s.t.Helper()
+	for _, a := range s.questions {
+		if !a.settled {
+			a.settled = true
+			return a
+		}
+	}
+	s.t.Fatal("no question is open")
+	return nil
+}
+
+func (s *fakeServer) answer() string { return <-s.open().result }
+
+func (s *fakeServer) withdraw(why string) {
+	a := s.open()
+	a.call.Cancel(why)
+	<-a.result
+}
+
+// called waits for a request, "METHOD PARAMS".
+func (s *fakeServer) called(want string) {
+	s.t.Helper()
+	got := <-s.requests
+	if diff := cmp.Diff(parsed(s.t, want), parsed(s.t, got)); diff != "" {
+		s.t.Errorf("the client called (-want +got):\n%s", diff)
+	}
+}
+
+// parsed is "METHOD PARAMS" without the order of the members.
+func parsed(t *testing.T, request string) []any {
+	t.Helper()
+	method, params, _ := strings.Cut(request, " ")
+	var v any
+	if err := json.Unmarshal([]byte(params), &v); err != nil {
+		t.Fatalf("%s: %v", request, err)
+	}
+	return []any{method, v}
+}
+
+// keyboard is a terminal's input.
+type keyboard struct {
+	press chan string
+	echo  io.Writer
+
+	mu    sync.Mutex
+	typed string
+	raw   bool
+}
+
+func newKeyboard(echo io.Writer) *keyboard { return &keyboard{press: make(chan string), echo: echo} }
+
+func (k *keyboard) types(text string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.typed += text
+}
+
+func (k *keyboard) Read(b []byte) (int, error) {
+	k.mu.Lock()
+	if k.typed != "" {
+		n := copy(b, k.typed)
+		k.typed = k.typed[n:]
+		k.mu.Unlock()
+		return n, nil
+	}
+	k.mu.Unlock()
+	text, open := <-k.press
+	if !open {
+		return 0, io.EOF
+	}
+	if !k.isRaw() {
+		io.WriteString(k.echo, text)
+	}
+	return copy(b, text), nil
+}
+
+func (k *keyboard) Raw() (func(), error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.raw = true
+	return func() { k.mu.Lock(); k.raw = false; k.mu.Unlock() }, nil
+}
+
+func (k *keyboard) Flush() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.typed = ""
+	return nil
+}
+
+func (k *keyboard) isRaw() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.raw
+}
+
+func (k *keyboard) end() { close(k.press) }
+
+// lockedBuffer is written by the client and by the terminal's echo.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	b      bytes.Buffer
+	isRaw  func() bool
+	stairs bool // a line feed without a carriage return was written to a raw terminal
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isRaw != nil && l.isRaw() && strings.Count(string(b), "\n") != strings.Count(string(b), "\r\n") {
+		l.stairs = true
+	}
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) visible() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.NewReplacer("\x1b", "␛", "\r\n", "\n", "\r", "␍").Replace(l.b.String())
+}
+
+func section(a *txtar.Archive, name string) string {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+func setSection(a *txtar.Archive, name, text string) {
+	for i := range a.Files {
+		if a.Files[i].Name == name {
+			a.Files[i].Data = []byte(text)
+			return
+		}
+	}
+	a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
+}
