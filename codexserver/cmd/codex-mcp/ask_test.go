@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// sitting is a person at a terminal that is none.
+type sitting struct {
+	t       *testing.T
+	f       folders
+	model   *providertest.Server
+	signals chan os.Signal
+	press   chan string // taken when a key is waited for
+	out     lockedText
+	errs    lockedText
+}
+
+// sit starts a scripted model that lets commands run after a question alone.
+func sit(t *testing.T, turns ...providertest.Turn) *sitting {
+	t.Helper()
+	s := &sitting{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), press: make(chan string)}
+	t.Cleanup(s.model.Close)
+	config := strings.ReplaceAll(usualConfig, "$BASE_URL", s.model.BaseURL())
+	if err := os.WriteFile(filepath.Join(s.f.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { close(s.press) })
+	return s
+}
+
+// Read, Raw and Flush are the keyboard's.
+func (s *sitting) Read(b []byte) (int, error) {
+	text, open := <-s.press
+	if !open {
+		return 0, io.EOF
+	}
+	return copy(b, text), nil
+}
+
+func (s *sitting) Raw() (func(), error) { return func() {}, nil }
+func (s *sitting) Flush() error         { return nil }
+
+func (s *sitting) getenv(name string) string {
+	if name == "CODEX_HOME" {
+		return s.f.home
+	}
+	return ""
+}
+
+// ask runs codex-mcp ask on a console and returns the exit status.
+func (s *sitting) ask(c *terminal.Console, args ...string) int {
+	o, err := parse(append([]string{"-engine", "native", "ask"}, args...), &s.errs)
+	if err != nil {
+		s.t.Errorf("%v: %s", err, s.errs.String())
+		return -1
+	}
+	if o.ask.resume == "" {
+		o.ask.cwd = s.f.cwd
+	}
+	task, err := o.ask.newTask(o, nil)
+	if err != nil {
+		s.t.Error(err)
+		return -1
+	}
+	task.Pause = time.Millisecond
+	return askOn(s.t.Context(), o, task, c, s.getenv, s.signals)
+}
+
+func (s *sitting) terminal() *terminal.Console {
+	return &terminal.Console{Out: &s.out, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Keys: s}
+}
+
+func (s *sitting) piped() *terminal.Console { return &terminal.Console{Out: &s.out, Err: &s.errs} }
+
+// presses hands over keys, each when it is waited for.
+func (s *sitting) presses(keys ...string) (done func()) {
+	var w sync.WaitGroup
+	w.Go(func() {
+		for _, k := range keys {
+			s.press <- k
+		}
+	})
+	return w.Wait
+}
+
+func (s *sitting) shows(want ...string) {
+	s.t.Helper()
+	for _, w := range want {
+		if !strings.Contains(s.out.String(), w) {
+			s.t.Errorf("the screen lacks %q:\n%s", w, s.out.String())
+		}
+	}
+}
+
+var gitInit = providertest.Call(providertest.Shell("c1", "git", "init", "-q"))
+
+// told is a turn that repeats what the tool said.
+var told = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+	return providertest.Say("The tool said: " + r.LastToolOutput())
+}}
+
+func TestEndToEndAskApprove(t *testing.T) {
+	t.Parallel()
+	s := sit(t, gitInit, told)
+	done := s.presses("y")
+	if code := s.ask(s.terminal(), "make", "a repository"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	done()
+	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err != nil {
+		t.Error(err)
+	}
+	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "go on with: codex-mcp ask -resume ")
+	if got := s.model.Requests()[0].LastUserText(); got != "make a repository" {
+		t.Errorf("the model was told %q", got)
+	}
+}
+
+func TestEndToEndAskForTheSession(t *testing.T) {
+	t.Parallel()
+	s := sit(t, gitInit, gitInit, told)
+	done := s.presses("a")
+	if code := s.ask(s.terminal(), "twice"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	done()
+	s.shows("✓ approved for this session")
+	if n := strings.Count(s.out.String(), "Allow Codex to run"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestEndToEndAskDenyWithWords(t *testing.T) {
+	t.Parallel()
+	s := sit(t, gitInit, told)
+	done := s.presses("d", "use jj instead\n")
+	if code := s.ask(s.terminal(), "make a repository"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	done()
+	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {
+		t.Error("the command ran")
+	}
+	if got := s.model.Requests()[1].LastToolOutput(); !strings.Contains(got, "use jj instead") {
+		t.Errorf("the model was told %q", got)
+	}
+}
+
+func TestEndToEndAskStop(t *testing.T) {
+	t.Parallel()
+	s := sit(t, gitInit, told)
+	done := s.presses("s")
+	if code := s.ask(s.terminal(), "make a repository"); code != 130 {
+		t.Errorf("exit status %d", code)
+	}
+	done()
+	if n := len(s.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	s.shows("■ stopped", "go on with: ")
+}
+
+func TestEndToEndAskInterruptAndResume(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
+	status := make(chan int, 1)
+	go func() { status <- s.ask(s.terminal(), "wait for ever") }()
+	awaitRequests(t, s.model, 1)
+	s.signals <- os.Interrupt
+	if code := <-status; code != 130 {
+		t.Errorf("exit status %d", code)
+	}
+	s.shows("interrupted")
+	id := regexp.MustCompile(`-resume (\S+)`).FindStringSubmatch(s.out.String())
+	if id == nil {
+		t.Fatalf("no word on how to go on:\n%s", s.out.String())
+	}
+	for i, resume := range []string{id[1], "last"} {
+		s.model.Reset(providertest.Say(fmt.Sprintf("Answer %d.", i)))
+		if code := s.ask(s.terminal(), "-resume", resume, "go on"); code != 0 {
+			t.Errorf("exit status %d", code)
+		}
+		s.shows(fmt.Sprintf("Answer %d.", i))
+		requests := s.model.Requests()
+		if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "wait for ever") {
+			t.Errorf("-resume %s: the model knows nothing of the first turn: %s", resume, last.Body)
+		}
+	}
+	s.shows("going on with: wait for ever")
+}
+
+func TestEndToEndAskPiped(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Turn{Text: []string{"I will try."}, ToolCalls: gitInit.ToolCalls}, providertest.Say("It was refused."))
+	if code := s.ask(s.piped(), "make a repository"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	if got := s.out.String(); got != "It was refused.\n" {
+		t.Errorf("standard output holds %q", got)
+	}
+	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "standard input is no terminal", "-approval-policy", "codex-mcp.toml", "-approvals page"} {
+		if !strings.Contains(s.errs.String(), want) {
+			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
+		}
+	}
+	if strings.Contains(s.out.String()+s.errs.String(), "\x1b") {
+		t.Error("there are control sequences")
+	}
+}
+
+func TestEndToEndAskJSON(t *testing.T) {
+	t.Parallel()
+	s := sit(t, gitInit, providertest.Say("Refused."))
+	if code := s.ask(s.piped(), "-json", "make a repository"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	var types []string
+	var last struct {
+		Type, ThreadID, Text string
+		IsError              bool
+		Notes                []string
+	}
+	for line := range strings.Lines(s.out.String()) {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		types = append(types, last.Type)
+	}
+	slices.Sort(types)
+	if got := strings.Join(types, " "); got != "agent_message background_event exec_approval_request result session_configured task_complete task_started token_count token_count" {
+		t.Errorf("lines: %s", got)
+	}
+	if last.ThreadID == "" || last.Text != "Refused." || last.IsError || len(last.Notes) != 1 {
+		t.Errorf("result %+v", last)
+	}
+	if s.errs.String() != "" {
+		t.Errorf("standard error holds %q", s.errs.String())
+	}
+}
+
+func TestEndToEndAskFails(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Turn{Status: 400, Body: `{"error":{"message":"no such model"}}`})
+	if code := s.ask(s.piped(), "hello"); code != 1 {
+		t.Errorf("exit status %d", code)
+	}
+	if s.out.String() != "" || strings.Count(s.errs.String(), "no such model") != 1 {
+		t.Errorf("standard output %q, standard error:\n%s", s.out.String(), s.errs.String())
+	}
+}
+
+// TestEndToEndAskProcess is the program itself, with pipes.
+func TestEndToEndAskProcess(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Say("Because."))
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "ask", "-engine", "native", "-C", s.f.cwd)
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
+	cmd.Stdin = strings.NewReader("why?\n")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil || string(out) != "Because.\n" {
+		t.Errorf("%v, standard output %q, standard error:\n%s", err, out, &stderr)
+	}
+	if got := s.model.Requests()[0].LastUserText(); got != "why?" {
+		t.Errorf("the model was told %q", got)
+	}
+}
+
+// TestAskCommandLine has no terminal and nothing on standard input.
+func TestAskCommandLine(t *testing.T) {
+	t.Setenv("CODEX_HOME", t.TempDir())
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"ask"}, 2, "ask what?"},
+		{[]string{"ask", "-"}, 2, "ask what?"},
+		{[]string{"ask", "  "}, 2, "ask what?"},
+		{[]string{"ask", "-sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
+		{[]string{"ask", "-approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
+		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is no folder"},
+		{[]string{"ask", "-resume", "", "x"}, 2, "-resume needs the id"},
+		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "-model is for a new conversation"},
+		{[]string{"-model", "m"}, 2, "-model belongs to codex-mcp ask"},
+		{[]string{"-resume", "id", "doctor"}, 2, "-resume belongs to codex-mcp ask"},
+		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
+		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to go on with"},
+		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "model"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), tt.args, &stdout, &stderr)
+		if code != tt.code || !strings.Contains(stderr.String(), tt.want) || stdout.Len() > 0 {
+			t.Errorf("%q: exit status %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.want, &stdout, &stderr)
+		}
+	}
+}
+
+// lockedText is written by the program while a test reads it.
+type lockedText struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
