@@ -226,19 +226,18 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d conversations, the oldest %s", len(got), got[len(got)-1].ID)
 	}
 
-	if _, err := b.ask(t.Context(), request("long", strings.Repeat("x", maxQuestion+1))); !errors.Is(err, errTooLong) {
+	if _, err := b.ask(t.Context(), long(maxQuestion+1)); !errors.Is(err, errTooLong) {
 		t.Errorf("a question that is too long: %v", err)
 	}
-	long := maxOpenBytes / (maxQuestion / 2)
 	var questions []*question
 	for {
-		q, err := b.ask(t.Context(), request("long", strings.Repeat("x", maxQuestion/2)))
+		q, err := b.ask(t.Context(), long(maxQuestion/2))
 		if err != nil {
 			break
 		}
 		questions = append(questions, q)
 	}
-	if len(questions) == 0 || len(questions) >= long {
+	if len(questions) == 0 || len(questions) > maxOpenBytes/(maxQuestion/2) {
 		t.Errorf("%d long questions", len(questions))
 	}
 	for _, q := range append(questions, q) {
@@ -266,5 +265,13 @@ func request(thread, command string) *codexserver.ApprovalRequest {
 	return &codexserver.ApprovalRequest{
 		Thread: codexserver.Thread{ID: thread}, Request: protocol.ExecApprovalRequest{Command: argv},
 		Question: &elicit.Question{},
+	}
+}
+
+// long is a question of that many bytes.
+func long(size int) *codexserver.ApprovalRequest {
+	return &codexserver.ApprovalRequest{
+		Thread: codexserver.Thread{ID: "long"}, Request: protocol.RawEvent{Type: "approval_request"},
+		Question: &elicit.Question{Message: strings.Repeat("x", size)},
 	}
 }

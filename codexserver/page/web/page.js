@@ -24,6 +24,7 @@ function el(tag, attributes, ...children) {
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 const count = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many);
 const firstLine = (s) => s.trim().split("\n", 1)[0];
+const short = (s) => (s.length > 160 ? s.slice(0, 159) + "…" : s); // for what is not decided on
 
 // ---- the connection
 
@@ -53,7 +54,7 @@ async function start() {
     const began = Date.now();
     if ((await listen()) === "over") return;
     if (Date.now() - began > 5000) wait = 250;
-    show("off", "codex-mcp does not answer. It may have ended; trying again…");
+    show("off", "Not reachable, trying again…");
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }
@@ -74,6 +75,7 @@ function shut(why) {
 }
 
 function show(state, words) {
+  if (state !== $("link").dataset.state) settledAt = performance.now();
   $("link").dataset.state = state;
   $("link").textContent = words;
   for (const q of questions.values()) lock(q);
@@ -184,7 +186,7 @@ function showQuestion(c, e, first) {
     questions.set(e.id, q);
     $("questions").append(q.node);
     settledAt = performance.now();
-    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + (q.view.command || "").slice(0, 120);
+    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + short(q.view.command || "");
     if (!selected) select(q);
   }
   q.view = e.question;
@@ -263,7 +265,7 @@ function outcome(v) {
   switch (v.decision) {
     case "approved": return "Approved once" + by;
     case "approved_for_session": return "Approved for the session" + by;
-    case "abort": return "Denied" + by + ", and the turn was stopped";
+    case "abort": return "Denied, and the turn stopped," + by;
   }
   return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
 }
@@ -290,7 +292,7 @@ function newCard(c, e) {
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
     el("header", {},
       el("h3", { id }, title(v)),
-      el("p", { class: "asks" }, v.subject + (c.view.task ? ", working on “" + firstLine(c.view.task) + "”" : "") + " · " + clock(e.at))),
+      el("p", { class: "asks" }, el("bdi", {}, short(v.subject)), c.view.task && ", working on “", el("bdi", {}, short(c.view.task)), c.view.task && "”", " ", el("span", { class: "time" }, clock(e.at)))),
     ...details(v),
     q.fields,
     q.outcome);
@@ -311,13 +313,13 @@ function details(v) {
   if (v.grantRoot) parts.push(el("p", { class: "warning" }, "An approval for the session allows later changes under ", el("code", {}, v.grantRoot), " too."));
   for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
   if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), el("p", {}, v.reason)));
-  if (v.deadline) parts.push(el("p", { class: "where" }, "Refused at " + clock(v.deadline) + " unless you answer."));
+  if (v.deadline) parts.push(el("p", { class: "where deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."));
   return parts;
 }
 
 // long is text in a box that wraps and scrolls; it says how much there is.
 function long(kind, text) {
-  const lines = text.split("\n").length;
+  const lines = text.replace(/\n$/, "").split("\n").length;
   const box = el("pre", { class: kind, tabindex: "0" }, text);
   if (text.length < 1500 && lines < 15) return box;
   const size = count(text.length, "character", "characters") + (lines > 1 ? " in " + count(lines, "line", "lines") : "");
@@ -456,7 +458,7 @@ function newConversation(view) {
 }
 
 function head(c) {
-  c.title.textContent = firstLine(c.view.task) || "Conversation";
+  c.title.textContent = short(c.view.task) || "Conversation";
   const asks = open().some((q) => q.thread === c.view.id);
   c.state.textContent = asks ? "waits for you" : { running: "working", closed: "closed" }[c.view.state] || "idle";
   c.state.dataset.state = asks ? "asking" : c.view.state;
@@ -477,7 +479,7 @@ const who = { user: "You", agent: "Agent", reasoning: "Thinking", command: "Comm
 function showEntry(c, e) {
   let node = c.entries.get(e.id);
   if (!node) {
-    node = el("li", { class: "entry " + e.kind }, el("span", { class: "who" }, who[e.kind] || ""), el("div", { class: "what" }));
+    node = el("li", { class: "entry is-" + e.kind }, el("span", { class: "who" }, who[e.kind] || ""), el("div", { class: "what" }));
     c.entries.set(e.id, node);
     c.list.append(node);
   }
@@ -509,6 +511,7 @@ function showEntry(c, e) {
     case "command":
     case "tool":
       grow(part("code", "title"), e.title);
+      part("code", "title").classList.toggle("long", e.title.length > 300);
       grow(part("span", "result"), e.running ? "running…" : result(e));
       part("span", "result").dataset.good = e.running ? "" : String(e.exit === 0);
       if (e.text) {
@@ -537,7 +540,7 @@ function showEntry(c, e) {
       break;
     case "question": {
       const v = e.question;
-      grow(part("code", "title"), v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || "");
+      grow(part("code", "title"), short(v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || ""));
       grow(part("span", "result"), v.state === "open" ? "open, see above" : outcome(v));
       part("span", "result").dataset.good = v.state === "decided" ? String(v.decision.startsWith("approved")) : "";
       break;

@@ -1,0 +1,325 @@
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+var screenshots = flag.String("screenshots", "", "folder to write screenshots to")
+
+// browser is the one Chromium of all tests; each test has tabs of its own in a
+// context of its own, as private windows have.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "browsertest: Chromium is needed, as Debian's package chromium has it:", err)
+		return 1
+	}
+	profile, err := os.MkdirTemp("", "browsertest")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "browsertest:", err)
+		return 1
+	}
+	defer os.RemoveAll(profile)
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(chromium),
+		chromedp.UserDataDir(profile),
+		chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
+		// Names of other hosts for this machine, to try DNS rebinding.
+		chromedp.Flag("host-resolver-rules", "MAP rebound.example 127.0.0.1"),
+	)
+	defer cancel()
+	var stop context.CancelFunc
+	browser, stop = chromedp.NewContext(allocator)
+	defer stop()
+	if err := chromedp.Do(browser); err != nil {
+		fmt.Fprintln(os.Stderr, "browsertest: Chromium does not start:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// A rig is a server with an engine, its page, and a client that calls it.
+type rig struct {
+	t      *testing.T
+	page   *page.Page
+	client *jsonrpc.Peer
+	cwd    string // of the tasks
+}
+
+// start serves e. The client cannot be asked unless answer is given.
+func start(t *testing.T, e engine.Engine, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *rig {
+	t.Helper()
+	p, err := page.Listen(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := &jsonrpc.Mux{}
+	var capabilities mcptypes.ClientCapabilities
+	if answer != nil {
+		capabilities.Elicitation = map[string]json.RawMessage{}
+		mcptypes.ElicitationCreate.Handle(mux, answer)
+	}
+	ours, theirs := jsonrpc.Pipe()
+	client := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := client.Run(context.Background()); err != nil {
+			t.Errorf("client: %v", err)
+		}
+	})
+	running.Go(func() {
+		if err := codexserver.New(e, &codexserver.Options{Desk: p}).Serve(context.Background(), theirs); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		client.Close()
+		running.Wait()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
+		ProtocolVersion: mcptypes.ProtocolVersion,
+		Capabilities:    capabilities,
+		ClientInfo:      mcptypes.Implementation{Name: "test", Version: "1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t: t, page: p, client: client}
+}
+
+// call hands the engine a task and returns where its answer will be.
+func (r *rig) call(task string) <-chan string {
+	answer := make(chan string, 1)
+	arguments, err := json.Marshal(map[string]string{"prompt": task, "cwd": r.cwd})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	go func() {
+		result, err := mcptypes.ToolsCall.Call(context.Background(), r.client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments})
+		if err != nil {
+			answer <- "call: " + err.Error()
+			return
+		}
+		text, _ := result.Content[0].(*mcptypes.TextContent)
+		answer <- text.Text
+	}()
+	return answer
+}
+
+// A tab is one page of the browser.
+type tab struct {
+	t      *testing.T
+	ctx    context.Context
+	mu     sync.Mutex
+	faults []string // of the page's script
+}
+
+// wait bounds each step.
+const wait = 30 * time.Second
+
+// newTab opens an empty tab in a private window; the page's faults fail the test.
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	b := &tab{t: t, ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil { // makes the tab, which lives as long as this context
+		t.Fatal(err)
+	}
+	err := chromedp.Listen(ctx, func(event any) {
+		if fault, ok := event.(*runtime.EventExceptionThrown); ok {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.faults = append(b.faults, fmt.Sprint(fault.ExceptionDetails.Text, " ", fault.ExceptionDetails.Exception))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, fault := range b.faults {
+			t.Errorf("the page's script failed: %s", fault)
+		}
+	})
+	b.do(chromedp.EmulateViewport(1200, 900))
+	return b
+}
+
+// open opens the page by a fresh link.
+func (r *rig) open(t *testing.T) *tab {
+	t.Helper()
+	b := newTab(t)
+	b.visit(r.page.Link())
+	b.see(`document.querySelector("#link").dataset.state === "live"`)
+	return b
+}
+
+// visit goes to an address, also one that differs in its fragment alone.
+func (b *tab) visit(address string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+}
+
+func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, wait)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+}
+
+// eval returns what an expression is, awaited.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, wait)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("browser: %s: %v", expression, err)
+	}
+	return v
+}
+
+// see waits until an expression is true.
+func (b *tab) see(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, wait)
+	defer cancel()
+	watch := fmt.Sprintf(`new Promise((seen) => {
+		const isSo = () => { try { return %s } catch (e) { if (e instanceof TypeError) return false; throw e } } // what is looked at may not be there yet
+		const look = () => isSo() ? seen(true) : setTimeout(look, 20)
+		look()
+	})`, expression)
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](watch, chromedp.EvalAwaitPromise)); err != nil {
+		b.t.Fatalf("never true: %s (%v); the page is:\n%s", expression, err, eval[string](b, `document.body.innerText`))
+	}
+}
+
+// settle waits until the page takes what is pressed for an answer.
+func (b *tab) settle() {
+	b.t.Helper()
+	b.see(`performance.now() - settledAt > 500 && (!selected || performance.now() - selected.since > 500)`)
+}
+
+// press presses keys, one after another. As on a real keyboard, a page that
+// takes the key for itself keeps it from typing.
+func (b *tab) press(keys string) {
+	b.t.Helper()
+	for _, key := range keys {
+		events := kb.Encode(key)
+		down, up := *events[0], *events[len(events)-1]
+		for _, event := range events {
+			if event.Type == kb.KeyChar {
+				down.Text = event.Text
+			}
+		}
+		for _, event := range []input.DispatchKeyEventParams{down, up} {
+			if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, event); err != nil {
+				b.t.Fatalf("browser: key %q: %v", key, err)
+			}
+		}
+	}
+}
+
+// click clicks the first button that begins with these words, where it is.
+func (b *tab) click(words string) {
+	b.t.Helper()
+	b.settle()
+	b.do(chromedp.Click(chromedp.Search(fmt.Sprintf(`//button[starts-with(normalize-space(.), %q)]`, words)), chromedp.NodeVisible))
+}
+
+// write types into a field.
+func (b *tab) write(field, text string) {
+	b.t.Helper()
+	b.do(chromedp.SendKeys(chromedp.CSS(field), text))
+}
+
+// get asks for an answer within bounds.
+func get(t *testing.T, answer <-chan string) string {
+	t.Helper()
+	select {
+	case s := <-answer:
+		return s
+	case <-time.After(wait):
+		t.Fatal("the call was not answered")
+		return ""
+	}
+}
+
+// look writes screenshots of the whole page, if any are wanted: two widths in
+// two schemes. It also checks that nothing is wider than the screen.
+func (b *tab) look(name string) {
+	b.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1200, 380} {
+			b.scheme(scheme)
+			b.do(chromedp.EmulateViewport(width, 900))
+			if !eval[bool](b, `document.scrollingElement.scrollWidth <= innerWidth`) {
+				b.t.Errorf("%s: wider than %d pixels", name, width)
+			}
+			if *screenshots == "" {
+				continue
+			}
+			eval[bool](b, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true)`)
+			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			file := filepath.Join(*screenshots, fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
+			if err := os.WriteFile(file, picture, 0o644); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+	b.do(chromedp.EmulateViewport(1200, 900))
+}
+
+// scheme makes the user prefer "light" or "dark".
+func (b *tab) scheme(name string) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}

@@ -1,0 +1,7 @@
+// Package browsertest drives the approvals page in a real browser, headless
+// Chromium, end to end: an MCP client calls a codexserver, the engine asks, and
+// the page in the browser answers.
+//
+//	go test .                        needs chromium, and fails without it
+//	go test . -screenshots DIR       also writes what the page looks like there
+package browsertest
