@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -26,7 +29,8 @@ func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string
 
 // Resume goes on with the conversation of a rollout, in the same file. A turn
 // that was cut off is closed: its calls without an answer are answered as
-// unfinished. It goes on in its own folder where cfg names no other.
+// unfinished. It goes on in its own folder, and asks and is confined as in its
+// last turn, where cfg says nothing else.
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	old, err := load(rolloutPath)
 	if err != nil {
@@ -99,6 +103,7 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	if old.Meta.Instructions != nil {
 		c.rules = *old.Meta.Instructions
 	}
+	c.goOn(old.Context, &call)
 	items := old.Items
 	if old.Summary != "" {
 		items = append(append(c.opening(), bridge(userTexts(old.Before), old.Summary)), items...)
@@ -109,6 +114,26 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 		e.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
 	return c, nil
+}
+
+// goOn gives a conversation the approval policy and the sandbox policy of its
+// last turn, as today's Codex does, unless the call chooses others.
+func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
+	if last == nil || call.Profile != "" {
+		return
+	}
+	chosen := func(keys ...string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(call.Overrides)), func(key string) bool {
+			table, _, _ := strings.Cut(key, ".")
+			return slices.Contains(keys, table)
+		})
+	}
+	if call.ApprovalPolicy == "" && !chosen("approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
+		c.now.ApprovalPolicy = last.ApprovalPolicy
+	}
+	if call.Sandbox == "" && !chosen("sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+		c.now.SandboxPolicy = last.SandboxPolicy
+	}
 }
 
 // catchUp tells the model what has changed and the host what was said.

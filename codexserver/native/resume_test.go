@@ -2,6 +2,8 @@ package native_test
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -15,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // configured is the first event of a conversation.
@@ -202,3 +205,52 @@ func endProcess(t *testing.T, id string) {
 func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
+
+// A conversation goes on under the policies of its last turn, as it would have
+// without a restart, unless the call chooses others.
+func TestResumeKeepsThePolicies(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		call      protocol.Config
+		questions int
+	}{
+		{"its own", protocol.Config{}, 0},
+		{"its own folder and model aside", protocol.Config{Overrides: map[string]json.RawMessage{"model": json.RawMessage(`"x"`)}}, 0},
+		{"another by argument", protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, 1},
+		{"another by override", protocol.Config{Overrides: map[string]json.RawMessage{"approval_policy": json.RawMessage(`"untrusted"`)}}, 1},
+		{"a profile", protocol.Config{Overrides: map[string]json.RawMessage{"profile": json.RawMessage(`"other"`)}}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \"chat\"\n[profiles.other]\nmodel = \"y\"", native.Limits{},
+				providertest.Say("hello"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
+			c := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
+			if err := c.Turn(t.Context(), say("first")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b.reopen(t)
+			path, err := b.engine.FindRollout(t.Context(), c.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			questions := 0
+			h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
+				questions++
+				return elicit.Denied
+			}}
+			again, err := b.engine.Resume(t.Context(), path, tt.call, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if err := again.Turn(t.Context(), say("second")); err != nil {
+				t.Fatal(err)
+			}
+			if questions != tt.questions {
+				t.Errorf("asked %d times, want %d", questions, tt.questions)
+			}
+		})
+	}
+}

@@ -35,7 +35,7 @@ type Config struct {
 	HideAgentReasoning    bool `json:"hide_agent_reasoning"`
 	ShowRawAgentReasoning bool `json:"show_raw_agent_reasoning"`
 
-	// InstructionsFile replaces the model's instructions; relative to Home.
+	// InstructionsFile replaces the model's instructions; relative to Cwd.
 	InstructionsFile string `json:"experimental_instructions_file"`
 	// ProjectDocMaxBytes caps what is read of AGENTS.md files in the project.
 	ProjectDocMaxBytes int64 `json:"project_doc_max_bytes"`
