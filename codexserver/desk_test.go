@@ -133,8 +133,11 @@ func TestDeskAndClient(t *testing.T) {
 					t.Errorf("decided %q, want %q", d.decided, tt.want)
 				}
 				decision, _, _ := strings.Cut(tt.want, " ")
-				if decision != "abort" && got.Content != decision {
+				if decision != "abort" && got.Texts[0] != decision {
 					t.Errorf("the engine saw %q", got.Content)
+				}
+				if got.Content != strings.Join(got.Texts, "\n\n") {
+					t.Errorf("structured content %q, text content %q", got.Content, got.Texts)
 				}
 				told := strings.Join(got.Texts[1:], " ")
 				if (tt.told == "") != (told == "") || !strings.Contains(told, tt.told) {

@@ -19,7 +19,7 @@ const outputSchema = `{
 	"type": "object",
 	"properties": {
 		"threadId": {"type": "string", "description": "Id of the conversation, for codex-reply."},
-		"content": {"type": "string", "description": "The answer, as in the text content."}
+		"content": {"type": "string", "description": "The text content, its blocks apart by an empty line."}
 	},
 	"required": ["threadId", "content"]
 }`
@@ -70,11 +70,12 @@ func (ss *session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	return ss.toolError("", fmt.Sprintf("unknown tool %q", p.Name)), nil
 }
 
-// toolResult holds the texts as blocks and the first of them as structured content.
+// toolResult holds the texts as blocks, and all of them as structured content,
+// which is the only thing that some clients hand to their model.
 func (ss *session) toolResult(thread string, texts ...string) *mcptypes.CallToolResult {
 	r := &mcptypes.CallToolResult{Content: mcptypes.Text(texts...)}
 	if ss.speaks("2025-06-18") {
-		r.StructuredContent = fmt.Appendf(nil, `{"threadId":%s,"content":%s}`, quote(thread), quote(texts[0]))
+		r.StructuredContent = fmt.Appendf(nil, `{"threadId":%s,"content":%s}`, quote(thread), quote(strings.Join(texts, "\n\n")))
 	}
 	return r
 }
