@@ -29,7 +29,9 @@ func (m message) ask(ctx context.Context, h *host, q *elicit.Question, r protoco
 	})
 	// Whoever speaks these methods has the requests that belong to them.
 	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
-	return elicit.NewAsker(caller, able, &m.session.server.options.Approvals).Ask(ctx, q)
+	o := m.session.server.options.Approvals
+	o.NoLegacyFlat = false // their answers are flat
+	return elicit.NewAsker(caller, able, &o).Ask(ctx, q)
 }
 
 // approvalRequest is the server's request of September 2025 for a question.

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
@@ -274,7 +275,8 @@ func TestMessagesAskInTheOldWay(t *testing.T) {
 		`[]`:   "denied",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := connectRPC(t, asking)
+			// The setting is about elicitation alone: here a flat answer is the answer.
+			c := connectWith(t, asking, &codexserver.Options{Approvals: elicit.Options{NoLegacyFlat: true}})
 			c.decision = json.RawMessage(decision)
 			id := c.newConversation(t)
 			c.ask(t, "addConversationListener", fmt.Sprintf(`{"conversationId":%q}`, id))
