@@ -33,6 +33,7 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 	q := (&elicit.PatchQuestion{
 		Subject: r.Subject, Changes: listChanges(r.Changes), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
 	}).Question()
+	q.Once = q.Once || r.Once
 	h.Emit(r)
 	return h.approve(ctx, &ApprovalRequest{Request: r, Question: q})
 }

@@ -41,6 +41,9 @@ type PatchApprovalRequest struct {
 	// Cwd is the conversation's folder; changes outside of it are pointed out.
 	// It is not part of the event.
 	Cwd string `json:"-"`
+	// Once is true when an approval for the session would be worth no more than
+	// one for this once. It is not part of the event.
+	Once bool `json:"-"`
 }
 
 // EventType implements [EventMsg].
