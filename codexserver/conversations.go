@@ -3,7 +3,6 @@ package codexserver
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -96,7 +95,7 @@ func (c *conversation) run(ctx context.Context, p *place, a asker, in protocol.T
 	c.mu.Unlock()
 
 	c.host.begin(a)
-	c.host.tell(c.ID(), protocol.UserMessage{Message: textOf(in.Items), Kind: protocol.UserPlain})
+	c.host.tell(c.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
 	err := c.Turn(ctx, in)
 	c.host.end(ctx.Err() != nil)
 
@@ -146,15 +145,4 @@ func (c *conversation) shut(ctx context.Context) error {
 	}
 	defer c.host.tell(c.ID(), protocol.ShutdownComplete{})
 	return c.Close()
-}
-
-// textOf is the words of a message.
-func textOf(items []protocol.InputItem) string {
-	var words []string
-	for _, item := range items {
-		if item.Type == protocol.InputText {
-			words = append(words, item.Text)
-		}
-	}
-	return strings.Join(words, "\n")
 }

@@ -17,7 +17,7 @@ import (
 // A server with an engine of one's own, and a client that calls it.
 func Example() {
 	echo := engine.TurnFunc(func(_ context.Context, host engine.Host, input []protocol.InputItem) error {
-		host.Emit(protocol.AgentMessage{Message: "You said: " + input[0].Text})
+		host.Emit(protocol.AgentMessage{Message: "You said: " + protocol.TextOf(input)})
 		return nil
 	})
 	ctx := context.Background()

@@ -13,7 +13,7 @@
 // A function is enough for a small engine, see [TurnFunc]:
 //
 //	echo := engine.TurnFunc(func(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
-//		host.Emit(protocol.AgentMessage{Message: "You said: " + input[0].Text})
+//		host.Emit(protocol.AgentMessage{Message: "You said: " + protocol.TextOf(input)})
 //		return nil
 //	})
 //	err := codexserver.New(echo, nil).Serve(ctx, jsonrpc.Stdio())

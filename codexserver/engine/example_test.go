@@ -25,7 +25,7 @@ func (terminal) ApprovePatch(context.Context, protocol.PatchApprovalRequest) eli
 // A function is an engine.
 func ExampleTurnFunc() {
 	echo := engine.TurnFunc(func(_ context.Context, host engine.Host, input []protocol.InputItem) error {
-		host.Emit(protocol.AgentMessage{Message: input[0].Text})
+		host.Emit(protocol.AgentMessage{Message: protocol.TextOf(input)})
 		return nil
 	})
 	ctx := context.Background()

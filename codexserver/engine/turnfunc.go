@@ -10,6 +10,8 @@ import (
 )
 
 // TurnFunc is an [Engine] made of one function, which is called once per turn.
+// Its input is as the client sent it and may be empty; [protocol.TextOf] has its
+// words.
 // What it emits as [protocol.AgentMessage] last is the turn's answer. TurnFunc
 // itself emits the events that begin and end sessions and turns, and turns an
 // error of the function into a failed turn, or into an aborted one when the

@@ -1,5 +1,7 @@
 package protocol
 
+import "strings"
+
 // InputItem is one piece of a user's message. Exactly one of the fields that
 // belong to its Type is meaningful.
 type InputItem struct {
@@ -26,6 +28,17 @@ const (
 // TextInput is a message of one text.
 func TextInput(text string) []InputItem {
 	return []InputItem{{Type: InputText, Text: text}}
+}
+
+// TextOf is the words of a message, a line for each text.
+func TextOf(items []InputItem) string {
+	var words []string
+	for _, item := range items {
+		if item.Type == InputText {
+			words = append(words, item.Text)
+		}
+	}
+	return strings.Join(words, "\n")
 }
 
 // TurnInput is what starts a turn.

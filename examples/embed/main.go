@@ -17,7 +17,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -54,7 +53,7 @@ func main() {
 // interrupt. The events that begin and end a turn are emitted around it.
 func notes(file string) engine.TurnFunc {
 	return func(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
-		task := cmp.Or(input...).Text // of the first item; a client may send none
+		task := protocol.TextOf(input)
 		change := protocol.FileChange{Add: &protocol.FileContent{Content: task}}
 		out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{file: change}})
 		if out.Decision != elicit.Approved && out.Decision != elicit.ApprovedForSession {
