@@ -216,6 +216,36 @@ func TestDeskSeesTheConversationAndStopsIt(t *testing.T) {
 	})
 }
 
+// What an engine offers only once is not approved for longer.
+func TestPatchIsApprovedOnce(t *testing.T) {
+	for once, want := range map[bool]elicit.Decision{false: elicit.ApprovedForSession, true: elicit.Approved} {
+		synctest.Test(t, func(t *testing.T) {
+			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: once, Changes: map[string]protocol.FileChange{
+					"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
+				}})
+				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+				return nil
+			})
+			var message string
+			c := connect(t, e, nil, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+				message = p.Message
+				return &mcptypes.ElicitResult{Action: "accept", Content: map[string]mcptypes.ElicitValue{"decision": mcptypes.ElicitString("approved_for_session")}}, nil
+			})
+			got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Content != string(want) {
+				t.Errorf("once %v: %s, want %s", once, got.Content, want)
+			}
+			if !strings.Contains(message, "(outside the workspace)") {
+				t.Errorf("the client was asked %q", message)
+			}
+		})
+	}
+}
+
 func TestDecideIsAPolicyInCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -61,6 +61,9 @@ func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) 
 
 func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest) elicit.Outcome {
 	h.add(req, "ask patch")
+	if req.Cwd == "" || !req.Once {
+		h.add(req, "without the folder, or for the session")
+	}
 	return elicit.Outcome{Decision: h.answer}
 }
 
