@@ -34,6 +34,11 @@ type Options struct {
 	Trace io.Writer
 	// SessionTools offers the tools codex-list and codex-interrupt.
 	SessionTools bool
+	// LockedArguments are arguments of the tool codex that a call may not
+	// choose, such as "config" and "sandbox": the tool does not offer them, and
+	// a call that has one is refused. What fills in a call is mostly a model.
+	// None by default.
+	LockedArguments []string
 	// EngineName and EngineReason say in serverInfo which engine it is and why.
 	// Default: nothing is said.
 	EngineName, EngineReason string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // codexTool starts a conversation. Names, types and enums are the wire of
@@ -61,11 +62,49 @@ func (a *codexArguments) check() error {
 	return nil
 }
 
+// lockArguments takes arguments out of what a tool offers.
+func lockArguments(t *mcptypes.Tool, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var schema struct {
+		Type       string                     `json:"type"`
+		Required   []string                   `json:"required"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := jsonv2.Unmarshal(t.InputSchema, &schema); err != nil {
+		return err
+	}
+	for _, name := range names {
+		delete(schema.Properties, name)
+	}
+	var err error
+	t.InputSchema, err = jsonv2.Marshal(schema, jsonv2.Deterministic(true))
+	return err
+}
+
+// unlocked refuses arguments that are locked.
+func unlocked(raw json.RawMessage, locked []string) error {
+	var given map[string]json.RawMessage
+	if err := decodeArguments(raw, &given); err != nil {
+		return err
+	}
+	for _, name := range locked {
+		if _, ok := given[name]; ok {
+			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
+		}
+	}
+	return nil
+}
+
 var errNoPrompt = errors.New("argument /prompt is missing")
 
 func (ss *session) callCodex(ctx context.Context, c *call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a codexArguments
 	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = unlocked(raw, ss.server.options.LockedArguments)
+	}
 	if err == nil {
 		err = a.check()
 	}

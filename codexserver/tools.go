@@ -35,6 +35,9 @@ func (ss *session) listTools(context.Context, *mcptypes.ListToolsRequestParams) 
 	if err := mcptypes.Decode([]byte(`{"tools": [`+strings.Join(tools, ",")+`]}`), r); err != nil {
 		return nil, err
 	}
+	if err := lockArguments(&r.Tools[0], ss.server.options.LockedArguments); err != nil {
+		return nil, err
+	}
 	for i := range r.Tools {
 		if !ss.speaks("2025-06-18") {
 			r.Tools[i].Title, r.Tools[i].OutputSchema = nil, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,7 +13,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestProgress(t *testing.T) {
@@ -99,6 +104,41 @@ func TestRulesAndRecord(t *testing.T) {
 				if !strings.Contains(record.String(), part) {
 					t.Errorf("the record lacks %s: %s", part, record.String())
 				}
+			}
+		}
+	})
+}
+
+func TestLockedArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := connectWith(t, asking, nil)
+		var list struct {
+			Tools []struct {
+				InputSchema struct{ Properties map[string]json.RawMessage }
+			}
+		}
+		if err := json.Unmarshal([]byte(free.ask(t, "tools/list", `{}`)), &list); err != nil {
+			t.Fatal(err)
+		}
+		offered := slices.Sorted(maps.Keys(list.Tools[0].InputSchema.Properties))
+		if diff := cmp.Diff(append(slices.Clone(config.Lockable), "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
+		}
+
+		c := connectWith(t, asking, &codexserver.Options{LockedArguments: []string{"config", "sandbox"}})
+		if tools := c.ask(t, "tools/list", `{}`); strings.Contains(tools, `"config"`) || strings.Contains(tools, "danger-full-access") {
+			t.Errorf("offered although it is locked: %s", tools)
+		}
+		for args, want := range map[string]string{
+			`{"prompt":"p"}`: `"text":"denied"`,
+			`{"prompt":"p","config":{"notify":["sh"]}}`:            "codex: argument /config is locked",
+			`{"prompt":"p","config":null}`:                         "codex: argument /config is locked",
+			`{"prompt":"p","sandbox":"danger-full-access"}`:        "codex: argument /sandbox is locked",
+			`{"prompt":"p","\u0073andbox":"danger-full-access"}`:   "codex: argument /sandbox is locked",
+			`{"prompt":"p","approval-policy":"never","Config":{}}`: `"text":"denied"`, // "Config" is nothing
+		} {
+			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", args, got, want)
 			}
 		}
 	})

@@ -123,6 +123,8 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t json
 		EngineReason: e.reason,
 		Version:      version(),
 		Logger:       c.log,
+
+		LockedArguments: c.settings.LockedArguments,
 	}
 	page, err := c.openPage(so, os.Stderr)
 	if err != nil {

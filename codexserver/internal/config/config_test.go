@@ -224,6 +224,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"time", "", "approvals.timeout=soon", "approvals.timeout: want a duration"},
 		{"negative", "", "approvals.timeout=-1s", "approvals.timeout: want a duration"},
 		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
+		{"locked", "locked_arguments = [\"confg\"]", "", `locked_arguments: "confg" is not one of`},
 		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is no port"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "missing '='"},

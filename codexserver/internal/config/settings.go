@@ -32,9 +32,11 @@ type Settings struct {
 	PagePort int
 	// SessionTools offers the tools that list and interrupt conversations.
 	SessionTools bool
-	Auth         Auth
-	Limits       Limits
-	Sandbox      Sandbox
+	// LockedArguments are arguments of the tool codex that calls may not choose.
+	LockedArguments []string
+	Auth            Auth
+	Limits          Limits
+	Sandbox         Sandbox
 }
 
 // settingsFile is the form of the file. Words and times are checked by
@@ -58,8 +60,11 @@ type settingsFile struct {
 		PagePort int  `json:"page_port"`
 	} `json:"approvals"`
 	SessionTools bool `json:"session_tools"`
-	Auth         Auth `json:"auth"`
-	Sandbox      struct {
+
+	LockedArguments []string `json:"locked_arguments"`
+
+	Auth    Auth `json:"auth"`
+	Sandbox struct {
 		Tier   string   `json:"tier"`
 		Helper []string `json:"helper"`
 		Strict bool     `json:"strict"`
@@ -89,6 +94,8 @@ func (f *settingsFile) settings() *Settings {
 		Page:         a.Page,
 		PagePort:     a.PagePort,
 		SessionTools: f.SessionTools,
+
+		LockedArguments: f.LockedArguments,
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
@@ -167,7 +174,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 }
 
 // ours are the tables of our file.
-var ours = []string{"approvals", "auth", "limits", "sandbox", "session_tools"}
+var ours = []string{"approvals", "auth", "limits", "locked_arguments", "sandbox", "session_tools"}
 
 // Ours says whether an override's key is one of our settings, which are never
 // handed to an engine as configuration of Codex.
@@ -261,8 +268,17 @@ func (f *settingsFile) check() error {
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
 	}
+	for _, name := range f.LockedArguments {
+		if !slices.Contains(Lockable, name) {
+			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
+		}
+	}
 	return f.checkLimits()
 }
+
+// Lockable are the arguments of the tool codex that can be locked: all but the
+// prompt. It is read only.
+var Lockable = []string{"approval-policy", "base-instructions", "config", "cwd", "include-plan-tool", "model", "profile", "sandbox"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {
