@@ -14,7 +14,7 @@ const (
 	heartbeat = 15 * time.Second
 	// pace is the least time between two lines.
 	pace = 50 * time.Millisecond
-	// slow is how long one line may take to be written.
+	// slow is how long 64 KiB may take to be written.
 	slow = 10 * time.Second
 	// maxStreams leaves a browser, which has six connections to a host, some
 	// for the answers.
@@ -71,9 +71,13 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 				return false
 			}
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(slow))
-		_, err := w.Write(append(line, '\n'))
-		return err == nil && control.Flush() == nil
+		for piece := range slices.Chunk(append(line, '\n'), 64<<10) {
+			_ = control.SetWriteDeadline(time.Now().Add(slow))
+			if _, err := w.Write(piece); err != nil {
+				return false
+			}
+		}
+		return control.Flush() == nil
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()

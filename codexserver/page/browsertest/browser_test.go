@@ -285,8 +285,31 @@ func get(t *testing.T, answer <-chan string) string {
 	}
 }
 
+// faintText is what text has less contrast than 4.5 to 1 (WCAG 2.2, 1.4.3).
+const faintText = `(() => {
+	const parse = (color) => color.match(/[\d.]+/g).map(Number)
+	const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+		.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0)
+	const behind = (e) => {
+		for (; e; e = e.parentElement) {
+			const c = parse(getComputedStyle(e).backgroundColor)
+			if (c.length === 3 || c[3] === 1) return c
+		}
+		return [255, 255, 255]
+	}
+	const faint = []
+	for (const e of document.querySelectorAll("body *")) {
+		const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
+		if (!text || !e.checkVisibility() || e.closest(":disabled, .settled, kbd")) continue
+		const a = light(parse(getComputedStyle(e).color)), b = light(behind(e))
+		if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5) faint.push(e.outerHTML.slice(0, 120))
+	}
+	return faint
+})()`
+
 // look writes screenshots of the whole page, if any are wanted: two widths in
-// two schemes. It also checks that nothing is wider than the screen.
+// two schemes. It also checks that nothing is wider than the screen, and that
+// text can be read.
 func (b *tab) look(name string) {
 	b.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -295,6 +318,9 @@ func (b *tab) look(name string) {
 			b.do(chromedp.EmulateViewport(width, 900))
 			if !eval[bool](b, `document.scrollingElement.scrollWidth <= innerWidth`) {
 				b.t.Errorf("%s: wider than %d pixels", name, width)
+			}
+			if faint := eval[[]string](b, faintText); len(faint) > 0 {
+				b.t.Errorf("%s: text in %s with too little contrast: %q", name, scheme, faint)
 			}
 			if *screenshots == "" {
 				continue

@@ -275,19 +275,20 @@ function newCard(c, e) {
   const v = e.question;
   const q = { id: e.id, view: v, thread: c.view.id, since: performance.now() };
   const id = "question-" + e.id;
-  const button = (key, words, kind, act) =>
-    el("button", { type: "button", class: kind, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
+  const button = (key, words, kind, act, meaning) =>
+    el("button", { type: "button", class: kind, title: meaning, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
   q.word = el("input", { id: id + "-word", type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A word to the agent (optional)" });
   q.fields = el("fieldset", { class: "actions" },
     el("legend", { class: "unseen" }, "Your decision"),
     el("div", { class: "row" },
       button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
-      v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }))),
+      v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
+        "Also the same again, without a question, until the session ends")),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A word to the agent, optional"),
       q.word,
-      el("button", { type: "submit", class: "no" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
-      button("x", "Stop the turn", "no", stopTurn)));
+      el("button", { type: "submit", class: "no", title: "The agent is told, and goes on otherwise" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
+      button("x", "Stop the turn", "no", stopTurn, "Deny, and let the agent do nothing else")));
   q.outcome = el("p", { class: "outcome", hidden: true });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
     el("header", {},
