@@ -208,10 +208,11 @@ func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSumm
 func engineOf(server mcptypes.Implementation) string {
 	var e struct{ Name, Reason string }
 	json.Unmarshal(server.Extra["engine"], &e) // a server without one has no name to show
+	const few = 40 // characters; what takes more is for codex-mcp doctor to tell
 	switch {
 	case e.Name == "":
 		return server.Name
-	case e.Reason == "", e.Reason == "the command line says so":
+	case e.Reason == "", e.Reason == "the command line says so", len(e.Reason) > few:
 		return e.Name + " engine"
 	}
 	return e.Name + " engine (" + e.Reason + ")"
@@ -237,6 +238,7 @@ func (cl *client) loop() int {
 			if sig != os.Interrupt || cl.interrupted {
 				return cl.leave()
 			}
+			cl.s.echoed()
 			cl.stop()
 		case <-late:
 			return cl.leave()

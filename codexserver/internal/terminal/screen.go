@@ -127,6 +127,17 @@ func (s *screen) tell(text string) {
 	s.status = true
 }
 
+// echoed is told when the terminal itself has shown a key, such as ^C.
+func (s *screen) echoed() {
+	switch {
+	case s.raw || !s.seen:
+	case s.moves && !s.mid:
+		s.status = true // goes away with the line
+	default:
+		s.mid = true
+	}
+}
+
 // clear takes the status line away.
 func (s *screen) clear() {
 	if s.status {

@@ -129,7 +129,7 @@ func (v *view) finish(c *command) {
 	}
 	switch {
 	case c.end == nil:
-		v.s.line("  ", red, "did not end")
+		v.s.line("  ", red, "ended with the turn")
 	case c.end.ExitCode == 0:
 		v.s.line("  ", green, "exit 0 · "+took(time.Duration(c.end.Duration)))
 	default:

@@ -1,0 +1,332 @@
+//go:build terminal
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+)
+
+// pane is a terminal of tmux with a shell, where the program can be called as a
+// person calls it.
+type pane struct {
+	t      *testing.T
+	model  *providertest.Server
+	home   string // holds the folder "hello", where the shell is
+	socket string
+}
+
+// newPane opens a terminal of 80 columns. Without tmux it fails.
+func newPane(t *testing.T, environment ...string) *pane {
+	t.Helper()
+	home, err := os.MkdirTemp("", "ask") // shorter than the test's own, so that no line is broken for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	p := &pane{t: t, model: providertest.New(), home: home, socket: filepath.Join(home, "tmux")}
+	t.Cleanup(p.model.Close)
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"bin", "hello", ".codex"} {
+		if err := os.Mkdir(filepath.Join(home, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(bin, filepath.Join(home, "bin", "codex-mcp")); err != nil {
+		t.Fatal(err)
+	}
+	config := strings.NewReplacer("$BASE_URL", p.model.BaseURL(), `"chat"`, `"responses"`).Replace(usualConfig)
+	if err := os.WriteFile(filepath.Join(home, ".codex", "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell := append([]string{
+		"env", "-i", "HOME=" + home, "PATH=" + filepath.Join(home, "bin") + ":/usr/bin:/bin", "TERM=tmux-256color",
+		"LANG=C.UTF-8", "PS1=$ ", "CODEX_BIN=/no/codex",
+	}, environment...)
+	p.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "60", "-c", filepath.Join(home, "hello")},
+		append(shell, "bash", "--noprofile", "--norc")...)...)
+	t.Cleanup(func() { p.tmux("kill-server") })
+	p.done()
+	return p
+}
+
+func (p *pane) tmux(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-u", "-S", p.socket}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatalf("tmux %q: %v: %s", args, err, &stderr)
+	}
+	return string(out)
+}
+
+// shows is what the terminal shows, with all that has scrolled away.
+func (p *pane) shows(options ...string) string {
+	p.t.Helper()
+	return strings.TrimRight(p.tmux(append([]string{"capture-pane", "-p", "-S", "-"}, options...)...), "\n ")
+}
+
+// await waits until the last line begins with that text.
+func (p *pane) await(text string) {
+	p.t.Helper()
+	p.until(func(screen string) bool { return strings.HasPrefix(last(screen), text) }, "the last line begins with "+text)
+}
+
+// done waits for the shell.
+func (p *pane) done() {
+	p.t.Helper()
+	p.until(func(screen string) bool { return last(screen) == "$" }, "the shell is back")
+}
+
+func last(screen string) string { return screen[strings.LastIndex(screen, "\n")+1:] }
+
+func (p *pane) until(done func(screen string) bool, what string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		screen := p.shows()
+		if done(screen) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			p.t.Fatalf("waited in vain until %s:\n%s", what, screen)
+		}
+	}
+}
+
+// types types text, and the Enter key when the terminal has shown it.
+func (p *pane) types(text string) {
+	p.t.Helper()
+	p.tmux("send-keys", "-l", text)
+	joined := func(s string) string { return strings.ReplaceAll(s, "\n", "") }
+	p.until(func(screen string) bool { return strings.HasSuffix(joined(screen), text) }, "the terminal shows what was typed")
+	p.tmux("send-keys", "Enter")
+}
+
+// press waits for the question and presses a key.
+func (p *pane) press(question, key string) {
+	p.t.Helper()
+	p.until(func(screen string) bool {
+		_, rest, asked := strings.Cut(screen, question)
+		return asked && strings.Contains(rest, "s stop")
+	}, "it asks "+question)
+	p.tmux("send-keys", key)
+}
+
+// clear empties the screen and what has scrolled away.
+func (p *pane) clear() {
+	p.t.Helper()
+	p.types("clear")
+	p.until(func(screen string) bool { return strings.TrimSpace(screen) == "$" }, "the screen is clear")
+	p.tmux("clear-history")
+}
+
+var volatile = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37"},
+	{regexp.MustCompile(`(exit \d+) · [0-9.]+ m?s`), "$1 · 12 ms"},
+	{regexp.MustCompile(`· \d+ s ·`), "· 2 s ·"},
+}
+
+// recording is what is shown with what differs from run to run replaced.
+func (p *pane) recording() string {
+	p.t.Helper()
+	text := strings.ReplaceAll(p.shows(), p.home, "/home/you")
+	for _, v := range volatile {
+		text = v.pattern.ReplaceAllString(text, v.text)
+	}
+	return strings.TrimRight(strings.TrimSuffix(text, "\n$"), "\n ") + "\n"
+}
+
+// from is the recording from that text on.
+func from(recording, text string) string {
+	i := strings.LastIndex(recording, text)
+	return recording[max(i, 0):]
+}
+
+const addHello = "*** Begin Patch\n*** Add File: hello.sh\n+#!/bin/sh\n+# Greets whoever runs it.\n+echo \"hello, ${USER:-you}\"\n*** End Patch\n"
+
+func planned(id, write, run string) providertest.ToolCall {
+	return providertest.Tool(id, "update_plan", map[string]any{"plan": []map[string]string{
+		{"step": "write hello.sh", "status": write}, {"step": "run it", "status": run},
+	}})
+}
+
+// TestTerminalRecordings makes the recordings of docs/ask.md; -update writes
+// them there.
+func TestTerminalRecordings(t *testing.T) {
+	p := newPane(t)
+	recorded := map[string]string{}
+	say := providertest.Say
+	p.model.Add(
+		providertest.Turn{
+			Reasoning: []string{"The folder is empty. ", "A shell script is enough."},
+			Text:      []string{"I'll write a small ", "script and run it."}, ToolCalls: []providertest.ToolCall{planned("p1", "in_progress", "pending")},
+		},
+		providertest.Call(providertest.Tool("c1", "apply_patch", map[string]any{"input": addHello})),
+		providertest.Call(planned("p2", "completed", "in_progress")),
+		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
+		providertest.Call(planned("p3", "completed", "completed")),
+		say("Done: `hello.sh` greets whoever runs it.\n"))
+	p.types(`codex-mcp ask "write a script that says hello, and run it"`)
+	p.press("Allow Codex to apply", "y")
+	p.until(func(screen string) bool { return strings.Contains(from(screen, "Allow Codex to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`") }, "the command is asked about")
+	recorded["question"] = from(p.recording(), "? Allow Codex to run")
+	p.press("Allow Codex to run `sh hello.sh`", "y")
+	p.done()
+	recorded["approve"] = p.recording()
+	colours := p.shows("-e")
+	for _, want := range []string{"\x1b[32m+echo", "\x1b[2mnative engine", "\x1b[1mPlan", "\x1b[35m?", "\x1b[32mexit 0"} {
+		if !strings.Contains(colours, want) {
+			t.Errorf("no %q on the screen:\n%q", want, colours)
+		}
+	}
+
+	p.clear()
+	p.model.Reset(
+		providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")),
+		say("I did not push. Run the tests, then ask me again.\n"))
+	p.types(`codex-mcp ask "publish it"`)
+	p.press("Allow Codex to run `git push origin main`", "d")
+	p.await("  tell the agent why:")
+	p.types("not before the tests have passed")
+	p.done()
+	recorded["deny"] = p.recording()
+	requests := p.model.Requests()
+	if got := requests[len(requests)-1].LastToolOutput(); !strings.Contains(got, "not before the tests have passed") {
+		t.Errorf("the model was told %q", got)
+	}
+
+	p.clear()
+	p.model.Reset(
+		providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
+	p.types(`codex-mcp ask "count to thirty, slowly"`)
+	p.press("Allow Codex to run", "y")
+	p.await("running, 30 lines so far")
+	recorded["interrupt"] = p.recording()
+	p.tmux("send-keys", "C-c")
+	p.done()
+	recorded["interrupted"] = from(p.recording(), "  10\n")
+	p.status(130)
+
+	p.clear()
+	p.model.Reset(say("One, two, three.\n"))
+	p.types(`codex-mcp ask -resume last "to three will do"`)
+	p.done()
+	recorded["resume"] = p.recording()
+	requests = p.model.Requests()
+	if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "count to thirty, slowly") {
+		t.Errorf("the model knows nothing of the first turn: %s", body)
+	}
+	p.status(0)
+
+	keepRecordings(t, recorded)
+}
+
+// status asks the shell for the exit status of the command before.
+func (p *pane) status(want int) {
+	p.t.Helper()
+	p.types("echo status $?")
+	p.until(func(screen string) bool { return strings.Contains(screen, "\nstatus ") }, "the status is told")
+	if screen := p.shows(); !strings.Contains(screen, fmt.Sprintf("\nstatus %d\n", want)) {
+		p.t.Errorf("the exit status is not %d:\n%s", want, screen)
+	}
+}
+
+// keepRecordings compares the recordings with those of docs/ask.md.
+func keepRecordings(t *testing.T, recorded map[string]string) {
+	t.Helper()
+	file := filepath.Join(root, "docs", "ask.md")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	for name, got := range recorded {
+		begin, end := "<!-- recording: "+name+" -->\n", "<!-- /recording -->"
+		before, rest, ok := strings.Cut(text, begin)
+		old, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Errorf("%s has no place for the recording %q", file, name)
+			continue
+		}
+		block := "```text\n" + got + "```\n"
+		if *update {
+			text = before + begin + block + end + after
+		} else if diff := cmp.Diff(old, block); diff != "" {
+			t.Errorf("the recording %q (-page +now):\n%s", name, diff)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTerminalIsRestored ends the program in the middle of a question in every
+// way and looks at the terminal's settings afterwards.
+func TestTerminalIsRestored(t *testing.T) {
+	p := newPane(t, "NO_COLOR=1")
+	for name, end := range map[string]func(pid int){
+		"ctrl-C":  func(int) { p.tmux("send-keys", "C-c") },
+		"Esc":     func(int) { p.tmux("send-keys", "Escape") },
+		"SIGTERM": func(pid int) { syscall.Kill(pid, syscall.SIGTERM) },
+		"SIGINT":  func(pid int) { syscall.Kill(pid, syscall.SIGINT) },
+	} {
+		p.clear()
+		p.model.Reset(gitInit)
+		p.types("stty -g > before; sh -c 'echo $$ > pid; exec codex-mcp ask \"make a repository\"'")
+		p.press("Allow Codex to run", "x") // explains the keys
+		p.press("approve this once", "Enter")
+		p.until(func(screen string) bool { return strings.Count(screen, "approve this once") == 2 }, "the keys are explained twice")
+		var pid int
+		raw, err := os.ReadFile(filepath.Join(p.home, "hello", "pid"))
+		if err == nil {
+			_, err = fmt.Sscan(string(raw), &pid)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(pid)
+		p.done()
+		p.status(130)
+		p.types("stty -g | cmp - before && echo as before")
+		p.until(func(screen string) bool {
+			return strings.Contains(screen, "\nas before") || strings.Contains(screen, "differ")
+		}, "the settings are compared")
+		if screen := p.shows(); !strings.Contains(screen, "\nas before") {
+			t.Errorf("%s: the terminal is not as before:\n%s", name, screen)
+		}
+		if colours := p.shows("-e"); strings.Contains(colours, "\x1b[") {
+			t.Errorf("%s: colours in spite of NO_COLOR:\n%q", name, colours)
+		}
+		if _, err := os.Stat(filepath.Join(p.home, "hello", ".git")); err == nil {
+			t.Errorf("%s: the command ran", name)
+		}
+	}
+}
