@@ -2,7 +2,6 @@ package codexserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // Options change what a [Server] does. Nil is valid; the zero value of each
@@ -83,7 +81,6 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	ss := newSession(session, s)
 	ss.peer = jsonrpc.NewPeer(t, ss.mux(), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
-		Middleware:     []jsonrpc.Middleware{badParams},
 		Inline:         inline(),
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   drain,
@@ -111,18 +108,3 @@ func clientGone(err error) bool {
 // drain is how long a turn may go on after the end of the client's input: long
 // enough for requests that take no time, too short for a model.
 const drain = 50 * time.Millisecond
-
-// badParams answers params that are not what the schema asks for with -32602
-// and the path.
-func badParams(next jsonrpc.Handler) jsonrpc.Handler {
-	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		result, err := next.ServeRPC(ctx, r)
-		var bad *mcptypes.DecodeError
-		if !errors.As(err, &bad) {
-			return result, err
-		}
-		answer := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params%s: %s", bad.Path, bad.Msg)
-		answer.Data, _ = json.Marshal(map[string]string{"path": bad.Path}) // a string always encodes
-		return nil, answer
-	})
-}

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 )
 
@@ -42,10 +43,17 @@ func HandleNotify[P any](m *Mux, method string, f func(context.Context, P)) {
 	}))
 }
 
-// HandleRaw adds a method that decodes its params itself; nil if absent.
+// HandleRaw adds a method that decodes its params itself; nil if absent. An
+// error with the method InvalidParams() (path, why string), as mcptypes has
+// them, is answered like one of [Request.Bind].
 func (m *Mux) HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
-		return f(ctx, r.Params)
+		result, err := f(ctx, r.Params)
+		var wrong interface{ InvalidParams() (path, why string) }
+		if errors.As(err, &wrong) {
+			return nil, invalidParams(wrong.InvalidParams())
+		}
+		return result, err
 	}))
 }
 

@@ -73,7 +73,11 @@ func bind(params json.RawMessage, v any) error {
 	if err == nil {
 		return nil
 	}
-	path, why := explain(err)
+	return invalidParams(explain(err))
+}
+
+// invalidParams is the answer to params that are wrong at a path.
+func invalidParams(path, why string) *Error {
 	data := appendString([]byte(`{"path":`), path)
 	return &Error{
 		Code:    CodeInvalidParams,

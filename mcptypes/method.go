@@ -3,6 +3,7 @@ package mcptypes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -119,18 +120,30 @@ func orNone[P any](params *P) any {
 	return params
 }
 
+// paramsError says that the params of a request are wrong, and not something
+// that its handler decoded.
+type paramsError struct{ *DecodeError }
+
+// InvalidParams tells package jsonrpc what to answer.
+func (e paramsError) InvalidParams() (path, why string) { return e.Path, e.Msg }
+
+// Unwrap lets errors.As find the DecodeError.
+func (e paramsError) Unwrap() error { return e.DecodeError }
+
 func decodeParams[P any](raw json.RawMessage, method string, required bool) (*P, error) {
 	params := new(P)
 	if len(raw) == 0 || !required && string(raw) == "null" {
 		if required {
-			return nil, &DecodeError{Msg: method + " needs params"}
+			return nil, paramsError{&DecodeError{Msg: method + " needs params"}}
 		}
 		return params, nil
 	}
-	if err := Decode(raw, params); err != nil {
-		return nil, err
+	err := Decode(raw, params)
+	var wrong *DecodeError
+	if errors.As(err, &wrong) {
+		return nil, paramsError{wrong}
 	}
-	return params, nil
+	return params, err
 }
 
 func errMethod(method string) error {

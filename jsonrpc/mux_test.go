@@ -1,0 +1,39 @@
+package jsonrpc_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+type wrongParams struct{ error }
+
+func (wrongParams) InvalidParams() (path, why string) { return "/a/0", "want a string" }
+
+// What decodes params by itself, as package mcptypes does, says where they are
+// wrong; an error of any other kind is the handler's own fault.
+func TestHandleRawSaysWhereParamsAreWrong(t *testing.T) {
+	mux := &jsonrpc.Mux{}
+	mux.HandleRaw("wrong", func(context.Context, json.RawMessage) (any, error) {
+		return nil, fmt.Errorf("read: %w", wrongParams{errors.New("bad")})
+	})
+	mux.HandleRaw("other", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("bad") })
+	for method, want := range map[string]*jsonrpc.Error{
+		"wrong": {Code: jsonrpc.CodeInvalidParams, Message: "invalid params at /a/0: want a string", Data: json.RawMessage(`{"path":"/a/0"}`)},
+		"other": nil,
+	} {
+		_, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: method})
+		var got *jsonrpc.Error
+		if errors.As(err, &got) != (want != nil) {
+			t.Errorf("%s: %v", method, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", method, diff)
+		}
+	}
+}
