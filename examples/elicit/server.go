@@ -21,10 +21,12 @@ type server struct {
 
 func serve(ctx context.Context, t jsonrpc.Transport, repo string) error {
 	s, mux := &server{repo: repo}, &jsonrpc.Mux{}
-	jsonrpc.Handle(mux, mcptypes.Initialize.Name(), s.initialize)
-	jsonrpc.Handle(mux, mcptypes.Ping.Name(), func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
-	jsonrpc.Handle(mux, mcptypes.ToolsList.Name(), s.listTools)
-	jsonrpc.Handle(mux, mcptypes.ToolsCall.Name(), s.callTool)
+	mcptypes.Initialize.Handle(mux, s.initialize)
+	mcptypes.Ping.Handle(mux, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+		return &mcptypes.EmptyResult{}, nil
+	})
+	mcptypes.ToolsList.Handle(mux, s.listTools)
+	mcptypes.ToolsCall.Handle(mux, s.callTool)
 	s.peer = jsonrpc.NewPeer(t, mux, &jsonrpc.Options{
 		Cancellation: jsonrpc.MCPCancel,
 		Inline:       []string{mcptypes.Initialize.Name()}, // what comes after it counts on it
@@ -33,7 +35,7 @@ func serve(ctx context.Context, t jsonrpc.Transport, repo string) error {
 }
 
 // initialize learns whether this client can be asked.
-func (s *server) initialize(_ context.Context, p mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+func (s *server) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
 	capabilities, err := json.Marshal(p.Capabilities)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func (s *server) initialize(_ context.Context, p mcptypes.InitializeRequestParam
 	}, nil
 }
 
-func (s *server) listTools(context.Context, struct{}) (*mcptypes.ListToolsResult, error) {
+func (s *server) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
 	return &mcptypes.ListToolsResult{Tools: []mcptypes.Tool{{
 		Name:        "delete_branch",
 		Description: new("Delete a git branch, if the user allows it."),
@@ -59,7 +61,7 @@ func (s *server) listTools(context.Context, struct{}) (*mcptypes.ListToolsResult
 	}}}, nil
 }
 
-func (s *server) callTool(ctx context.Context, p mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+func (s *server) callTool(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
 	asker := s.asker.Load()
 	switch {
 	case asker == nil:
