@@ -212,8 +212,8 @@ const endTime = 5 * time.Second
 func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	a := &c.settings.Approvals
 	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each of its choices
-	if console.Keys == nil {
-		a.Hint = "Nobody can be asked, because standard input is no terminal. Allow the command in codex-mcp.toml (approvals.allow), choose another -approval-policy, or answer in a browser with -approvals page."
+	if !console.Asks(o.json) {
+		a.Hint = "Nobody can be asked without a terminal. Allow the command in codex-mcp.toml (approvals.allow), choose another -approval-policy, or answer in a browser with -approvals page."
 	}
 	if !o.ask.loud { // the screen says the same in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))

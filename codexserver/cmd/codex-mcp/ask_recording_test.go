@@ -194,7 +194,9 @@ func TestTerminalRecordings(t *testing.T) {
 		say("Done: `hello.sh` greets whoever runs it.\n"))
 	p.types(`codex-mcp ask "write a script that says hello, and run it"`)
 	p.press("Allow Codex to apply", "y")
-	p.until(func(screen string) bool { return strings.Contains(from(screen, "Allow Codex to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`") }, "the command is asked about")
+	p.until(func(screen string) bool {
+		return strings.Contains(from(screen, "Allow Codex to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`")
+	}, "the command is asked about")
 	recorded["question"] = from(p.recording(), "? Allow Codex to run")
 	p.press("Allow Codex to run `sh hello.sh`", "y")
 	p.done()
@@ -285,6 +287,38 @@ func keepRecordings(t *testing.T, recorded map[string]string) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestTerminalAndPage answers on the approvals page what the terminal asks too.
+func TestTerminalAndPage(t *testing.T) {
+	p := newPane(t)
+	p.model.Add(gitInit, told)
+	p.types(`codex-mcp ask -approvals page "make a repository"`)
+	p.press("Allow Codex to run", "d")
+	p.await("  tell the agent why:")
+	v := visit(t, regexp.MustCompile(`http://\S+`).FindString(p.shows("-J")))
+	v.answer(v.await("open").ID, `{"action":"accept"}`)
+	p.done()
+	screen := p.shows()
+	for _, want := range []string{"withdrawn: it was answered elsewhere", "$ git init -q", "exit 0", "The tool said:"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("the screen lacks %q:\n%s", want, screen)
+		}
+	}
+}
+
+// TestTerminalIsOutOfReach runs a command that writes to the terminal and reads
+// the person's keys from it.
+func TestTerminalIsOutOfReach(t *testing.T) {
+	p := newPane(t)
+	p.model.Add(providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), told)
+	p.types(`codex-mcp ask "look for the terminal"`)
+	p.press("Allow Codex to run", "y")
+	p.done()
+	screen := p.shows()
+	if strings.Contains(screen, "\nforged") || !strings.Contains(screen, "  not a tty") {
+		t.Errorf("the command reached the terminal:\n%s", screen)
 	}
 }
 

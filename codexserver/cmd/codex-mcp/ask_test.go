@@ -213,7 +213,7 @@ func TestEndToEndAskPiped(t *testing.T) {
 	if got := s.out.String(); got != "It was refused.\n" {
 		t.Errorf("standard output holds %q", got)
 	}
-	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "standard input is no terminal", "-approval-policy", "codex-mcp.toml", "-approvals page"} {
+	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "Nobody can be asked without a terminal", "-approval-policy", "codex-mcp.toml", "-approvals page"} {
 		if !strings.Contains(s.errs.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
 		}

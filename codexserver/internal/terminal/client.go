@@ -91,7 +91,7 @@ type (
 // a second one, and any other signal, ends Run at once.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	cl := &client{console: c, task: task, signals: signals, inbox: newInbox(), s: c.screen(task.JSON)}
-	asks := c.Keys != nil && cl.s.seen
+	asks := c.Asks(task.JSON)
 	if asks {
 		cl.keys = newReader(c.Keys)
 	}
@@ -208,7 +208,7 @@ func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSumm
 func engineOf(server mcptypes.Implementation) string {
 	var e struct{ Name, Reason string }
 	json.Unmarshal(server.Extra["engine"], &e) // a server without one has no name to show
-	const few = 40 // characters; what takes more is for codex-mcp doctor to tell
+	const few = 40                             // characters; what takes more is for codex-mcp doctor to tell
 	switch {
 	case e.Name == "":
 		return server.Name

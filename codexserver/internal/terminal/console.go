@@ -85,6 +85,10 @@ func (k *keyboard) Raw() (func(), error) {
 
 func (k *keyboard) Flush() error { return flush(k.Fd()) }
 
+// Asks reports whether the person can be asked: there are keys to press, and a
+// terminal beside the JSON, if there is any, to show the question on.
+func (c *Console) Asks(json bool) bool { return c.Keys != nil && c.screen(json).seen }
+
 // screen is where what happens is shown, and the questions are: standard output
 // where that is a terminal that nothing else goes to, else standard error.
 func (c *Console) screen(json bool) *screen {

@@ -63,6 +63,40 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestPanicRestores breaks the screen in the middle of a question.
+func TestPanicRestores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys := newKeyboard(io.Discard)
+		here, there := jsonrpc.Pipe()
+		server := newFakeServer(t, there)
+		c := &terminal.Console{Out: breaking{"Allow"}, OutTerminal: true, Keys: keys}
+		panicked := make(chan any)
+		go func() {
+			defer func() { panicked <- recover() }()
+			terminal.Run(t.Context(), here, c, &terminal.Task{Prompt: "do it"}, nil)
+		}()
+		server.ask(`{"message":"Allow Codex to run it?"}`)
+		if v := <-panicked; v != "broken" {
+			t.Errorf("panicked with %v", v)
+		}
+		if keys.isRaw() {
+			t.Error("the terminal was left raw")
+		}
+		server.end()
+		keys.end()
+	})
+}
+
+// breaking is a writer that panics at a text.
+type breaking struct{ at string }
+
+func (w breaking) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), w.at) {
+		panic("broken")
+	}
+	return len(b), nil
+}
+
 type played struct {
 	stdout, stderr string
 	status         int
