@@ -92,22 +92,34 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 	return task, nil
 }
 
-// arguments are those of the tool codex.
-func (a *askOptions) arguments() (map[string]any, error) {
+// folder is where a new conversation works.
+func (a *askOptions) folder() (string, error) {
 	cwd, err := filepath.Abs(cmp.Or(a.cwd, "."))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("-C: %s is no folder", cwd)
+		return "", fmt.Errorf("-C: %s is no folder", cwd)
 	}
-	all := map[string]any{"cwd": cwd, "include-plan-tool": true}
+	return cwd, nil
+}
+
+// planTool is the one argument that is given without a flag.
+const planTool = "include-plan-tool"
+
+// arguments are those of the tool codex, of which the server may have locked
+// some: what has no flag is left to it.
+func (a *askOptions) arguments(folder string) map[string]any {
+	all := map[string]any{planTool: true}
+	if a.cwd != "" {
+		all["cwd"] = folder
+	}
 	for name, value := range map[string]string{"model": a.model, "profile": a.profile, "approval-policy": a.policy, "sandbox": a.sandbox} {
 		if value != "" {
 			all[name] = value
 		}
 	}
-	return all, nil
+	return all
 }
 
 // ask is codex-mcp ask on the standard streams.
@@ -133,16 +145,14 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 	if err != nil {
 		return nil, err
 	}
-	var arguments map[string]any
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: o.json, Program: "codex-mcp ask", Version: version()}
 	if a.resume == "" { // else it has its folder and its model
-		if arguments, err = a.arguments(); err != nil {
+		if task.Folder, err = a.folder(); err != nil {
 			return nil, err
 		}
+		task.Arguments = a.arguments(task.Folder)
 	}
-	return &terminal.Task{
-		Prompt: prompt, Resume: a.resume, Arguments: arguments, JSON: o.json,
-		Program: "codex-mcp ask", Version: version(),
-	}, nil
+	return task, nil
 }
 
 // askOn makes the server as for any client, connects to it in memory, and hands
@@ -157,6 +167,9 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 		return fail(err)
 	}
 	c.forTerminal(o, console)
+	if slices.Contains(c.settings.LockedArguments, planTool) {
+		delete(task.Arguments, planTool)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type start struct {

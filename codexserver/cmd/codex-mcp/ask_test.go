@@ -253,6 +253,20 @@ func TestEndToEndAskJSON(t *testing.T) {
 	}
 }
 
+// TestEndToEndAskLocked leaves to the server what it has locked, unless a flag
+// asks for it.
+func TestEndToEndAskLocked(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Say("Fine."))
+	lock := []string{"-c", `locked_arguments=["include-plan-tool", "model"]`}
+	if code := s.ask(s.piped(), append(lock, "hello")...); code != 0 {
+		t.Errorf("exit status %d:\n%s", code, s.errs.String())
+	}
+	if code := s.ask(s.piped(), append(lock, "-model", "m", "hello")...); code != 1 || !strings.Contains(s.errs.String(), "/model is locked") {
+		t.Errorf("exit status %d:\n%s", code, s.errs.String())
+	}
+}
+
 func TestEndToEndAskFails(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Status: 400, Body: `{"error":{"message":"no such model"}}`})

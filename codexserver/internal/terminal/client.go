@@ -26,6 +26,8 @@ type Task struct {
 	// Arguments are those of the tool codex beside the prompt, for a new
 	// conversation.
 	Arguments map[string]any
+	// Folder is where a new conversation works, as far as the client knows.
+	Folder string
 	// JSON writes every event and the result to standard output as one JSON
 	// object a line, and nothing else.
 	JSON bool
@@ -95,10 +97,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 	if asks {
 		cl.keys = newReader(c.Keys)
 	}
-	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON}
-	if cwd, ok := task.Arguments["cwd"].(string); ok {
-		cl.v.cwd = cwd
-	}
+	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON, cwd: task.Folder}
 	peer := jsonrpc.NewPeer(t, cl.mux(), &jsonrpc.Options{
 		Cancellation: jsonrpc.MCPCancel,
 		Inline:       []string{"codex/event", mcptypes.ElicitationCreate.Name()}, // in the order of their arrival, before the result

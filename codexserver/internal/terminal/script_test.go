@@ -123,7 +123,7 @@ func play(t *testing.T, a *txtar.Archive) played {
 	keys := newKeyboard(&stdout)
 	stdout.isRaw, stderr.isRaw = keys.isRaw, keys.isRaw
 	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Keys: keys, Home: "/home/me"}
-	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Arguments: map[string]any{"cwd": "/home/me/work"}}
+	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work", Arguments: map[string]any{"cwd": "/home/me/work"}}
 	for word := range strings.FieldsSeq(section(a, "console")) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
@@ -144,7 +144,7 @@ func play(t *testing.T, a *txtar.Archive) played {
 		case "nokeys":
 			console.Keys = nil
 		case "resume":
-			task.Resume, task.Arguments = value, nil
+			task.Resume, task.Arguments, task.Folder = value, nil, ""
 		default:
 			t.Fatalf("console: unknown word %q", word)
 		}
