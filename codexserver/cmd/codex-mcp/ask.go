@@ -202,7 +202,11 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 
 	here, there := jsonrpc.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- errors.Join(c.serve(ctx, o, e.chosen, there), e.Close()) }()
+	go func() {
+		err := c.serve(ctx, o, e.chosen, there)
+		there.Close() // also where it did not come to serving
+		ended <- errors.Join(err, e.Close())
+	}()
 	code := terminal.Run(ctx, here, console, task, signals)
 	select { // the server ends when its client has
 	case err = <-ended:
@@ -211,8 +215,9 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	case <-time.After(endTime):
 		cancel()
 	}
-	if err != nil && code == terminal.StatusAnswered {
-		return fail(err)
+	if err != nil {
+		fmt.Fprintln(console.Err, "codex-mcp:", err)
+		code = max(code, terminal.StatusFailed)
 	}
 	return code
 }

@@ -320,6 +320,7 @@ func TestAskCommandLine(t *testing.T) {
 		{[]string{"-resume", "id", "doctor"}, 2, "-resume belongs to codex-mcp ask"},
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
 		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to go on with"},
+		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},
 		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "model"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -70,8 +70,9 @@ type client struct {
 	thread      string
 	began       time.Time // of the turn under way; zero without one
 	interrupted bool
-	stopped     bool // by a key, which has been shown
-	ended       bool // the call has
+	stopped     bool             // by a key, which has been shown
+	ended       bool             // the call has
+	late        <-chan time.Time // the interrupted turn takes too long to end
 }
 
 // hello is what the server said of itself, event one event of the call, and end
@@ -221,30 +222,44 @@ func engineOf(server mcptypes.Implementation) string {
 func (cl *client) loop() int {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var late <-chan time.Time
 	for {
-		for m := cl.inbox.take(); m != nil; m = cl.inbox.take() {
+		select { // before the inbox, so that no flood of events holds it up
+		case sig := <-cl.signals:
+			if cl.signalled(sig) {
+				return cl.leave()
+			}
+		case <-cl.late:
+			return cl.leave()
+		default:
+		}
+		if m := cl.inbox.take(); m != nil {
 			if code, done := cl.handle(m); done {
 				return code
 			}
-		}
-		if cl.interrupted && late == nil {
-			late = time.After(abortTime)
+			continue
 		}
 		select {
 		case <-cl.inbox.news:
-		case sig := <-cl.signals:
-			if sig != os.Interrupt || cl.interrupted {
-				return cl.leave()
-			}
-			cl.s.echoed()
-			cl.stop()
-		case <-late:
-			return cl.leave()
 		case <-tick.C:
 			cl.status()
+		case sig := <-cl.signals:
+			if cl.signalled(sig) {
+				return cl.leave()
+			}
+		case <-cl.late:
+			return cl.leave()
 		}
 	}
+}
+
+// signalled interrupts the turn, or says that there is no more to wait for.
+func (cl *client) signalled(sig os.Signal) (leave bool) {
+	if sig != os.Interrupt || cl.interrupted {
+		return true
+	}
+	cl.s.echoed()
+	cl.stop()
+	return false
 }
 
 // handle deals with one message of the inbox.
@@ -326,6 +341,7 @@ func (cl *client) ask(q *question) (code int, done bool) {
 // stop interrupts the turn.
 func (cl *client) stop() {
 	cl.interrupted = true
+	cl.late = time.After(abortTime)
 	cl.interrupt()
 	cl.s.tell(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
 }

@@ -92,6 +92,9 @@ func (v *view) showCommand(c *command) {
 	for ; c.told < len(c.head); c.told++ {
 		v.output(c.head[c.told])
 	}
+	if c.all { // then there is no tail, and any number of lines
+		c.head, c.told = nil, 0
+	}
 }
 
 func (v *view) output(line string) {
