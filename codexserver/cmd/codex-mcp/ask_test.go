@@ -161,6 +161,32 @@ func TestEndToEndAskDenyWithWords(t *testing.T) {
 	}
 }
 
+func TestEndToEndAskTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Call(providertest.Shell("c1", "touch", "one"), providertest.Shell("c2", "touch", "two")), told)
+	done := s.presses("y", "n")
+	if code := s.ask(s.terminal(), "make two files"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	done()
+	if files, err := os.ReadDir(s.f.cwd); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v: want one file", files, err)
+	}
+	s.shows("✓ approved", "✗ denied")
+}
+
+func TestEndToEndAskNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	s := sit(t, gitInit, told)
+	if code := s.ask(s.terminal(), "-c", "approvals.timeout=1s", "make a repository"); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	s.shows("withdrawn: there was no answer in time", "note: No answer within 1 s, so the command was not run.")
+	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {
+		t.Error("the command ran")
+	}
+}
+
 func TestEndToEndAskStop(t *testing.T) {
 	t.Parallel()
 	s := sit(t, gitInit, told)
