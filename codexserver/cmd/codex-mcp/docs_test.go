@@ -28,7 +28,7 @@ func TestDocsFlags(t *testing.T) {
 		t.Fatal("-h is no error")
 	}
 	want := []string{"h", "help"} // the flag package's own
-	for _, m := range regexp.MustCompile(`(?m)^  -(\w+)`).FindAllStringSubmatch(usage.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+)`).FindAllStringSubmatch(usage.String(), -1) {
 		want = append(want, m[1])
 	}
 	line, _, _ := strings.Cut(strings.TrimPrefix(usage.String(), "usage: "), "\n")
