@@ -141,7 +141,7 @@ func TestForged(t *testing.T) {
 	// Nothing has happened.
 	select {
 	case got := <-back:
-		t.Errorf("a forged request answered the question: %q, %v", got.answer, got.err)
+		t.Fatalf("a forged request answered the question: %q, %v", got.answer, got.err)
 	default:
 	}
 	if status, body := v.post("/session", session); status != 200 {

@@ -61,9 +61,12 @@ func (v *visitor) request(method, path, body string) *http.Request {
 	return r
 }
 
+// send returns the answer to a request that has an end.
 func (v *visitor) send(r *http.Request) (*http.Response, string) {
 	v.t.Helper()
-	res, err := v.client.Do(r)
+	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	res, err := v.client.Do(r.WithContext(ctx))
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -292,8 +292,8 @@ function newCard(c, e) {
   q.outcome = el("p", { class: "outcome", hidden: true });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
     el("header", {},
-      el("h3", { id }, title(v)),
-      el("p", { class: "asks" }, el("bdi", {}, short(v.subject)), c.view.task && ", working on “", el("bdi", {}, short(c.view.task)), c.view.task && "”", " ", el("span", { class: "time" }, clock(e.at)))),
+      el("h3", { id }, title(v)), el("span", { class: "time" }, clock(e.at)),
+      el("p", { class: "asks" }, el("bdi", {}, short(v.subject)), c.view.task && ", working on “", el("bdi", {}, short(c.view.task)), c.view.task && "”")),
     ...details(v),
     q.fields,
     q.outcome);
