@@ -69,8 +69,8 @@ func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
 //
 // An error answer is returned as [*Error]. When ctx ends first, the error is
 // ctx.Err(), the other side is told by the cancel notification of the peer's
-// profile, and a late answer is dropped. When the connection ends, the error
-// is [ErrClosed].
+// profile, with the cause of ctx as the reason, and a late answer is dropped.
+// When the connection ends, the error is [ErrClosed].
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	c, ok := p.calls.pool.Get().(*Call)
 	if !ok {
@@ -85,7 +85,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
-			c.abandon(ctx.Err(), ctx.Err().Error())
+			c.abandon(ctx.Err(), context.Cause(ctx).Error())
 			<-c.ready // by abandon or by the reader, whoever came first
 		}
 		err = c.decode(result)
@@ -105,7 +105,7 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 		return c
 	}
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), ctx.Err().Error()) })
+		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), context.Cause(ctx).Error()) })
 		p.calls.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {

@@ -46,11 +46,11 @@ func TestStart(t *testing.T) {
 		}
 		r.send(`{"jsonrpc":"2.0","id":8,"result":{}}`) // late, dropped
 
-		ctx, cancel := context.WithCancel(bg)
+		ctx, cancel := context.WithCancelCause(bg)
 		c := r.p.Start(ctx, "c", nil)
 		r.want(`{"jsonrpc":"2.0","id":9,"method":"c"}`)
-		cancel()
-		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9,"reason":"context canceled"}}`)
+		cancel(errors.New("enough"))
+		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9,"reason":"enough"}}`)
 		if err := c.Result(nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled call: %v", err)
 		}

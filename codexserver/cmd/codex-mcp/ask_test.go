@@ -181,7 +181,7 @@ func TestEndToEndAskNobodyAnswers(t *testing.T) {
 	if code := s.ask(s.terminal(), "-c", "approvals.timeout=1s", "make a repository"); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
-	s.shows("withdrawn: there was no answer in time", "note: No answer within 1 s, so the command was not run.")
+	s.shows("withdrawn: no answer within 1 s", "note: No answer within 1 s, so the command was not run.")
 	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {
 		t.Error("the command ran")
 	}

@@ -55,8 +55,6 @@ func (q *question) withdrawn() string {
 	switch reason {
 	case "", context.Canceled.Error():
 		return "it was answered elsewhere, or the turn is over"
-	case context.DeadlineExceeded.Error():
-		return "there was no answer in time"
 	}
 	return showOutput(oneLine([]byte(reason)))
 }
