@@ -11,7 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// dieWithParent also keeps the user's terminal from Codex and from what it starts.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+}
 
 // sweep kills what the app-server has left behind. Codex runs commands in
 // sessions of their own, which the end of its group does not reach, and which
