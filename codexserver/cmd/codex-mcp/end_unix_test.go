@@ -65,14 +65,6 @@ func midCommand(t *testing.T) (*process, *holders) {
 	return p, children
 }
 
-const configOf = `model = "mock-model"
-sandbox_mode = "danger-full-access"
-model_provider = "mock"
-[model_providers.mock]
-name = "mock"
-base_url = %q
-`
-
 // holders are the processes that hold a named pipe open for writing.
 type holders struct {
 	path  string

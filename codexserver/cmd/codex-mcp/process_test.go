@@ -40,6 +40,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// configOf is a configuration without a policy, for the provider at an address.
+const configOf = `model = "mock-model"
+sandbox_mode = "danger-full-access"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = %q
+`
+
 // process is one run of the program with everything it says kept.
 type process struct {
 	t      *testing.T
