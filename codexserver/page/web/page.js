@@ -305,26 +305,26 @@ function details(v) {
   const parts = [];
   if (v.kind === "other") parts.push(el("p", { class: "message" }, v.message));
   if (v.command) {
-    parts.push(long("command", v.command));
-    if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), long("command script", v.script)));
+    parts.push(box(el("pre", { class: "command", tabindex: "0" }, v.command)));
+    if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), box(el("pre", { class: "command script", tabindex: "0" }, v.script))));
     if (v.hidden) parts.push(el("p", { class: "warning" }, "It has characters that cannot be seen. They are written as \\x… and \\u{…} here."));
   }
   if (v.files) parts.push(...v.files.map(showFile));
   if (v.cwd) parts.push(el("p", { class: "where" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)));
   if (v.grantRoot) parts.push(el("p", { class: "warning" }, "An approval for the session allows later changes under ", el("code", {}, v.grantRoot), " too."));
   for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
-  if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), el("p", {}, v.reason)));
+  if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), box(el("p", { tabindex: "0" }, v.reason))));
   if (v.deadline) parts.push(el("p", { class: "where deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."));
   return parts;
 }
 
-// long is text in a box that wraps and scrolls; it says how much there is.
-function long(kind, text) {
-  const lines = text.replace(/\n$/, "").split("\n").length;
-  const box = el("pre", { class: kind, tabindex: "0" }, text);
-  if (text.length < 1500 && lines < 15) return box;
+// box adds to one that scrolls how much there is in it, where not all of it is seen.
+function box(node) {
+  const text = node.textContent, lines = text.replace(/\n$/, "").split("\n").length;
   const size = count(text.length, "character", "characters") + (lines > 1 ? " in " + count(lines, "line", "lines") : "");
-  return el("div", {}, box, el("p", { class: "size" }, size + ": scroll to see all of it."));
+  const note = el("p", { class: "size", hidden: true }, "Scroll to see all of it: " + size + ".");
+  new ResizeObserver(() => { note.hidden = node.scrollHeight <= node.clientHeight + 1; }).observe(node);
+  return el("div", { class: "box" }, node, note);
 }
 
 function showFile(f) {
@@ -334,7 +334,7 @@ function showFile(f) {
       el("span", { class: "kind " + f.kind }, kind), " ", el("code", {}, f.path), f.moveTo ? " → " : "", f.moveTo && el("code", {}, f.moveTo),
       el("span", { class: "counts" }, el("span", { class: "plus" }, "+" + f.added), " ", el("span", { class: "minus" }, "−" + f.removed)),
       f.outside && el("strong", { class: "outside" }, "outside the folder")),
-    f.diff && diff(f.diff),
+    f.diff && box(diff(f.diff)),
     f.cut && el("p", { class: "size" }, "The rest is not kept."));
 }
 
