@@ -260,6 +260,22 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// An answer that was taken is handed on, even when the question is withdrawn at
+// the same time: it may be the stricter one.
+func TestAnswerBeatsWithdrawal(t *testing.T) {
+	b := newBoard()
+	q, err := b.ask(t.Context(), request("1", "true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end, found := b.answer(q.entry.ID, []byte(`{"action":"decline"}`)); end != nil || !found {
+		t.Fatalf("the answer was not taken: %v, %v", end, found)
+	}
+	if raw, err := b.withdraw(q, context.Canceled); err != nil || string(raw) != `{"action":"decline"}` {
+		t.Errorf("handed on: %s, %v", raw, err)
+	}
+}
+
 func request(thread, command string) *codexserver.ApprovalRequest {
 	argv := []string{command}
 	return &codexserver.ApprovalRequest{

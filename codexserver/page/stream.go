@@ -61,7 +61,6 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	me := p.streams.add()
 	defer p.streams.remove(me)
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // or the server would take the silence for a slow request
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	send := func(v any) bool {
 		var line []byte

@@ -219,18 +219,25 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// see waits until an expression is true.
+// see waits until an expression is true, also over a reload of the page.
 func (b *tab) see(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, wait)
 	defer cancel()
 	watch := fmt.Sprintf(`new Promise((seen) => {
-		const isSo = () => { try { return %s } catch (e) { if (e instanceof TypeError) return false; throw e } } // what is looked at may not be there yet
-		const look = () => isSo() ? seen(true) : setTimeout(look, 20)
+		const isSo = () => { try { return %s } catch (e) { last = e } } // what is looked at may not be there yet
+		let last, began = performance.now()
+		const look = () => isSo() ? seen("") : performance.now() - began > 1000 ? seen("not yet: " + last) : setTimeout(look, 20)
 		look()
 	})`, expression)
-	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](watch, chromedp.EvalAwaitPromise)); err != nil {
-		b.t.Fatalf("never true: %s (%v); the page is:\n%s", expression, err, eval[string](b, `document.body.innerText`))
+	for {
+		why, err := chromedp.Run(ctx, chromedp.Evaluate[string](watch, chromedp.EvalAwaitPromise))
+		switch {
+		case err == nil && why == "":
+			return
+		case ctx.Err() != nil:
+			b.t.Fatalf("never true: %s (%s, %v); the page is:\n%s", expression, why, err, eval[string](b, `document.body.innerText`))
+		}
 	}
 }
 

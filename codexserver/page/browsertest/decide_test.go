@@ -39,11 +39,13 @@ func TestKeyboard(t *testing.T) {
 	}
 
 	command("one")
-	b.press("a") // at once: this may have been meant for anything
+	b.do(chromedp.Evaluate[chromedp.Void](`settledAt = performance.now() + 60000`)) // however slow the test is
+	b.press("a")                                                                    // this may have been meant for anything
 	b.see(`!document.querySelector("#toast").hidden`)
 	if eval[int](b, `questions.size`) != 1 {
 		t.Error("a key counted for a question that had just come")
 	}
+	b.do(chromedp.Evaluate[chromedp.Void](`settledAt = 0`))
 	b.settle()
 	b.press("a")
 	command("two")
@@ -197,4 +199,16 @@ func TestReload(t *testing.T) {
 	get(t, later)
 	b.see(`document.querySelector("#link").innerText.includes("Not reachable") && selected.fields.disabled`)
 	b.look("gone")
+}
+
+// The oldest of too many tabs gives way, says so, and can come back.
+func TestTooManyTabs(t *testing.T) {
+	r := start(t, asking, nil)
+	first := r.open(t)
+	for range 4 {
+		r.open(t)
+	}
+	first.see(`document.querySelector("#link").innerText.includes("Open in newer tabs")`)
+	first.click("Use this one")
+	first.see(`typeof live === "function" && live()`)
 }

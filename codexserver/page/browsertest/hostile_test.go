@@ -235,7 +235,7 @@ func TestForged(t *testing.T) {
 	stranger.visit(origin + "/")
 	stranger.see(`!document.querySelector("#door").hidden`)
 	stranger.look("no-link")
-	stranger.visit(origin + "/#" + secret)
+	stranger.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`location.href = %q`, origin+"/#"+secret))) // as a link that is clicked
 	stranger.see(`live()`)
 	stranger = newTab(t)
 	stranger.visit(origin + "/#" + secret)

@@ -109,7 +109,11 @@ async function listen() {
         const news = JSON.parse(line);
         if (news.end === "session") return shut("Your access has ended.");
         if (news.end) return elsewhere();
-        update(news, first);
+        try {
+          update(news, first);
+        } catch (fault) {
+          reportError(fault); // and go on: what can be shown is
+        }
         if (first) show("live", "Live");
         first = false;
       }
@@ -569,4 +573,5 @@ function grow(node, text) {
 }
 
 $("keys-button").addEventListener("click", () => $("keys").showModal());
+addEventListener("hashchange", () => { if (location.hash) location.reload(); }); // a fresh link in this very tab
 start();
