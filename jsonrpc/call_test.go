@@ -46,10 +46,10 @@ func TestStart(t *testing.T) {
 		}
 		r.send(`{"jsonrpc":"2.0","id":8,"result":{}}`) // late, dropped
 
-		ctx, cancel := context.WithCancelCause(bg)
+		ctx, abandon := context.WithCancelCause(bg)
 		c := r.p.Start(ctx, "c", nil)
 		r.want(`{"jsonrpc":"2.0","id":9,"method":"c"}`)
-		cancel(errors.New("enough"))
+		abandon(errors.New("enough"))
 		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9,"reason":"enough"}}`)
 		if err := c.Result(nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled call: %v", err)
@@ -58,7 +58,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("call with an ended context: %v", err)
 		}
 
-		ctx, cancel = context.WithTimeout(bg, time.Second)
+		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()
 		d := r.p.Start(ctx, "initialize", nil)
 		r.want(`{"jsonrpc":"2.0","id":10,"method":"initialize"}`)
