@@ -205,8 +205,9 @@ func TestForged(t *testing.T) {
 			"let itself in":          try("POST", origin+"/session", fmt.Sprintf("`{\"secret\":%q}`", secret), `{ "Content-Type": "text/plain" }`),
 			"read the shell":         try("GET", origin+"/", "undefined", "{}"),
 			"load the script":        eval[string](forger, fmt.Sprintf(`new Promise((done) => { const s = document.createElement("script"); s.src = %q; s.onload = () => done("loaded"); s.onerror = () => done("refused"); document.head.append(s); })`, origin+"/page.js")),
-			"frame the page":         eval[string](forger, fmt.Sprintf(`new Promise((done) => { const f = document.createElement("iframe"); f.src = %q; f.onload = () => { try { done(f.contentDocument ? "readable" : "refused") } catch { done("refused") } }; document.body.append(f); })`, origin+"/")),
-			"keep hold of a window":  forger.window(origin + "/"),
+			// A frame that showed the page would use the link up.
+			"frame the page":        eval[string](forger, fmt.Sprintf(`new Promise((done) => { const f = document.createElement("iframe"); f.src = %q; f.onload = () => { try { done(f.contentDocument ? "readable" : "refused") } catch { done("refused") } }; document.body.append(f); })`, origin+"/#"+secret)),
+			"keep hold of a window": forger.window(origin + "/"),
 		} {
 			if got != "refused" {
 				t.Errorf("from %s, it could %s: %s", where, name, got)

@@ -138,11 +138,12 @@ function update(news, first) {
   const known = new Set();
   for (const view of news.conversations) {
     const c = conversations.get(view.id) || newConversation(view);
-    const atEnd = c.list.scrollHeight - c.list.scrollTop - c.list.clientHeight < 40;
+    const atEnd = c.node.open && c.list.scrollHeight - c.list.scrollTop - c.list.clientHeight < 40;
     c.view = view;
     for (const e of view.entries) {
       if (e.question && first) known.add(e.id);
-      showEntry(c, e);
+      if (c.node.open) showEntry(c, e);
+      else c.later.set(e.id, e);
       if (e.question) showQuestion(c, e, first);
     }
     for (const [id, node] of c.entries) {
@@ -150,6 +151,7 @@ function update(news, first) {
       node.remove();
       c.entries.delete(id);
     }
+    for (const id of c.later.keys()) if (id < view.from) c.later.delete(id);
     head(c);
     if (atEnd) c.list.scrollTop = c.list.scrollHeight;
   }
@@ -361,13 +363,11 @@ const deny = (q) => {
 // Not {"action":"cancel"}, which says that nobody chose, and need not stop the turn.
 const stopTurn = (q) => decide(q, { action: "accept", content: { decision: "abort" } });
 
-const approves = (result) => result.action === "accept" && (result.content || {}).decision !== "abort";
-
 async function decide(q, result) {
   if (!isOpen(q) || q.sending) return toast("This question is answered.");
   if (!live()) return toast("Not connected: nothing was sent.");
-  if (approves(result) && performance.now() - Math.max(settledAt, q.since) < 500) {
-    return toast("The page had just changed, so this was not taken for an approval. Once more, please.");
+  if (result.action !== "decline" && performance.now() - Math.max(settledAt, q.since) < 500) {
+    return toast("The page had just changed, so nothing was sent. Once more, please.");
   }
   q.sending = true;
   lock(q);
@@ -446,7 +446,7 @@ function visible(q) {
 // ---- conversations
 
 function newConversation(view) {
-  const c = { view, entries: new Map() };
+  const c = { view, entries: new Map(), later: new Map() }; // later: what is shown once it is unfolded
   c.title = el("span", { class: "task" });
   c.state = el("span", { class: "state" });
   c.facts = el("p", { class: "facts" });
@@ -456,13 +456,23 @@ function newConversation(view) {
     el("summary", {}, c.title, c.state),
     el("div", { class: "bar" }, c.facts, c.stop),
     c.list);
-  c.node.open = view.state === "running";
-  c.node.addEventListener("toggle", () => { c.list.scrollTop = c.list.scrollHeight; });
+  c.node.addEventListener("toggle", () => unfold(c));
   conversations.set(view.id, c);
   return c;
 }
 
+function unfold(c) {
+  if (!c.node.open) return;
+  for (const e of c.later.values()) showEntry(c, e);
+  c.later.clear();
+  c.list.scrollTop = c.list.scrollHeight;
+}
+
 function head(c) {
+  if (c.view.state === "running" && !c.ran) {
+    c.ran = c.node.open = true;
+    unfold(c);
+  }
   c.title.textContent = short(c.view.task) || "Conversation";
   const asks = open().some((q) => q.thread === c.view.id);
   c.state.textContent = asks ? "waits for you" : { running: "working", closed: "closed" }[c.view.state] || "idle";
