@@ -3,6 +3,7 @@ package codexserver
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -39,8 +40,12 @@ var secrets = []string{
 	"access_token", "refresh_token", "id_token", "token", "authurl", "password", "secret",
 }
 
-// redact replaces the values of secret members at any depth. What is no JSON
-// is not shown at all: it might hold anything.
+// links are those of a page on this machine that lets in whoever has them, as a
+// desk gives them in its invitation.
+var links = regexp.MustCompile(`(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`)
+
+// redact replaces the values of secret members at any depth, and the secrets of
+// links. What is no JSON is not shown at all: it might hold anything.
 func redact(message []byte) []byte {
 	var out bytes.Buffer
 	dec := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -67,7 +72,7 @@ func redact(message []byte) []byte {
 			break
 		}
 	}
-	return bytes.TrimSpace(out.Bytes())
+	return links.ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}<redacted>"))
 }
 
 // isSecret reports whether the next value belongs to a secret member.
