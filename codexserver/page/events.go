@@ -29,6 +29,11 @@ func (p *Page) Event(t codexserver.Thread, m protocol.EventMsg) {
 
 // Ask implements codexserver.Desk.
 func (p *Page) Ask(ctx context.Context, r *codexserver.ApprovalRequest) (json.RawMessage, error) {
+	select {
+	case <-p.done:
+		return nil, errClosed
+	default:
+	}
 	q, err := p.board.ask(ctx, r)
 	if err != nil {
 		return nil, err

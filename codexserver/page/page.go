@@ -79,7 +79,7 @@ func (p *Page) listen(l net.Listener) {
 		ReadTimeout:                  10 * time.Second,
 		WriteTimeout:                 10 * time.Second,
 		IdleTimeout:                  time.Minute,
-		MaxHeaderBytes:               16 << 10,
+		MaxHeaderBytes:               64 << 10, // with the cookies of every other port
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
 	go func() {

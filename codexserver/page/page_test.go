@@ -290,7 +290,8 @@ func TestStop(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	p := listen(t, nil)
+	told := 0
+	p := listen(t, &page.Options{Announce: func(string) { told++ }})
 	v := visit(t, p)
 	stream := v.events()
 	back := ask(t.Context(), p, exec("1", "true"))
@@ -309,6 +310,9 @@ func TestClose(t *testing.T) {
 	}
 	if _, err := p.Ask(t.Context(), exec("1", "true")); err == nil {
 		t.Error("Ask after Close had an answer")
+	}
+	if told != 1 {
+		t.Errorf("told %d links, of which one works", told)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
