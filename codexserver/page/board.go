@@ -198,6 +198,9 @@ func (b *board) ask(ctx context.Context, r *codexserver.ApprovalRequest) (*quest
 	case len(b.byRequest) >= maxOpen:
 		return nil, errTooMany
 	}
+	if view.Kind == "patch" {
+		c.folder = view.Cwd
+	}
 	q := &question{conversation: c, request: r, answered: make(chan json.RawMessage, 1)}
 	b.openBytes += size
 	q.entry = &entry{Kind: kindQuestion, Question: view}

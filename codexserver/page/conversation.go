@@ -13,6 +13,7 @@ type conversation struct {
 	header
 	thread   string
 	stop     func()
+	folder   string   // that patches are seen from, once one was asked for
 	entries  []*entry // oldest first
 	bytes    int      // of the entries
 	revision uint64

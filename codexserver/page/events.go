@@ -157,7 +157,7 @@ func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
 	case protocol.ExecCommandEnd:
 		b.finishCall(c, m.CallID, m.ExitCode, time.Duration(m.Duration), output(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
 	case protocol.PatchApplyBegin:
-		b.begin(c, m.CallID, &entry{Kind: kindPatch, Files: clipFiles(viewFiles(m.Changes, ""), maxText)})
+		b.begin(c, m.CallID, &entry{Kind: kindPatch, Files: clipFiles(viewFiles(m.Changes, c.folder), maxText)})
 	case protocol.PatchApplyEnd:
 		exit, said := 0, ""
 		if !m.Success {

@@ -178,5 +178,6 @@ func TestPatch(t *testing.T) {
 		t.Errorf("the call was answered %q", got)
 	}
 	b.see(`document.querySelector(".timeline .is-patch").innerText.includes("applied")`)
+	b.see(`document.querySelector(".timeline .is-patch code").innerText === "shop/cart.go"`)
 	b.look("patched")
 }
