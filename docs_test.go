@@ -286,3 +286,24 @@ func exists(t *testing.T, at, path string) {
 		t.Errorf("%s: %v", at, err)
 	}
 }
+
+// TestDocsGate: CONTRIBUTING.md tells of every step of the gate.
+func TestDocsGate(t *testing.T) {
+	gate, err := os.ReadFile(".ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := regexp.MustCompile(`(?m)^all=\((.*)\)$`).FindSubmatch(gate)
+	if steps == nil {
+		t.Fatal("the gate lists no steps")
+	}
+	for _, step := range strings.Fields(string(steps[1])) {
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + step + "`").Match(told) {
+			t.Errorf("CONTRIBUTING.md does not say what the step %s holds", step)
+		}
+	}
+}
