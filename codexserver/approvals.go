@@ -12,6 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ApproveExec implements engine.Host.
@@ -41,23 +43,36 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 // Approve implements engine.Approver.
 func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	r := protocol.RawEvent{Type: "approval_request"}
-	r.Raw = fmt.Appendf(nil, `{"type":"approval_request","message":%s}`, quote(q.Message))
+	meta, err := jsonv2.Marshal(q.Meta, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		meta = quote(err.Error())
+	}
+	r.Raw = fmt.Appendf(nil, `{"type":"approval_request","message":%s,"_meta":%s}`, quote(q.Message), meta)
 	return h.approve(ctx, &ApprovalRequest{Request: r, Question: q})
 }
 
 // approve gets a decision: from the user's rules, or from whoever answers first.
 func (h *host) approve(ctx context.Context, r *ApprovalRequest) elicit.Outcome {
 	r.Thread = h.asThread(h.thread())
-	out, ruled := h.session.server.options.Rules.decide(ctx, r)
+	out, ruled := errRule, true
+	h.guard("Rules.Decide", func() { out, ruled = h.session.server.options.Rules.decide(ctx, r) })
 	by := byRule
 	if !ruled {
 		out, by = h.ask(ctx, r)
 	}
-	if !out.Decision.Valid() {
+	switch {
+	case !out.Decision.Valid():
 		out.Decision = elicit.Denied
+	case r.Question.Once && out.Decision == elicit.ApprovedForSession:
+		out.Decision = elicit.Approved
 	}
 	h.decided(ctx, r, out, by)
 	return out
+}
+
+// errRule is what a rule that panics has decided.
+var errRule = elicit.Outcome{
+	Decision: elicit.Denied, Reason: "declined", Feedback: "a rule of the user failed", Detail: "denied, because a rule failed", Level: slog.LevelError,
 }
 
 // Elicit implements engine.Asker.
@@ -89,7 +104,7 @@ func (h *host) decided(ctx context.Context, r *ApprovalRequest, out elicit.Outco
 		ss.log.Warn("approval not recorded", "error", err)
 	}
 	if desk := ss.server.options.Desk; desk != nil {
-		desk.Decided(r, out, by)
+		h.guard("Desk.Decided", func() { desk.Decided(r, out, by) })
 	}
 	if excuse := out.ForCaller(); excuse != "" {
 		a.excuse(excuse)

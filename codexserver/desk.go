@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // A Desk is a second place, beside the client, where the work is seen and
 // questions are answered, such as a page in a browser. It is used from several
-// goroutines at a time.
+// goroutines at a time. A panic in it is logged, and in Ask is no answer.
 //
 // A question stands at the desk and before the client at once. The first answer
 // counts and the question is withdrawn from the other place; of two that arrive
@@ -47,6 +48,9 @@ type Inviter interface {
 type Thread struct {
 	// ID is the conversation's id.
 	ID string
+	// Session is the id of the session that it is open in: a conversation may
+	// be open in several, of one server or of several, and stops in each alone.
+	Session string
 	// Stop interrupts the turn under way, if there is one, and does not wait.
 	Stop func()
 }
@@ -78,13 +82,15 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 	o := &h.session.server.options
 	a, _ := h.turn()
 	client := func(ctx context.Context) elicit.Outcome { return a.ask(ctx, h, r.Question, r.Request) }
-	if _, other := r.Request.(protocol.RawEvent); other {
+	_, tool := a.(*call)
+	_, other := r.Request.(protocol.RawEvent)
+	if other {
 		client = func(ctx context.Context) elicit.Outcome { return h.session.theAsker().Ask(ctx, r.Question) }
 	}
 	if o.Desk == nil {
 		return client(ctx), byClient
 	}
-	if _, tool := a.(*call); tool && !h.session.canAsk() {
+	if (tool || other) && !h.session.canAsk() {
 		h.invite(o.Desk)
 	}
 	both, withdraw := context.WithCancelCause(ctx)
@@ -92,10 +98,14 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 	bounded, cancel := approvalTimeout(both, &o.Approvals)
 	defer cancel()
 	atDesk := make(chan elicit.Outcome, 1)
+	var failure error // of the desk
 	go func() {
 		defer close(atDesk)
-		answer, err := o.Desk.Ask(bounded, r)
+		answer, err := h.askAtDesk(bounded, r)
 		if err != nil {
+			if bounded.Err() == nil {
+				failure = err
+			}
 			return
 		}
 		atDesk <- r.Question.Read(answer, &o.Approvals)
@@ -117,6 +127,12 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 			withdraw(errElsewhere)
 		}
 		fromDesk, answered = <-atDesk
+	}
+	if failure != nil {
+		h.session.log.Warn("the desk could not be asked", "thread", r.Thread.ID, "error", failure)
+		if !asked {
+			a.excuse("The desk could not show the question: " + failure.Error() + ".")
+		}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -168,12 +184,32 @@ var errStopped = errors.New("stopped by the user")
 // tell shows an event at the desk.
 func (h *host) tell(thread string, m protocol.EventMsg) {
 	if desk := h.session.server.options.Desk; desk != nil {
-		desk.Event(h.asThread(thread), m)
+		h.guard("Desk.Event", func() { desk.Event(h.asThread(thread), m) })
 	}
 }
 
+// askAtDesk asks at the desk. A panic there is no answer.
+func (h *host) askAtDesk(ctx context.Context, r *ApprovalRequest) (answer json.RawMessage, err error) {
+	err = errPanic
+	h.guard("Desk.Ask", func() { answer, err = h.session.server.options.Desk.Ask(ctx, r) })
+	return answer, err
+}
+
+var errPanic = errors.New("it panicked")
+
+// guard calls what the embedding program has written: a panic there ends
+// neither the turn nor the process, with everybody else's turns.
+func (h *host) guard(name string, call func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.session.log.Error("panic", "in", name, "value", v, "stack", string(debug.Stack()))
+		}
+	}()
+	call()
+}
+
 func (h *host) asThread(id string) Thread {
-	return Thread{ID: id, Stop: func() {
+	return Thread{ID: id, Session: h.session.id, Stop: func() {
 		if c := h.session.conversations.find(id); c != nil {
 			c.stop(errStopped)
 		}

@@ -293,3 +293,157 @@ func TestDecideIsAPolicyInCode(t *testing.T) {
 		}
 	})
 }
+
+// A desk that panics gives no answer, and ends nothing else.
+func TestDeskThatPanics(t *testing.T) {
+	for name, tt := range map[string]struct {
+		client func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)
+		want   string
+		told   bool
+	}{
+		"the client answers":         {action("accept"), "approved", false},
+		"the client cannot be asked": {nil, "denied", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := connect(t, asking, &codexserver.Options{Desk: fragile{}}, tt.client)
+				for range 2 {
+					got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+					if err != nil || got.Texts[0] != tt.want {
+						t.Fatalf("%q, %v", got.Texts, err)
+					}
+					if told := strings.Contains(strings.Join(got.Texts, " "), "The desk could not show the question"); told != tt.told {
+						t.Errorf("the caller was told %q", got.Texts)
+					}
+				}
+			})
+		})
+	}
+}
+
+type fragile struct{}
+
+func (fragile) Event(codexserver.Thread, protocol.EventMsg) { panic("event") }
+func (fragile) Ask(context.Context, *codexserver.ApprovalRequest) (json.RawMessage, error) {
+	panic("ask")
+}
+func (fragile) Decided(*codexserver.ApprovalRequest, elicit.Outcome, string) { panic("decided") }
+
+// A rule that panics denies, and one approves for no longer than was offered.
+func TestDecideThatFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		decide func(context.Context, *codexserver.ApprovalRequest) (elicit.Outcome, bool)
+		want   string
+	}{
+		"panics": {func(context.Context, *codexserver.ApprovalRequest) (elicit.Outcome, bool) { panic("rule") },
+			"denied declined: a rule of the user failed"},
+		"for the session": {func(context.Context, *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
+			return elicit.Outcome{Decision: elicit.ApprovedForSession}, true
+		}, "approved "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+					out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: true})
+					host.Emit(protocol.AgentMessage{Message: string(out.Decision) + " " + out.ForModel()})
+					return nil
+				})
+				c := connect(t, e, &codexserver.Options{Rules: codexserver.Rules{Decide: tt.decide}}, nil)
+				got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+				if err != nil || got.Content != tt.want {
+					t.Errorf("%q, %v; want %q", got.Content, err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// bare is an engine whose turns get the server's own host.
+type bare struct {
+	host engine.Host
+	turn func(context.Context, engine.Host)
+}
+
+func (e *bare) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	e.host = host
+	return engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+		e.turn(ctx, e.host)
+		return nil
+	}).Start(ctx, cfg, host)
+}
+
+// A question of another kind stands in the record with all that was asked, and
+// a client that cannot show it is told of the desk, whatever methods it speaks.
+func TestOtherQuestion(t *testing.T) {
+	for _, method := range []string{"codex", "sendUserMessage"} {
+		synctest.Test(t, func(t *testing.T) {
+			done := make(chan elicit.Decision, 1)
+			e := &bare{turn: func(ctx context.Context, host engine.Host) {
+				q := &elicit.Question{Message: "Call the tool?", Meta: map[string]any{"tool_params": map[string]any{"path": "/etc"}}}
+				done <- host.(engine.Approver).Approve(ctx, q).Decision
+			}}
+			var record strings.Builder
+			c := connect(t, e, &codexserver.Options{Desk: &desk{ask: says(`{"action":"accept"}`)}, Record: &record}, nil)
+			if method == "codex" {
+				if _, _, err := c.call(t.Context(), method, map[string]any{"prompt": "p"}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				var made protocol.NewConversationResult
+				if err := c.Call(t.Context(), "newConversation", protocol.NewConversationParams{}, &made); err != nil {
+					t.Fatal(err)
+				}
+				said := protocol.SendUserMessageParams{ConversationID: made.ConversationID, Items: protocol.TextInput("p")}
+				if err := c.Call(t.Context(), method, said, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := <-done; got != elicit.Approved {
+				t.Errorf("%s: %s", method, got)
+			}
+			synctest.Wait()
+			if !strings.Contains(record.String(), `"_meta":{"tool_params":{"path":"/etc"}}`) {
+				t.Errorf("%s: recorded %s", method, &record)
+			}
+			if len(c.logs) != 1 {
+				t.Errorf("%s: told %q", method, c.logs)
+			}
+		})
+	}
+}
+
+// Sessions that have opened the same conversation are told apart.
+func TestThreadsOfSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := map[string]bool{}
+		e := &bare{turn: func(context.Context, engine.Host) {}}
+		for range 2 {
+			d := &threads{}
+			c := connect(t, e, &codexserver.Options{Desk: d}, nil)
+			for range 2 {
+				if _, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Close()
+			synctest.Wait()
+			for _, th := range d.seen {
+				if th.Session == "" || th.Session != d.seen[0].Session {
+					t.Errorf("one session is %q and %q", th.Session, d.seen[0].Session)
+				}
+			}
+			seen[d.seen[0].Session] = true
+		}
+		if len(seen) != 2 {
+			t.Errorf("two sessions are %v", seen)
+		}
+	})
+}
+
+// threads keeps what conversations it is told of.
+type threads struct {
+	fragile
+	seen []codexserver.Thread
+}
+
+func (d *threads) Event(c codexserver.Thread, _ protocol.EventMsg) { d.seen = append(d.seen, c) }

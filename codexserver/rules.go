@@ -27,7 +27,7 @@ type Rules struct {
 	// counts when it returns true, and the client is asked when it returns
 	// false. An outcome needs no more than a Decision, and Feedback for the
 	// model. It is called from several goroutines at a time and is to return
-	// when ctx ends. Default: none.
+	// when ctx ends; a panic in it denies. Default: none.
 	Decide func(ctx context.Context, r *ApprovalRequest) (out elicit.Outcome, ok bool)
 }
 

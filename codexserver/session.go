@@ -2,6 +2,7 @@ package codexserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"sync"
@@ -14,6 +15,7 @@ import (
 // session is one connection to a client, from its first message to its last.
 type session struct {
 	server        *Server
+	id            string // unlike that of any other session
 	log           *slog.Logger
 	ctx           context.Context // ends with the session
 	peer          *jsonrpc.Peer
@@ -30,7 +32,7 @@ type session struct {
 }
 
 func newSession(ctx context.Context, s *Server) *session {
-	ss := &session{server: s, log: s.log, ctx: ctx, level: mcptypes.LoggingLevelWarning}
+	ss := &session{server: s, id: rand.Text(), log: s.log, ctx: ctx, level: mcptypes.LoggingLevelWarning}
 	ss.asker = elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &s.options.Approvals)
 	return ss
 }
