@@ -3,7 +3,7 @@
 // Both ends of a connection are equal: each may call and be called.
 //
 //	m := new(jsonrpc.Mux)
-//	jsonrpc.Handle(m, "add", func(ctx context.Context, p []int) (int, error) {
+//	jsonrpc.Handle(m, "add", func(ctx context.Context, p [2]int) (int, error) {
 //		return p[0] + p[1], nil
 //	})
 //	p := jsonrpc.NewPeer(jsonrpc.Stdio(), m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
@@ -44,7 +44,7 @@
 // [Options].Inline, which run on the reader. And while the handler of a
 // notification waits for an answer to a [Peer.Call] made with its context,
 // requests overtake the notifications still waiting: two sides whose handlers
-// do so would else wait for each other for ever.
+// do so would otherwise wait for each other for ever.
 //
 // Outbound, what one goroutine sends leaves in that order. A notification sent
 // by a handler is on the wire before the handler's answer.
