@@ -40,7 +40,7 @@
 //	ApproveExec ─▶ Rules ─▶ client: elicitation/create ─┐
 //	                     └▶ Desk.Ask ───────────────────┴▶ elicit.Outcome
 //
-// [Options].Approvals says how is asked and what becomes of a question that
+// [Options].Approvals says how to ask and what becomes of a question that
 // nobody answers; by default it is a denial after ten minutes. [Options].Record
 // gets every question with its decision and who made it.
 //
