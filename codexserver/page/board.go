@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -131,14 +132,18 @@ func (b *board) trim(c *conversation) {
 	}
 }
 
-// conversation returns the one of a thread, which is new when it is not there.
+// conversation returns the one of a thread in a session, which is new when it is
+// not there.
 func (b *board) conversation(t codexserver.Thread) *conversation {
-	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID })
+	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.session == t.Session })
 	if i >= 0 {
 		b.conversations[i].stop = t.Stop
 		return b.conversations[i]
 	}
 	c := newConversation(t)
+	for n, id := 2, c.ID; b.named(c.ID) != nil; n++ {
+		c.ID = fmt.Sprintf("%s (%d)", id, n)
+	}
 	b.conversations = append(b.conversations, c)
 	b.makeRoom()
 	b.touch(c, nil)
@@ -277,9 +282,17 @@ func (b *board) finish(q *question, how end) {
 func (b *board) stopper(thread string) func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if c := b.named(thread); c != nil {
+		return c.stop
+	}
+	return nil
+}
+
+// named returns the conversation that the page knows by that id; nil without one.
+func (b *board) named(id string) *conversation {
 	for _, c := range b.conversations {
-		if c.ID == thread {
-			return c.stop
+		if c.ID == id {
+			return c
 		}
 	}
 	return nil

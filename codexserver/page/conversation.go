@@ -12,6 +12,7 @@ import (
 type conversation struct {
 	header
 	thread   string
+	session  string
 	stop     func()
 	folder   string   // that patches are seen from, once one was asked for
 	entries  []*entry // oldest first
@@ -26,7 +27,7 @@ type conversation struct {
 
 // header is what a page shows of a conversation beside its entries.
 type header struct {
-	// ID is the thread's.
+	// ID is the thread's, with a number where other sessions have opened it too.
 	ID string `json:"id"`
 	// Began is a Unix time in ms.
 	Began int64 `json:"began"`
@@ -57,10 +58,11 @@ func newConversation(t codexserver.Thread) *conversation {
 		stop = func() {}
 	}
 	return &conversation{
-		header: header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
-		thread: t.ID,
-		stop:   stop,
-		calls:  map[string]*entry{},
+		header:  header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
+		thread:  t.ID,
+		session: t.Session,
+		stop:    stop,
+		calls:   map[string]*entry{},
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 
 type invite struct {
 	secret  string
-	expires time.Time
+	expires time.Time // by the wall clock, which goes on while the machine sleeps
 }
 
 // session is a tab that was let in.
@@ -42,7 +42,7 @@ type session struct {
 func (d *door) invite() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.links = append(d.links, invite{newSecret(), time.Now().Add(d.lifetime)})
+	d.links = append(d.links, invite{newSecret(), time.Now().Round(0).Add(d.lifetime)})
 	if len(d.links) > maxLinks {
 		d.links = slices.Delete(d.links, 0, 1)
 	}

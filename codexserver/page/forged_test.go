@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -231,4 +233,56 @@ func TestShellTellsNothing(t *testing.T) {
 	}
 	cancel()
 	get(t, back)
+}
+
+// A server that starts anew on the same port numbers its questions anew. A tab,
+// a link and an answer of the one before decide nothing there, and no second
+// server can take the port while the first has it.
+func TestRestartOnTheSamePort(t *testing.T) {
+	before := listen(t, nil)
+	v := visit(t, before)
+	stale := before.Link()
+	back := ask(t.Context(), before, exec("1", "git", "status"))
+	id := v.events().question("open").ID
+	_, number, _ := strings.Cut(v.origin, "127.0.0.1:")
+	port, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := page.Listen(&page.Options{Port: port}); err == nil {
+		second.Close()
+		t.Fatal("two servers on one port")
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	get(t, back)
+
+	after := listen(t, &page.Options{Port: port})
+	back = ask(t.Context(), after, exec("1", "rm", "-rf", "/"))
+	stream := visit(t, after).events()
+	if now := stream.question("open").ID; now != id {
+		t.Fatalf("the question is number %d, it was %d", now, id)
+	}
+	_, secret, _ := strings.Cut(stale, "/#")
+	for _, tt := range []struct {
+		path, body string
+		want       int
+	}{
+		{fmt.Sprintf("/questions/%d", id), `{"action":"accept"}`, http.StatusUnauthorized},
+		{"/conversations/1/stop", `{}`, http.StatusUnauthorized},
+		{"/session", fmt.Sprintf(`{"secret":%q}`, secret), http.StatusForbidden},
+	} {
+		if status, body := v.post(tt.path, tt.body); status != tt.want {
+			t.Errorf("%s: %d %s", tt.path, status, body)
+		}
+	}
+	if res, _ := v.send(v.request(http.MethodGet, "/events", "")); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("events: %s", res.Status)
+	}
+	select {
+	case got := <-back:
+		t.Errorf("the question was answered: %+v", got)
+	default:
+	}
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -290,4 +293,117 @@ func long(size int) *codexserver.ApprovalRequest {
 		Thread: codexserver.Thread{ID: "long"}, Request: protocol.RawEvent{Type: "approval_request"},
 		Question: &elicit.Question{Message: strings.Repeat("x", size)},
 	}
+}
+
+// Who can connect but is not let in uses up a bounded part of the machine, and
+// nothing any more once it has gone.
+func TestConnections(t *testing.T) {
+	p, err := Listen(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var open []net.Conn
+	for range maxConnections + 50 {
+		c, err := net.Dial("tcp4", p.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	for _, c := range open[maxConnections:] {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("a connection too many is kept")
+		}
+	}
+	for i, c := range open[:maxConnections] {
+		if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", p.host); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("connection %d: %v, %v", i, res, err)
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil { // to its end
+			t.Fatal(err)
+		}
+	}
+}
+
+// Links are as old as the wall clock says, which goes on while the machine
+// sleeps; Go's other clock does not.
+func TestLinksAgeAsleep(t *testing.T) {
+	d := door{lifetime: time.Hour}
+	d.invite()
+	if s := d.links[0].expires.String(); strings.Contains(s, "m=") {
+		t.Errorf("a link expires at %s", s)
+	}
+}
+
+// Sessions that have opened the same conversation are kept apart: Stop reaches
+// the one that was meant, and the end of one is not the other's.
+func TestSessionsApart(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	stopped := ""
+	in := func(session string) codexserver.Thread {
+		return codexserver.Thread{ID: "t", Session: session, Stop: func() { stopped += session }}
+	}
+	p.Event(in("a"), protocol.UserMessage{Message: "from a"})
+	p.Event(in("b"), protocol.UserMessage{Message: "from b"})
+	p.Event(in("a"), protocol.ShutdownComplete{})
+	u, _, _ := p.board.since(0)
+	var got []string
+	for _, c := range u.Conversations {
+		got = append(got, c.ID+" "+c.Task+" "+c.State)
+	}
+	if want := []string{"t (2) from b running", "t from a closed"}; !slices.Equal(got, want) {
+		t.Fatalf("shown %q, want %q", got, want)
+	}
+	p.board.stopper("t (2)")()
+	p.board.stopper("t")()
+	if stopped != "ba" {
+		t.Errorf("stopped %q", stopped)
+	}
+}
+
+// Thousands of questions and events, streams that are read and that are not,
+// answers, withdrawals and the end of it all leave no goroutine: synctest
+// finds those that are left.
+func TestNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := make(pipes)
+		p := newPage("127.0.0.1:1", &Options{})
+		p.listen(l)
+		unread, read := connect(t, p, l), connect(t, p, l)
+		var reading, asking sync.WaitGroup
+		reading.Go(func() { _, _ = io.Copy(io.Discard, read) })
+		for i := range 3000 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond)
+			asking.Go(func() {
+				defer cancel()
+				r := request(fmt.Sprint(i%50), "true")
+				p.Event(r.Thread, protocol.AgentMessageDelta{Delta: "x"})
+				_, err := p.Ask(ctx, r)
+				p.Decided(r, elicit.Outcome{Decision: elicit.Denied}, "client")
+				if err == nil {
+					t.Error("a question that nobody saw has an answer")
+				}
+			})
+		}
+		asking.Wait()
+		if n := len(p.board.byRequest); n != 0 || p.board.openBytes != 0 {
+			t.Errorf("%d questions, %d bytes of them, are open after the last", n, p.board.openBytes)
+		}
+		last := request("last", "true")
+		asking.Go(func() { _, _ = p.Ask(context.Background(), last) })
+		synctest.Wait()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		asking.Wait()
+		unread.Close()
+		read.Close()
+		reading.Wait()
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -52,6 +53,9 @@ type invitation struct {
 	stale  time.Time
 }
 
+// maxConnections bounds what others on the machine, who can connect, can use up.
+const maxConnections = 256
+
 var errClosed = errors.New("page: closed")
 
 // Listen starts a page. It is to be closed.
@@ -72,7 +76,18 @@ func Listen(o *Options) (*Page, error) {
 
 // listen serves l until Close.
 func (p *Page) listen(l net.Listener) {
+	var connections atomic.Int64
 	p.server = &http.Server{
+		ConnState: func(c net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				if connections.Add(1) > maxConnections {
+					c.Close()
+				}
+			case http.StateClosed:
+				connections.Add(-1)
+			}
+		},
 		Handler:                      http.HandlerFunc(p.serve),
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,

@@ -7,6 +7,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // questionView is what the page shows of a question. Command and Script are
@@ -30,6 +32,9 @@ type questionView struct {
 	GrantRoot string `json:"grantRoot,omitzero"`
 	// Message is the words of a question of another kind.
 	Message string `json:"message,omitzero"`
+	// Facts is what belongs to such a question beside its words, as JSON: a
+	// tool's arguments, say.
+	Facts string `json:"facts,omitzero"`
 	// Reason is the model's words for why.
 	Reason string `json:"reason,omitzero"`
 	// Notes are the engine's words.
@@ -68,9 +73,20 @@ func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
 			v.Subject = m.Subject
 		}
 	default:
-		v.Kind, v.Message = "other", r.Question.Message
+		v.Kind, v.Message, v.Facts = "other", r.Question.Message, facts(r.Question.Meta)
 	}
 	return v
+}
+
+func facts(meta map[string]any) string {
+	if len(meta) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(meta, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return "There are facts that cannot be shown: " + err.Error()
+	}
+	return string(text)
 }
 
 func note(notes []string, s string) []string {
@@ -96,7 +112,7 @@ func script(argv []string) (text string, hidden bool) {
 
 // size is about how many bytes a question takes.
 func (v *questionView) size() int {
-	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Reason) + len(v.Feedback) + sizeOf(v.Files)
+	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Feedback) + sizeOf(v.Files)
 	for _, s := range v.Notes {
 		n += len(s)
 	}
@@ -113,7 +129,7 @@ func (v *questionView) brief() *questionView {
 	}
 	short := *v
 	short.Brief = true
-	short.Script, short.Notes = "", nil
+	short.Script, short.Facts, short.Notes = "", "", nil
 	short.Command, short.Message = clip(v.Command, maxBrief), clip(v.Message, maxBrief)
 	short.Cwd, short.GrantRoot, short.Reason = clip(v.Cwd, maxBrief), clip(v.GrantRoot, maxBrief), clip(v.Reason, maxBrief)
 	short.Files = clipFiles(v.Files, maxBrief)
@@ -124,7 +140,7 @@ func (v *questionView) brief() *questionView {
 func (v *questionView) show() *questionView {
 	shown := *v
 	shown.Subject, shown.Cwd, shown.GrantRoot = line(v.Subject), path(v.Cwd), path(v.GrantRoot)
-	shown.Message, shown.Reason = elicit.ShowText(v.Message), elicit.ShowText(v.Reason)
+	shown.Message, shown.Facts, shown.Reason = elicit.ShowText(v.Message), elicit.ShowText(v.Facts), elicit.ShowText(v.Reason)
 	shown.Files = showFiles(v.Files)
 	shown.Notes = slices.Clone(v.Notes)
 	for i, s := range shown.Notes {

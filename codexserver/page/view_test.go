@@ -103,6 +103,9 @@ func TestQuestions(t *testing.T) {
 			Question: &elicit.Question{},
 		},
 		{Request: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
+		{Request: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
+			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"},
+		}}},
 	}
 	for _, r := range requests {
 		r.Thread.ID = "t"
