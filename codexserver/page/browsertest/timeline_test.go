@@ -85,6 +85,33 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// What changes while its length stays is shown as it is now, and a line cannot
+// pass for a heading of the diff that is decided on.
+func TestSameLength(t *testing.T) {
+	next := make(chan struct{})
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		for _, s := range []string{"allow", "block"} {
+			host.Emit(protocol.TurnDiff{UnifiedDiff: "@@ -1 +1 @@\n-none\n+" + s + "\n"})
+			<-next
+		}
+		host.ApprovePatch(ctx, protocol.PatchApprovalRequest{Cwd: "/work", Changes: map[string]protocol.FileChange{
+			"/work/a.c": {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n--- i;\n+++ i;\n"}},
+		}})
+		return nil
+	})
+	r := start(t, e, nil)
+	b := r.open(t)
+	answer := r.call("go")
+	b.see(`document.querySelector(".whole .plus").textContent === "+allow\n"`)
+	next <- struct{}{}
+	b.see(`document.querySelector(".whole .plus").textContent === "+block\n"`)
+	next <- struct{}{}
+	b.see(`document.querySelector(".ask .diff .plus").textContent === "+++ i;\n"`)
+	b.see(`document.querySelector(".ask .diff .minus").textContent === "--- i;\n"`)
+	b.click("Deny")
+	get(t, answer)
+}
+
 // Conversations side by side: the newest first, each with its own questions.
 func TestSideBySide(t *testing.T) {
 	r := start(t, asking, nil)

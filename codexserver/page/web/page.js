@@ -93,7 +93,7 @@ async function listen() {
   };
   try {
     alive();
-    const r = await fetch("/events", { headers: { Authorization: "Bearer " + token }, signal: abort.signal });
+    const r = await fetch("/events", { headers: { Authorization: "Bearer " + token }, signal: abort.signal, cache: "no-store" });
     if (r.status === 401) return shut("Your access has ended: codex-mcp was started anew, or the page was not used for long.");
     if (!r.ok) return "again";
     const reader = r.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -102,7 +102,8 @@ async function listen() {
       const { value, done } = await reader.read();
       if (done) return "again";
       alive();
-      const lines = (rest + value).split("\n");
+      const lines = value.split("\n"); // not rest as well, which may be long
+      lines[0] = rest + lines[0];
       rest = lines.pop();
       for (const line of lines) {
         if (!line) continue;
@@ -142,10 +143,10 @@ function update(news, first) {
     c.view = view;
     for (const e of view.entries) {
       if (e.question && first) known.add(e.id);
-      if (c.node.open) showEntry(c, e);
-      else c.later.set(e.id, e);
+      c.later.set(e.id, e);
       if (e.question) showQuestion(c, e, first);
     }
+    if (c.node.open) showLater(c);
     for (const [id, node] of c.entries) {
       if (id >= view.from || (questions.has(id) && isOpen(questions.get(id)))) continue;
       node.remove();
@@ -310,6 +311,7 @@ function newCard(c, e) {
 function details(v) {
   const parts = [];
   if (v.kind === "other") parts.push(el("p", { class: "message" }, v.message));
+  if (v.facts) parts.push(box(el("pre", { class: "command", tabindex: "0" }, v.facts)));
   if (v.command) {
     parts.push(box(el("pre", { class: "command", tabindex: "0" }, v.command)));
     if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), box(el("pre", { class: "command script", tabindex: "0" }, v.script))));
@@ -340,15 +342,15 @@ function showFile(f) {
       el("span", { class: "kind " + f.kind }, kind), " ", el("code", {}, f.path), f.moveTo ? " → " : "", f.moveTo && el("code", {}, f.moveTo),
       el("span", { class: "counts" }, el("span", { class: "plus" }, "+" + f.added), " ", el("span", { class: "minus" }, "−" + f.removed)),
       f.outside && el("strong", { class: "outside" }, "outside the folder")),
-    f.diff && box(diff(f.diff)),
+    f.diff && box(diff(f.diff, /^@@/)), // it has no other headings
     f.cut && el("p", { class: "size" }, "The rest is not kept."));
 }
 
-// diff colours lines by their sign, which stays.
-function diff(text) {
+// diff colours lines by their sign, which stays, but for headings.
+function diff(text, heading = /^(diff |index |--- |\+\+\+ |@@)/) {
   const box = el("pre", { class: "diff", tabindex: "0" });
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    const kind = /^(diff |index |--- |\+\+\+ |@@)/.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
+    const kind = heading.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
     box.append(el("span", { class: kind }, line + "\n"));
   }
   return box;
@@ -461,10 +463,14 @@ function newConversation(view) {
   return c;
 }
 
-function unfold(c) {
-  if (!c.node.open) return;
+function showLater(c) {
   for (const e of c.later.values()) showEntry(c, e);
   c.later.clear();
+}
+
+function unfold(c) {
+  if (!c.node.open) return;
+  showLater(c);
   c.list.scrollTop = c.list.scrollHeight;
 }
 
@@ -508,8 +514,8 @@ function showEntry(c, e) {
     const box = part("details", kind);
     if (!box.firstChild) box.append(el("summary", {}));
     grow(box.firstChild, words);
-    if (box.dataset.text === String(text.length)) return box;
-    box.dataset.text = text.length;
+    if (box.shown === text) return box;
+    box.shown = text;
     if (make || !box.lastElementChild.matches("pre")) {
       while (box.children.length > 1) box.lastElementChild.remove();
       box.append(make ? make(text) : el("pre", { tabindex: "0" }, text));
