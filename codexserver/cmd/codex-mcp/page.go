@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/page"
@@ -20,15 +21,53 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer) (io.C
 		}
 		return io.NopCloser(nil), nil
 	}
+	links := make(chan string, 1)
 	p, err := page.Listen(&page.Options{
-		Port:     c.settings.PagePort,
-		Announce: func(link string) { fmt.Fprintln(stderr, "codex-mcp: see and decide at", link) },
+		Port: c.settings.PagePort,
+		Announce: func(link string) {
+			select {
+			case links <- link:
+			default: // the one before is still to be told
+			}
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
+	tell := func(link string) { fmt.Fprintln(stderr, "codex-mcp: see and decide at", link) }
+	tell(<-links) // that of Listen
 	o.Desk = p
-	return p, nil
+	t := &toldPage{Page: p, stop: make(chan struct{}), stopped: make(chan struct{})}
+	go func() {
+		defer close(t.stopped)
+		for {
+			select {
+			case link := <-links:
+				tell(link)
+			case <-t.stop:
+				return
+			}
+		}
+	}()
+	return t, nil
+}
+
+// toldPage is a page with a goroutine that tells its links, for a client that
+// does not read stderr must not keep a question waiting.
+type toldPage struct {
+	*page.Page
+	stop, stopped chan struct{}
+}
+
+// Close waits for stderr only a moment.
+func (t *toldPage) Close() error {
+	err := t.Page.Close()
+	close(t.stop)
+	select {
+	case <-t.stopped:
+	case <-time.After(time.Second):
+	}
+	return err
 }
 
 // approvalPlaces are the words of -approvals, and what they set.

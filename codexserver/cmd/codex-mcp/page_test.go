@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,8 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // visitor is a browser at the approvals page.
@@ -221,4 +227,47 @@ func TestEndToEndPageBesideTheClient(t *testing.T) {
 			t.Errorf("the command did not run: %v", err)
 		}
 	})
+}
+
+// A client that does not read what is told on stderr delays no question.
+func TestPageWhileNobodyReadsStderr(t *testing.T) {
+	stderr := &deaf{released: make(chan struct{})}
+	c := &configuration{settings: &config.Settings{Page: true}}
+	var o codexserver.Options
+	p, err := c.openPage(&o, stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		withdrawn, withdraw := context.WithCancel(t.Context())
+		withdraw()
+		for range 10 {
+			_, _ = o.Desk.Ask(withdrawn, &codexserver.ApprovalRequest{Request: protocol.RawEvent{}, Question: &elicit.Question{}})
+		}
+	}()
+	select {
+	case <-asked:
+	case <-time.After(30 * time.Second):
+		t.Error("a question waits for stderr")
+	}
+	close(stderr.released)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	<-asked
+}
+
+// deaf takes one line, and another once it is released.
+type deaf struct {
+	lines    int
+	released chan struct{}
+}
+
+func (d *deaf) Write(b []byte) (int, error) {
+	if d.lines++; d.lines > 1 {
+		<-d.released
+	}
+	return len(b), nil
 }
