@@ -72,7 +72,7 @@ func (c *child) explain(err error) error {
 	}
 	text := redact(answer.Message)
 	err = errors.New(advise(text))
-	if strings.Contains(text, "failed to load configuration") || strings.Contains(text, "invalid config") {
+	if strings.Contains(text, "failed to load configuration") || strings.Contains(text, "failed to read configuration") || strings.Contains(text, "invalid config") {
 		return &engine.ConfigError{Err: err}
 	}
 	return err

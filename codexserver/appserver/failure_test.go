@@ -74,6 +74,31 @@ func TestNotSignedInIsToldAtOnce(t *testing.T) {
 	})
 }
 
+// A Codex that starts with a configuration that it will not run a thread with.
+func TestConfigurationThatCodexRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		says   string
+		usable bool
+	}{
+		{"invalid configuration: `wire` is no longer\nsupported", false},
+		{"failed to read configuration layers: config.toml:17:8: unclosed table", false},
+		{"Invalid request: unknown variant `config/read`", true}, // it is too old for the question
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			e := f.engine(appserver.Options{})
+			f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+				return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", tt.says)
+			}
+			r := e.Check(t.Context())
+			want := "codex cannot use its configuration: " + strings.ReplaceAll(tt.says, "\n", " ")
+			if r.Usable() != tt.usable || !tt.usable && r.Problem != want {
+				t.Errorf("%s: %+v", tt.says, r)
+			}
+		})
+	}
+}
+
 func TestConversationWithAnotherProviderNeedsNoLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t) // its threads have the provider mock, itself the built-in one

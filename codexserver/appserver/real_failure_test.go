@@ -214,6 +214,15 @@ func TestRealNotSignedIn(t *testing.T) {
 	}
 }
 
+func TestRealRefusesItsConfiguration(t *testing.T) {
+	r := newReal(t, "")
+	writeFile(t, filepath.Join(r.home, "config.toml"), "model_provider = \"old\"\n[model_providers.old]\nname = \"old\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwire_api = \"chat\"\n")
+	r.restart(t)
+	if report := r.engine.Check(t.Context()); report.Usable() || !strings.Contains(report.Problem, "wire_api") {
+		t.Errorf("report %+v", report)
+	}
+}
+
 func TestRealCannotStart(t *testing.T) {
 	r := newReal(t, "")
 	r.options.CodexHome = filepath.Join(r.home, "absent")

@@ -3,7 +3,12 @@ package appserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
 const versionLimit = 10 * time.Second
@@ -66,7 +71,12 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	if r.Home == "" {
 		r.Home, _ = e.home() // of no more than the report
 	}
-	if config, err := c.config(ctx); err == nil {
+	config, err := c.config(ctx)
+	var broken *engine.ConfigError
+	switch {
+	case errors.As(err, &broken): // it runs, but no thread will
+		return fmt.Errorf("codex cannot use its configuration: %s", strings.Join(strings.Fields(broken.Err.Error()), " "))
+	case err == nil:
 		for key, to := range map[string]*string{
 			"model": &r.Model, "model_provider": &r.Provider,
 			"approval_policy": &r.ApprovalPolicy, "sandbox_mode": &r.Sandbox,
