@@ -346,14 +346,17 @@ function showFile(f) {
     f.cut && el("p", { class: "size" }, "The rest is not kept."));
 }
 
-// diff colours lines by their sign, which stays, but for headings.
+// diff colours lines by their sign, which stays, but for headings. Lines of one
+// colour are one element, and the last of very many have none: a patch that is
+// as long as can be is not to hold up the page.
 function diff(text, heading = /^(diff |index |--- |\+\+\+ |@@)/) {
-  const box = el("pre", { class: "diff", tabindex: "0" });
+  const runs = [];
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    const kind = heading.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
-    box.append(el("span", { class: kind }, line + "\n"));
+    const kind = runs.length > 5000 ? "" : heading.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
+    if (runs.length && runs.at(-1).kind === kind) runs.at(-1).lines.push(line);
+    else runs.push({ kind, lines: [line] });
   }
-  return box;
+  return el("pre", { class: "diff", tabindex: "0" }, ...runs.map((r) => el("span", { class: r.kind }, r.lines.join("\n") + "\n")));
 }
 
 // ---- deciding
