@@ -25,7 +25,8 @@ type sitting struct {
 	f       folders
 	model   *providertest.Server
 	signals chan os.Signal
-	press   chan string // taken when a key is waited for
+	asked   chan struct{} // holds one when the screen waits for a key or a line
+	press   chan string
 	out     lockedText
 	errs    lockedText
 }
@@ -33,7 +34,7 @@ type sitting struct {
 // sit starts a scripted model that lets commands run after a question alone.
 func sit(t *testing.T, turns ...providertest.Turn) *sitting {
 	t.Helper()
-	s := &sitting{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), press: make(chan string)}
+	s := &sitting{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), asked: make(chan struct{}, 1), press: make(chan string)}
 	t.Cleanup(s.model.Close)
 	config := strings.ReplaceAll(usualConfig, "$BASE_URL", s.model.BaseURL())
 	if err := os.WriteFile(filepath.Join(s.f.home, "config.toml"), []byte(config), 0o600); err != nil {
@@ -82,16 +83,27 @@ func (s *sitting) ask(c *terminal.Console, args ...string) int {
 }
 
 func (s *sitting) terminal() *terminal.Console {
-	return &terminal.Console{Out: &s.out, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Keys: s}
+	return &terminal.Console{Out: watched{s}, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Keys: s}
 }
 
 func (s *sitting) piped() *terminal.Console { return &terminal.Console{Out: &s.out, Err: &s.errs} }
 
-// presses hands over keys, each when it is waited for.
+// watched is the screen, which the person looks at before a key.
+type watched struct{ *sitting }
+
+func (w watched) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("y approve")) || bytes.Contains(b, []byte("tell the agent why: ")) {
+		w.asked <- struct{}{}
+	}
+	return w.out.Write(b)
+}
+
+// presses hands over keys and lines, each when it is asked for.
 func (s *sitting) presses(keys ...string) (done func()) {
 	var w sync.WaitGroup
 	w.Go(func() {
 		for _, k := range keys {
+			<-s.asked
 			s.press <- k
 		}
 	})

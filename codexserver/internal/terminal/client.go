@@ -35,7 +35,8 @@ type Task struct {
 	Program string
 	// Version is the client's, for the server.
 	Version string
-	// Pause is how long a question stands before it takes keys. 0 is 300 ms.
+	// Pause is how long nothing may have been typed before a question takes
+	// keys. 0 is 300 ms.
 	Pause time.Duration
 }
 

@@ -26,7 +26,10 @@
 //
 // # What counts as an answer
 //
-// A key that is pressed after the keys are shown. What was typed before is
-// thrown away, pasted text and unknown keys explain the keys again, and the
-// Enter key alone decides nothing. The end of the input stops the turn.
+// A key that is pressed after the keys are shown, and alone. The keys are shown
+// when nothing has been typed for a moment, so that who is typing something else
+// when a question appears does not answer it. Pasted text and unknown keys
+// explain the keys again, and the Enter key alone decides nothing. The end of the
+// input stops the turn. A question that is withdrawn takes no answer, and its
+// key is not for the next one.
 package terminal

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -13,15 +14,10 @@ type key rune
 const (
 	keyOther key = -1 - iota // unknown, or pasted text
 	keyEscape
-	keyInterrupt
-	keyEnd // the input has ended
 )
 
-// chunk is what one read gave.
-type chunk struct {
-	text string
-	err  error
-}
+// chunk is what one read gave; nothing at the end of the input.
+type chunk struct{ text string }
 
 // reader reads from a keyboard when it is asked to, and not ahead: what is typed
 // meanwhile stays where it can be thrown away. A read that nobody waits for any
@@ -41,8 +37,8 @@ func (r *reader) next() <-chan chunk {
 		r.busy = true
 		go func() {
 			b := make([]byte, 4096)
-			n, err := r.in.Read(b)
-			r.got <- chunk{string(b[:n]), err}
+			n, _ := r.in.Read(b) // nothing is the end, whatever the reason
+			r.got <- chunk{string(b[:n])}
 		}()
 	}
 	return r.got
@@ -61,27 +57,21 @@ func (r *reader) flush() error {
 	return err
 }
 
-// sequenceGap is how long the rest of an escape sequence may take.
+// sequenceGap is how long the rest of an escape sequence, or of pasted text, may
+// take.
 const sequenceGap = 50 * time.Millisecond
 
+// stops reports whether the turn is to be stopped: by ctrl-C, or by the end of
+// the input.
+func (c chunk) stops() bool { return c.text == "" || strings.Contains(c.text, "\x03") }
+
 // key reads a chunk as one key.
-func (r *reader) key(c chunk) key {
-	if c.text == "\x1b" { // the key itself, or the beginning of another's sequence
-		select {
-		case <-r.next():
-			r.done()
-			return keyOther
-		case <-time.After(sequenceGap):
-			return keyEscape
-		}
-	}
+func (c chunk) key() key {
 	switch k, n := utf8.DecodeRuneInString(c.text); {
-	case n == 0:
-		return keyEnd
 	case n < len(c.text):
 		return keyOther
-	case k == 0x03:
-		return keyInterrupt
+	case k == '\x1b':
+		return keyEscape
 	default:
 		return key(unicode.ToLower(k))
 	}

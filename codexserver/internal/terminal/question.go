@@ -78,6 +78,7 @@ type outcome int
 
 const (
 	answered outcome = iota
+	silent           // nothing was typed in time
 	gone             // withdrawn
 	stopped          // the turn is to end
 )
@@ -96,20 +97,19 @@ func (p *prompt) run() outcome {
 		return p.fail(err)
 	}
 	p.body()
-	select { // nobody answers in that time what has just appeared
-	case <-time.After(p.pause):
-	case <-p.ctx.Done():
-	}
 	if err := p.keys.flush(); err != nil {
 		return p.fail(err)
 	}
+	if _, out := p.quiet(p.pause); out != answered {
+		return out
+	}
 	for {
 		p.offer()
-		c, out := p.wait()
+		k, out := p.key()
 		if out != answered {
 			return out
 		}
-		if done, out := p.press(p.keys.key(c)); done {
+		if done, out := p.press(k); done {
 			return out
 		}
 	}
@@ -137,22 +137,55 @@ func (p *prompt) cooked() {
 	}
 }
 
-// wait waits for input, and is done when something else ends the dialogue.
-func (p *prompt) wait() (chunk, outcome) {
-	select { // a question that is withdrawn takes no key that came in the same moment
-	case <-p.ctx.Done():
-		return p.withdraw()
-	default:
+// key waits for one key. What is followed at once by more is the beginning of a
+// sequence, or of pasted text, and no key.
+func (p *prompt) key() (key, outcome) {
+	c, out := p.wait(nil)
+	if out != answered {
+		return 0, out
 	}
+	more, out := p.quiet(sequenceGap)
+	if k := c.key(); !more {
+		return k, out
+	}
+	return keyOther, out
+}
+
+// quiet waits until nothing has been typed for that long, and tells whether
+// anything was. Nobody answers at once what has just appeared, and who is typing
+// something else does not mean it.
+func (p *prompt) quiet(long time.Duration) (typed bool, out outcome) {
+	for {
+		_, out := p.wait(time.After(long))
+		switch {
+		case out == silent:
+			return typed, answered
+		case out != answered:
+			return typed, out
+		}
+		typed = true
+	}
+}
+
+// wait waits for input until it is late, and is done when something else ends
+// the dialogue.
+func (p *prompt) wait(late <-chan time.Time) (c chunk, out outcome) {
 	select {
-	case c := <-p.keys.next():
+	case c = <-p.keys.next():
 		p.keys.done()
-		return c, answered
+	case <-late:
+		out = silent
 	case <-p.ctx.Done():
-		return p.withdraw()
 	case p.signal = <-p.signals:
 		return chunk{}, p.abort()
 	}
+	switch {
+	case p.ctx.Err() != nil: // then it takes no key that came in the same moment either
+		return p.withdraw()
+	case out == answered && c.stops():
+		return c, p.abort()
+	}
+	return c, out
 }
 
 func (p *prompt) withdraw() (chunk, outcome) {
@@ -176,7 +209,7 @@ func (p *prompt) result(st style, sign, text string) {
 // press is one key.
 func (p *prompt) press(k key) (done bool, out outcome) {
 	switch {
-	case k == 's', k == keyEscape, k == keyInterrupt, k == keyEnd:
+	case k == 's', k == keyEscape:
 		return true, p.abort()
 	case k == 'n':
 		p.result(red, "✗ ", "denied")
@@ -208,7 +241,8 @@ func (p *prompt) denyWithWords() (done bool, out outcome) {
 		return true, out
 	}
 	if text == "" {
-		return false, answered
+		_, out = p.quiet(p.pause)
+		return out != answered, out
 	}
 	p.result(red, "✗ ", "denied, and the agent was told why")
 	p.answer(mcptypes.ElicitResultActionDecline, map[string]mcptypes.ElicitValue{"feedback": mcptypes.ElicitString(text)})
@@ -222,12 +256,9 @@ func (p *prompt) line(ask string) (string, outcome) {
 	p.cooked()
 	var b strings.Builder
 	for !strings.ContainsAny(b.String(), "\r\n") {
-		c, out := p.wait()
+		c, out := p.wait(nil)
 		if out != answered {
 			return "", out
-		}
-		if c.err != nil && c.text == "" {
-			return "", p.abort()
 		}
 		b.WriteString(c.text)
 	}

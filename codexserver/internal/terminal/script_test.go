@@ -109,9 +109,9 @@ type played struct {
 //	ask JSON       send elicitation/create with these params
 //	answer JSON    wait for the answer of the oldest question that has none
 //	withdraw WHY   cancel the oldest question that has no answer
-//	type TEXT      type before anybody reads, quoted as in Go
-//	key TEXT       type when the client reads, quoted as in Go
-//	line TEXT      type a line when the client reads, with the terminal's echo
+//	type TEXT      type at once, quoted as in Go
+//	key TEXT       type after a while in which nothing was typed
+//	line TEXT      the same for a line
 //	signal NAME    INT or TERM
 //	wait TIME      let time pass
 //	call METHOD JSON   wait for this request of the client
@@ -177,9 +177,11 @@ func play(t *testing.T, a *txtar.Archive) played {
 		case "type":
 			keys.types(unquote(t, rest))
 		case "key":
-			keys.press <- unquote(t, rest)
+			<-time.After(reading)
+			keys.types(unquote(t, rest))
 		case "line":
-			keys.press <- rest + "\n"
+			<-time.After(reading)
+			keys.types(rest + "\n")
 		case "signal":
 			signals <- map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[rest]
 		case "wait":
@@ -336,55 +338,69 @@ func parsed(t *testing.T, request string) []any {
 	return []any{method, v}
 }
 
+// reading is how long the person looks before a key.
+const reading = 400 * time.Millisecond
+
 // keyboard is a terminal's input.
 type keyboard struct {
-	press chan string
-	echo  io.Writer
+	echo io.Writer
 
 	mu    sync.Mutex
+	news  *sync.Cond
 	typed string
 	raw   bool
+	ended bool
 }
 
-func newKeyboard(echo io.Writer) *keyboard { return &keyboard{press: make(chan string), echo: echo} }
+func newKeyboard(echo io.Writer) *keyboard {
+	k := &keyboard{echo: echo}
+	k.news = sync.NewCond(&k.mu)
+	return k
+}
 
 func (k *keyboard) types(text string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.typed += text
-}
-
-func (k *keyboard) Read(b []byte) (int, error) {
-	k.mu.Lock()
-	if k.typed != "" {
-		n := copy(b, k.typed)
-		k.typed = k.typed[n:]
-		k.mu.Unlock()
-		return n, nil
-	}
-	k.mu.Unlock()
-	text, open := <-k.press
-	if !open {
-		return 0, io.EOF
-	}
 	if !k.isRaw() {
 		io.WriteString(k.echo, text)
 	}
-	return copy(b, text), nil
+	k.change(func() { k.typed += text })
+}
+
+// Read gives what was typed, whole lines unless it is raw.
+func (k *keyboard) Read(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for !k.ended && (k.typed == "" || !k.raw && !strings.Contains(k.typed, "\n")) {
+		k.news.Wait()
+	}
+	if k.ended {
+		return 0, io.EOF
+	}
+	text := k.typed
+	if !k.raw {
+		text = text[:strings.Index(text, "\n")+1]
+	}
+	n := copy(b, text)
+	k.typed = k.typed[n:]
+	return n, nil
 }
 
 func (k *keyboard) Raw() (func(), error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.raw = true
-	return func() { k.mu.Lock(); k.raw = false; k.mu.Unlock() }, nil
+	k.change(func() { k.raw = true })
+	return func() { k.change(func() { k.raw = false }) }, nil
 }
 
 func (k *keyboard) Flush() error {
+	k.change(func() { k.typed = "" })
+	return nil
+}
+
+func (k *keyboard) end() { k.change(func() { k.ended = true }) }
+
+func (k *keyboard) change(f func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.typed = ""
-	return nil
+	f()
+	k.news.Broadcast()
 }
 
 func (k *keyboard) isRaw() bool {
@@ -392,8 +408,6 @@ func (k *keyboard) isRaw() bool {
 	defer k.mu.Unlock()
 	return k.raw
 }
-
-func (k *keyboard) end() { close(k.press) }
 
 // lockedBuffer is written by the client and by the terminal's echo.
 type lockedBuffer struct {
