@@ -301,7 +301,7 @@ func TestTerminalAndPage(t *testing.T) {
 	v.answer(v.await("open").ID, `{"action":"accept"}`)
 	p.done()
 	screen := p.shows()
-	for _, want := range []string{"withdrawn: it was answered elsewhere", "$ git init -q", "exit 0", "The tool said:"} {
+	for _, want := range []string{"withdrawn: the question was answered elsewhere", "$ git init -q", "exit 0", "The tool said:"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the screen lacks %q:\n%s", want, screen)
 		}
