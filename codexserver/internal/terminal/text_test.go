@@ -31,6 +31,8 @@ func TestFold(t *testing.T) {
 		{"    indented", 6, true, []string{"    in", "dented"}},
 		{"a\tb", 9, false, []string{"a       b"}},
 		{"日本語です", 4, false, []string{"日本", "語で", "す"}},
+		{"\u2705\u274c\u2b50\u26a1\U0001f197", 4, false, []string{"\u2705\u274c", "\u2b50\u26a1", "\U0001f197"}},
+		{"\u2713\u2717\u25b8\u2502", 4, false, []string{"\u2713\u2717\u25b8\u2502"}},
 		{"e\u0301e\u0301e\u0301", 2, false, []string{"e\u0301e\u0301", "e\u0301"}},
 	} {
 		if diff := cmp.Diff(tt.want, terminal.Fold(tt.line, tt.limit, tt.words)); diff != "" {
