@@ -96,7 +96,7 @@ func (h *host) decided(ctx context.Context, r *ApprovalRequest, out elicit.Outco
 	a := h.asker
 	h.mu.Unlock()
 	ss := h.session
-	ss.log.Log(ctx, out.Level, "approval", "thread", r.Thread.ID, "decision", out.Decision, "by", by, "reason", out.Reason, "detail", out.Detail)
+	ss.log.Log(ctx, max(out.Level, slog.LevelInfo), "approval", "thread", r.Thread.ID, "decision", out.Decision, "by", by, "reason", out.Reason, "detail", out.Detail)
 	if out.Level >= slog.LevelWarn {
 		ss.warn(out.Detail)
 	}
