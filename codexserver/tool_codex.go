@@ -23,7 +23,7 @@ const codexTool = `{
 		"required": ["prompt"],
 		"properties": {
 			"prompt": {"type": "string", "description": "The task, in plain words."},
-			"cwd": {"type": "string", "description": "Folder to work in. A relative path starts at the server's own folder, which is also the default."},
+			"cwd": {"type": "string", "description": "Folder to work in. Default: the client's first root, else the server's own folder, from where a relative path starts."},
 			"model": {"type": "string", "description": "Model to use instead of the configured one."},
 			"profile": {"type": "string", "description": "Profile of config.toml to start from."},
 			"approval-policy": {"type": "string", "enum": ["untrusted", "on-failure", "on-request", "never"], "description": "When to ask before a command runs: untrusted asks unless it is known to be safe, on-failure when the sandbox denied it, on-request when the model wants to leave the sandbox, never not at all."},
