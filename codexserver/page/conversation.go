@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -90,12 +91,19 @@ func (c *conversation) weigh(e *entry) {
 	e.weight = size
 }
 
-// drop removes an entry.
+// drop removes an entry. What would have gone on with it begins anew, or is
+// forgotten with it.
 func (c *conversation) drop(i int) {
 	e := c.entries[i]
 	c.bytes -= e.weight
 	e.dropped = true
 	c.entries = slices.Delete(c.entries, i, i+1)
+	for _, next := range []**entry{&c.speech, &c.thought, &c.plan, &c.diff} {
+		if *next == e {
+			*next = nil
+		}
+	}
+	maps.DeleteFunc(c.calls, func(_ string, call *entry) bool { return call == e })
 }
 
 func (c *conversation) asking() bool {

@@ -263,6 +263,29 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// What goes on after its entry was forgotten costs nothing, and speech is
+// shown again.
+func TestForgotten(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	me := codexserver.Thread{ID: "1"}
+	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
+	p.Event(me, protocol.AgentMessageDelta{Delta: "forgotten"})
+	c := p.board.conversations[0]
+	call := c.calls["1"]
+	for range maxEntries {
+		p.Event(me, protocol.BackgroundEvent{Message: "x"})
+	}
+	p.Event(me, protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("y\n")})
+	if len(call.body.b) > 0 || len(c.calls) > 0 {
+		t.Errorf("a forgotten command keeps %q", call.body.b)
+	}
+	p.Event(me, protocol.AgentMessageDelta{Delta: "said"})
+	if e := c.entries[len(c.entries)-1]; string(e.body.b) != "said" {
+		t.Errorf("what was said last is not shown, but %q", e.body.b)
+	}
+	p.Event(me, protocol.TaskComplete{})
+}
+
 // An answer that was taken is handed on, even when the question is withdrawn at
 // the same time: it may be the stricter one.
 func TestAnswerBeatsWithdrawal(t *testing.T) {
