@@ -18,7 +18,7 @@ func Example() {
 	left, right := jsonrpc.Pipe()
 
 	m := new(jsonrpc.Mux)
-	jsonrpc.Handle(m, "add", func(_ context.Context, p []int) (int, error) { return p[0] + p[1], nil })
+	jsonrpc.Handle(m, "add", func(_ context.Context, p [2]int) (int, error) { return p[0] + p[1], nil })
 	server := jsonrpc.NewPeer(left, m, nil)
 
 	m = new(jsonrpc.Mux)
