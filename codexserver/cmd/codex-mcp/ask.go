@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -134,10 +135,52 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "codex-mcp:", err)
 		return 2
 	}
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, ending...)
 	defer signal.Stop(signals)
+	signalled, stop := signal.NotifyContext(ctx, ending...)
+	defer stop()
+	console.Out, console.Err = &impatient{w: console.Out, ctx: signalled}, &impatient{w: console.Err, ctx: signalled}
 	return askOn(ctx, o, task, console, os.Getenv, signals)
+}
+
+// impatient writes to w, and gives it up when a write takes too long after the
+// end of ctx: nobody who has stopped reading keeps the program from ending.
+type impatient struct {
+	w     io.Writer
+	ctx   context.Context
+	stuck atomic.Bool
+}
+
+var errStuck = errors.New("nobody reads what is written")
+
+func (i *impatient) Write(b []byte) (n int, err error) {
+	if i.stuck.Load() {
+		return 0, errStuck
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	b = slices.Clone(b) // it may be read after the return
+	done := make(chan result, 1)
+	go func() {
+		n, err := i.w.Write(b)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-i.ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-time.After(endTime):
+		i.stuck.Store(true)
+		return 0, errStuck
+	}
 }
 
 func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error) {
@@ -223,7 +266,7 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 }
 
 // endTime is how long the server may take to end its commands and to write its
-// files when the client is gone.
+// files when the client is gone, and a write after a signal.
 const endTime = 5 * time.Second
 
 // forTerminal fits the settings to a client with a person at its keys.

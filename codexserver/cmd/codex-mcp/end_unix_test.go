@@ -4,14 +4,18 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -45,6 +49,39 @@ func TestEndToEndClientThatStopsReading(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	p.wait()
 	children.gone(t)
+}
+
+// TestEndToEndAskNobodyReads ends codex-mcp ask when its output takes no more.
+func TestEndToEndAskNobodyReads(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe is not full: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "ask", "-engine", "native", "-json", "-C", s.f.cwd, "wait for ever")
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitRequests(t, s.model, 1)
+	cmd.Process.Signal(syscall.SIGTERM)
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != terminal.StatusInterrupted {
+		t.Errorf("%v", cmd.ProcessState)
+	}
 }
 
 // midCommand starts a server and returns when a command of its is running.
