@@ -40,7 +40,7 @@ type Desk interface {
 type Inviter interface {
 	// Invite returns a sentence for the client's user, with a link say, or ""
 	// when somebody is at the desk already. It is sent as a remark when the
-	// client cannot show a question itself.
+	// client cannot show a question itself, or has failed to.
 	Invite() string
 }
 
@@ -90,7 +90,8 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 	if o.Desk == nil {
 		return client(ctx), byClient
 	}
-	if (tool || other) && !h.session.canAsk() {
+	unable := (tool || other) && !h.session.canAsk()
+	if unable {
 		h.invite(o.Desk)
 	}
 	both, withdraw := context.WithCancelCause(ctx)
@@ -123,8 +124,11 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 		fromClient = <-atClient
 		asked = isAnswer(fromClient)
 	case fromClient = <-atClient:
-		if asked = isAnswer(fromClient); asked {
+		switch asked = isAnswer(fromClient); {
+		case asked:
 			withdraw(errElsewhere)
+		case !unable && bounded.Err() == nil:
+			h.invite(o.Desk)
 		}
 		fromDesk, answered = <-atDesk
 	}
@@ -145,7 +149,7 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 	return fromClient, byClient
 }
 
-// invite tells a client that cannot ask where its user can be asked.
+// invite tells a client that cannot ask, or has failed, where its user can be asked.
 func (h *host) invite(d Desk) {
 	inviter, ok := d.(Inviter)
 	if !ok {

@@ -358,6 +358,21 @@ func TestDecideThatFails(t *testing.T) {
 	}
 }
 
+// A client that has failed to ask is told of the desk while that is waited for.
+func TestClientThatFailsIsToldOfTheDesk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t, asking, &codexserver.Options{Desk: &desk{ask: later(time.Minute, `{"action":"accept"}`)}}, fails)
+		go func() { _, _, _ = c.call(context.Background(), "codex", map[string]any{"prompt": "p"}) }()
+		<-time.After(time.Second)
+		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !slices.Contains(c.events, "background_event") || len(c.logs) != 1 {
+			t.Errorf("told %q, %q", c.events, c.logs)
+		}
+	})
+}
+
 // bare is an engine whose turns get the server's own host.
 type bare struct {
 	host engine.Host
