@@ -40,7 +40,9 @@
 // nothing in but its own script, style and requests, and nobody frame it.
 //
 // What it does not protect against is a program of the same user that reads an
-// unused link where it was printed, or the memory of the browser.
+// unused link where it was printed, or the memory of the browser; and a script
+// that something else on the same port has left in the browser before, which
+// is a reason to take any free one.
 //
 // # Answers
 //
@@ -54,7 +56,8 @@
 // The page keeps 32 conversations, of each the last 500 entries or 1 MiB, the
 // last 64 KiB of a text; 64 open questions of up to 4 MiB each and 32 MiB
 // together, which are never cut, for nobody is to approve what they have not
-// seen; 8 links, 16 tokens, 4 open pages, of which the oldest gives way.
+// seen; 8 links, 16 tokens, 4 open pages, of which the oldest gives way. A server
+// takes 256 connections.
 //
 // All methods of [Page] may be called concurrently. Its goroutines have ended
 // when [Page.Close] returns.
