@@ -136,6 +136,7 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		return 2
 	}
 	ending := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	ending = slices.DeleteFunc(ending, signal.Ignored) // by nohup, for example
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ending...)
 	defer signal.Stop(signals)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,30 @@ func TestEndToEndAskNobodyReads(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGTERM)
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != terminal.StatusInterrupted {
 		t.Errorf("%v", cmd.ProcessState)
+	}
+}
+
+// TestEndToEndAskNohup closes the terminal of a program that is to outlive it.
+func TestEndToEndAskNohup(t *testing.T) {
+	t.Parallel()
+	wait := make(chan struct{})
+	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" HUP; exec "$0" ask -engine native -C "$1" wait`, bin, s.f.cwd)
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitRequests(t, s.model, 1)
+	cmd.Process.Signal(syscall.SIGHUP)
+	close(wait)
+	if err := cmd.Wait(); err != nil || stdout.String() != "Still here.\n" {
+		t.Errorf("%v: %q", err, &stdout)
 	}
 }
 
