@@ -16,29 +16,26 @@ const (
 	keyEscape
 )
 
-// chunk is what one read gave; nothing at the end of the input.
-type chunk struct{ text string }
-
 // reader reads from a keyboard when it is asked to, and not ahead: what is typed
 // meanwhile stays where it can be thrown away. A read that nobody waits for any
 // more is left behind, for there is no way to end it.
 type reader struct {
 	in   Keyboard
-	got  chan chunk
+	got  chan string
 	busy bool
 }
 
-func newReader(in Keyboard) *reader { return &reader{in: in, got: make(chan chunk, 1)} }
+func newReader(in Keyboard) *reader { return &reader{in: in, got: make(chan string, 1)} }
 
-// next returns the channel that the next chunk comes from. Whoever receives it
-// calls done.
-func (r *reader) next() <-chan chunk {
+// next returns the channel from which comes what is typed next, nothing at the
+// end of the input. Whoever receives it calls done.
+func (r *reader) next() <-chan string {
 	if !r.busy {
 		r.busy = true
 		go func() {
 			b := make([]byte, 4096)
 			n, _ := r.in.Read(b) // nothing is the end, whatever the reason
-			r.got <- chunk{string(b[:n])}
+			r.got <- string(b[:n])
 		}()
 	}
 	return r.got
@@ -63,12 +60,12 @@ const sequenceGap = 50 * time.Millisecond
 
 // stops reports whether the turn is to be stopped: by ctrl-C, or by the end of
 // the input.
-func (c chunk) stops() bool { return c.text == "" || strings.Contains(c.text, "\x03") }
+func stops(text string) bool { return text == "" || strings.Contains(text, "\x03") }
 
-// key reads a chunk as one key.
-func (c chunk) key() key {
-	switch k, n := utf8.DecodeRuneInString(c.text); {
-	case n < len(c.text):
+// keyOf reads what was typed as one key.
+func keyOf(text string) key {
+	switch k, n := utf8.DecodeRuneInString(text); {
+	case n < len(text):
 		return keyOther
 	case k == '\x1b':
 		return keyEscape

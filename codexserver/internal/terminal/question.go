@@ -140,15 +140,15 @@ func (p *prompt) cooked() {
 // key waits for one key. What is followed at once by more is the beginning of a
 // sequence, or of pasted text, and no key.
 func (p *prompt) key() (key, outcome) {
-	c, out := p.wait(nil)
+	text, out := p.wait(nil)
 	if out != answered {
 		return 0, out
 	}
 	more, out := p.quiet(sequenceGap)
-	if k := c.key(); !more {
-		return k, out
+	if more {
+		return keyOther, out
 	}
-	return keyOther, out
+	return keyOf(text), out
 }
 
 // quiet waits until nothing has been typed for that long, and tells whether
@@ -169,28 +169,28 @@ func (p *prompt) quiet(long time.Duration) (typed bool, out outcome) {
 
 // wait waits for input until it is late, and is done when something else ends
 // the dialogue.
-func (p *prompt) wait(late <-chan time.Time) (c chunk, out outcome) {
+func (p *prompt) wait(late <-chan time.Time) (text string, out outcome) {
 	select {
-	case c = <-p.keys.next():
+	case text = <-p.keys.next():
 		p.keys.done()
 	case <-late:
 		out = silent
 	case <-p.ctx.Done():
 	case p.signal = <-p.signals:
-		return chunk{}, p.abort()
+		return "", p.abort()
 	}
 	switch {
 	case p.ctx.Err() != nil: // then it takes no key that came in the same moment either
 		return p.withdraw()
-	case out == answered && c.stops():
-		return c, p.abort()
+	case out == answered && stops(text):
+		return text, p.abort()
 	}
-	return c, out
+	return text, out
 }
 
-func (p *prompt) withdraw() (chunk, outcome) {
+func (p *prompt) withdraw() (string, outcome) {
 	p.result(dim, "· ", "withdrawn: "+p.question.withdrawn())
-	return chunk{}, gone
+	return "", gone
 }
 
 func (p *prompt) abort() outcome {
@@ -256,11 +256,11 @@ func (p *prompt) line(ask string) (string, outcome) {
 	p.cooked()
 	var b strings.Builder
 	for !strings.ContainsAny(b.String(), "\r\n") {
-		c, out := p.wait(nil)
+		text, out := p.wait(nil)
 		if out != answered {
 			return "", out
 		}
-		b.WriteString(c.text)
+		b.WriteString(text)
 	}
 	p.s.mid = false // the terminal has shown the Enter key
 	if err := p.raw(); err != nil {
@@ -276,9 +276,7 @@ func (p *prompt) body() {
 	p.v.question(a.CallID)
 	switch {
 	case a.Kind == "patch":
-		if left := p.v.changes(a.Changes, askedLines); left > 0 {
-			p.s.prose("  ", red, "The changes are too long to be shown: "+count(left, "line")+" left out.")
-		}
+		p.v.changes(a.Changes, 0)
 		p.s.write("\n")
 	case a.Kind == "exec" && unwieldy(a.Command):
 		p.s.line("", dim, "The command, line by line:")

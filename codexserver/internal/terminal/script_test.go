@@ -87,6 +87,34 @@ func TestPanicRestores(t *testing.T) {
 	})
 }
 
+// TestPatchIsShownWhole asks about a patch of very many lines.
+func TestPatchIsShownWhole(t *testing.T) {
+	const many = 5000
+	synctest.Test(t, func(t *testing.T) {
+		var out lockedBuffer
+		keys := newKeyboard(io.Discard)
+		here, there := jsonrpc.Pipe()
+		server := newFakeServer(t, there)
+		status := make(chan int)
+		go func() {
+			c := &terminal.Console{Out: &out, OutTerminal: true, Keys: keys}
+			status <- terminal.Run(t.Context(), here, c, &terminal.Task{Prompt: "do it"}, nil)
+		}()
+		server.ask(`{"message":"Allow Codex to apply it?","_meta":{"codex/approval":{"kind":"patch","changes":{"/f":{"add":{"content":"` +
+			strings.Repeat(`a line\n`, many) + `"}}}}}}`)
+		<-time.After(reading)
+		if n := strings.Count(out.visible(), "  +a line\n"); n != many {
+			t.Errorf("%d lines of %d are shown", n, many)
+		}
+		keys.types("n")
+		server.answer()
+		server.result <- json.RawMessage(`{"content":[]}`)
+		<-status
+		server.end()
+		keys.end()
+	})
+}
+
 // breaking is a writer that panics at a text.
 type breaking struct{ at string }
 

@@ -10,12 +10,9 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// How many lines of a patch are shown: of one that is applied when output is
-// shortened, and of one that is asked about.
-const (
-	appliedLines = 60
-	askedLines   = 2000
-)
+// appliedLines is how many lines of a patch that is applied are shown when output
+// is shortened. One that is asked about is shown whole.
+const appliedLines = 60
 
 func (v *view) patch(m protocol.EventMsg) {
 	switch m := m.(type) {
@@ -45,9 +42,8 @@ func (v *view) patch(m protocol.EventMsg) {
 	}
 }
 
-// changes shows a patch, at most limit lines of it; 0 is no limit. It returns
-// how many were left out.
-func (v *view) changes(changes map[string]protocol.FileChange, limit int) (left int) {
+// changes shows a patch, at most limit lines of it; 0 is no limit.
+func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
 	shown := 0
 	for i, path := range slices.Sorted(maps.Keys(changes)) {
 		if i > 0 {
@@ -61,16 +57,13 @@ func (v *view) changes(changes map[string]protocol.FileChange, limit int) (left 
 		v.s.title("", bold, verb+" "+name, tally(diff))
 		for n, line := range diff {
 			if limit > 0 && shown == limit {
-				rest := len(diff) - n
-				v.s.line("  ", dim, "… "+count(rest, "line")+" left out …")
-				left += rest
+				v.s.line("  ", dim, "… "+count(len(diff)-n, "line")+" left out …")
 				break
 			}
 			v.s.line("  ", colour(line), elicit.ShowText(line)) // nothing is taken out of it: it is what is asked
 			shown++
 		}
 	}
-	return left
 }
 
 func colour(line string) style {
