@@ -111,6 +111,9 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 	work.Go(func() { peer.Run(running) })
 	work.Go(func() {
 		result, err := cl.call(call, peer)
+		if call.Err() != nil { // it ended at once, and what the server had sent by then is still to come
+			mcptypes.Ping.Call(running, peer, nil)
+		}
 		cl.inbox.put(end{result, err})
 	})
 	defer func() {

@@ -145,6 +145,8 @@ type played struct {
 //	call METHOD JSON   wait for this request of the client
 //	cancelled      wait until the client has cancelled the call
 //	result JSON    answer the call
+//	busy           answer no ping
+//	idle           answer those that wait
 //	gone           end the connection
 func play(t *testing.T, a *txtar.Archive) played {
 	var stdout, stderr lockedBuffer
@@ -224,6 +226,10 @@ func play(t *testing.T, a *txtar.Archive) played {
 			<-server.cancelled
 		case "result":
 			server.result <- json.RawMessage(rest)
+		case "busy":
+			server.busy <- struct{}{}
+		case "idle":
+			<-server.busy
 		case "gone":
 			server.peer.Close()
 		default:
@@ -260,6 +266,7 @@ type fakeServer struct {
 	requests  chan string
 	result    chan json.RawMessage
 	cancelled chan struct{}
+	busy      chan struct{} // holds one while pings are not answered
 
 	questions []*asked
 }
@@ -271,13 +278,18 @@ type asked struct {
 }
 
 func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
-	s := &fakeServer{t: t, ended: make(chan struct{}), requests: make(chan string, 10), result: make(chan json.RawMessage, 1), cancelled: make(chan struct{})}
+	s := &fakeServer{t: t, ended: make(chan struct{}), requests: make(chan string, 10), result: make(chan json.RawMessage, 1), cancelled: make(chan struct{}), busy: make(chan struct{}, 1)}
 	m := new(jsonrpc.Mux)
 	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 		s.requests <- r.Method + " " + string(r.Params)
 		return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"codex-mcp","version":"1","engine":{"name":"native","reason":"the command line says so"}}}`), nil
 	}))
 	m.Handle("notifications/initialized", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }))
+	m.Handle("ping", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) {
+		s.busy <- struct{}{}
+		<-s.busy
+		return struct{}{}, nil
+	}))
 	m.Handle("listConversations", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 		s.requests <- r.Method + " " + string(r.Params)
 		return json.RawMessage(`{"items":[{"conversationId":"newest","path":"/p","preview":"what I said\u202e before"}]}`), nil
