@@ -55,7 +55,7 @@ func (cs *conversations) close() error {
 	cs.mu.Unlock()
 	var err error
 	for _, c := range all {
-		err = errors.Join(err, c.shut(context.Background()))
+		err = errors.Join(err, c.end(context.Background()))
 	}
 	return err
 }
@@ -143,6 +143,12 @@ func (c *conversation) shut(ctx context.Context) error {
 		p.leave()
 		return err
 	}
-	defer c.host.tell(c.ID(), protocol.ShutdownComplete{})
 	return c.Close()
+}
+
+// end shuts a conversation that does not go on, and tells so.
+func (c *conversation) end(ctx context.Context) error {
+	err := c.shut(ctx)
+	c.host.tell(c.ID(), protocol.ShutdownComplete{})
+	return err
 }

@@ -108,3 +108,20 @@ func TestDeskAndMessages(t *testing.T) {
 		})
 	}
 }
+
+// A conversation that is taken up again has not ended.
+func TestDeskSeesAConversationTakenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{ask: silent}
+		c := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Desk: d})
+		for range 2 {
+			c.ask(t, "resumeConversation", `{"path":"/rollouts/past"}`)
+		}
+		c.ask(t, "archiveConversation", `{"conversationId":"past","rolloutPath":"/rollouts/past"}`)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if got, want := strings.Join(d.seen, " "), "session_configured session_configured shutdown_complete"; got != want {
+			t.Errorf("seen %q, want %q", got, want)
+		}
+	})
+}

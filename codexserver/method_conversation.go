@@ -124,7 +124,7 @@ func (ss *session) archiveConversation(ctx context.Context, l engine.Library, p 
 	if _, err := c.interrupt(ctx); err != nil {
 		return failed("failed to archive conversation", err)
 	}
-	if err := c.shut(ctx); err != nil {
+	if err := c.end(ctx); err != nil {
 		return failed("failed to archive conversation", err)
 	}
 	return nil

@@ -20,7 +20,12 @@ func (p *Page) Event(t codexserver.Thread, m protocol.EventMsg) {
 	c := b.conversation(t)
 	if s, ok := m.(protocol.SessionConfigured); ok {
 		c.Model = clip(s.Model, 200)
-		b.past(c, s.InitialMessages)
+		switch {
+		case len(c.entries) == 0:
+			b.past(c, s.InitialMessages)
+		case c.State == stateClosed: // else it goes on, or a turn is even under way
+			c.State = ""
+		}
 		b.touch(c, nil)
 		return
 	}
