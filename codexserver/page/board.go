@@ -20,6 +20,7 @@ const (
 	maxText          = 64 << 10
 	maxOpen          = 64
 	maxQuestion      = 4 << 20
+	maxFiles         = 2000 // of a question, for a browser is slow with more
 	maxOpenBytes     = 32 << 20
 )
 
@@ -197,7 +198,7 @@ func (b *board) ask(ctx context.Context, r *codexserver.ApprovalRequest) (*quest
 	defer b.mu.Unlock()
 	c := b.conversation(r.Thread)
 	switch {
-	case size > maxQuestion, b.openBytes+size > maxOpenBytes:
+	case size > maxQuestion, len(view.Files) > maxFiles, b.openBytes+size > maxOpenBytes:
 		b.add(c, &entry{Kind: kindError, body: text("A question is too long to be shown here whole. Only the client can answer it.")})
 		return nil, errTooLong
 	case len(b.byRequest) >= maxOpen:

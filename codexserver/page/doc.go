@@ -54,10 +54,10 @@
 // # Bounds
 //
 // The page keeps 32 conversations, of each the last 500 entries or 1 MiB, the
-// last 64 KiB of a text; 64 open questions of up to 4 MiB each and 32 MiB
-// together, which are never cut, for nobody is to approve what they have not
-// seen; 8 links, 16 tokens, 4 open pages, of which the oldest gives way. A server
-// takes 256 connections.
+// last 64 KiB of a text; 64 open questions of up to 4 MiB and 2,000 files each
+// and 32 MiB together, which are never cut, for nobody is to approve what they
+// have not seen; 8 links, 16 tokens, 4 open pages, of which the oldest gives
+// way. It takes 256 connections at a time.
 //
 // All methods of [Page] may be called concurrently. Its goroutines have ended
 // when [Page.Close] returns.

@@ -3,6 +3,7 @@ package page
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -232,6 +233,18 @@ func TestBounds(t *testing.T) {
 	if _, err := b.ask(t.Context(), long(maxQuestion+1)); !errors.Is(err, errTooLong) {
 		t.Errorf("a question that is too long: %v", err)
 	}
+	for files, want := range map[int]error{maxFiles: nil, maxFiles + 1: errTooLong} {
+		changes := map[string]protocol.FileChange{}
+		for i := range files {
+			changes[fmt.Sprint(i)] = protocol.FileChange{Add: &protocol.FileContent{}}
+		}
+		r := request("long", "")
+		r.Request = protocol.PatchApprovalRequest{Changes: changes}
+		if _, err := b.ask(t.Context(), r); !errors.Is(err, want) {
+			t.Errorf("a patch of %d files: %v", files, err)
+		}
+		p.Decided(r, elicit.Outcome{Decision: elicit.Denied}, "client")
+	}
 	var questions []*question
 	for {
 		q, err := b.ask(t.Context(), long(maxQuestion/2))
@@ -387,6 +400,27 @@ func TestSessionsApart(t *testing.T) {
 	p.board.stopper("t")()
 	if stopped != "ba" {
 		t.Errorf("stopped %q", stopped)
+	}
+}
+
+// Taking up a conversation that is there changes nothing of a turn under way,
+// which can still be stopped, and shows the past no second time.
+func TestTakenUpAgain(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	me := codexserver.Thread{ID: "1"}
+	taken := protocol.SessionConfigured{SessionID: "1", InitialMessages: []json.RawMessage{[]byte(`{"type":"agent_message","message":"before"}`)}}
+	p.Event(me, taken)
+	p.Event(me, protocol.UserMessage{Message: "go"})
+	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}})
+	p.Event(me, taken)
+	c := p.board.conversations[0]
+	if c.State != stateRunning || len(c.entries) != 3 || !c.entries[2].Running {
+		t.Errorf("state %q, %d entries", c.State, len(c.entries))
+	}
+	p.Event(me, protocol.ShutdownComplete{})
+	p.Event(me, taken)
+	if c.State != "" || len(c.entries) != 3 {
+		t.Errorf("after its end: state %q, %d entries", c.State, len(c.entries))
 	}
 }
 
