@@ -338,13 +338,14 @@ func (p *prompt) offer() {
 		long = append(long, p.s.paint(bold, c.key)+" "+c.short)
 		short = append(short, c.key)
 	}
-	text := "  " + strings.Join(long, "   ")
-	if w := p.s.width(); w > 0 && width(text)+1 >= w {
-		text = "  " + strings.Join(short, "/") + ", ? explains"
+	const prefix = "  "
+	text := strings.Join(long, "   ")
+	if w := p.s.width(); w > 0 && width(prefix+text)+1 >= w {
+		text = strings.Join(short, "/") + ", ? explains"
 	}
-	p.s.tell(text + " ")
+	p.s.tell(prefix + text + " ")
 	if !p.s.status {
-		p.s.line("", plain, text)
+		p.s.prose(prefix, plain, text)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *screen) room(prefix string) int {
 	if w <= 0 {
 		return 0
 	}
-	return max(w-width(prefix), 20)
+	return max(w-width(prefix), 2) // a wide character's
 }
 
 // tell shows a line that goes away when something is written. It shows nothing
