@@ -17,7 +17,8 @@
 //
 // Everything that a model or a command wrote goes through elicit.ShowText or
 // elicit.ShowCommand: nothing of it moves the cursor, changes a colour or turns
-// the direction of the text. A command's own colours are dropped.
+// the direction of the text, and no row of it begins as our questions do. A
+// command's own colours are dropped.
 //
 // Only the eight basic colours, bold and dim are used, which every terminal
 // fits to its background. Without a terminal on standard output there are no

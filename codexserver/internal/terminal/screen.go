@@ -78,9 +78,19 @@ func (s *screen) rows(prefix string, st style, rows []string) {
 		if row == "" {
 			prefix = strings.TrimRight(prefix, " ")
 		}
-		s.write(prefix + s.paint(st, row) + "\n")
+		s.row(prefix, st, row)
+		s.write("\n")
 		prefix = strings.Repeat(" ", width(prefix))
 	}
+}
+
+// row shows one row. At the left, a question of ours begins with its sign, and
+// what others wrote does not.
+func (s *screen) row(prefix string, st style, row string) {
+	if prefix == "" && strings.HasPrefix(row, "?") {
+		row = `\` + row
+	}
+	s.write(prefix + s.paint(st, row))
 }
 
 // title shows a line with a remark behind it, on the same row if it fits there.
@@ -90,7 +100,7 @@ func (s *screen) title(prefix string, st style, text, remark string) {
 	rows := fold(text, s.room(prefix), true)
 	last := rows[len(rows)-1]
 	for i, row := range rows {
-		s.write(prefix + s.paint(st, row))
+		s.row(prefix, st, row)
 		prefix = indent
 		if i < len(rows)-1 {
 			s.write("\n")
@@ -203,11 +213,12 @@ func (f *flow) flush() {
 			f.s.write("\n")
 			f.col, f.begun = 0, false
 		}
-		if !f.begun {
-			f.s.write(f.prefix)
+		if f.begun {
+			f.s.write(f.gap + f.s.paint(f.st, row))
+		} else {
+			f.s.row(f.prefix+f.gap, f.st, row)
 			f.prefix, f.begun = f.indent, true
 		}
-		f.s.write(f.gap + f.s.paint(f.st, row))
 		f.col += width(f.gap) + width(row)
 		f.gap = ""
 	}
