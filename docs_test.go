@@ -301,7 +301,7 @@ func TestDocsGate(t *testing.T) {
 	if steps == nil {
 		t.Fatal("the gate lists no steps")
 	}
-	for _, step := range strings.Fields(string(steps[1])) {
+	for step := range strings.FieldsSeq(string(steps[1])) {
 		if !regexp.MustCompile("(?m)^\\|[^|]*`" + step + "`").Match(told) {
 			t.Errorf("CONTRIBUTING.md does not say what the step %s holds", step)
 		}
