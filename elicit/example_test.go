@@ -65,9 +65,11 @@ func ExampleShowCommand() {
 	fmt.Println(elicit.ShowCommand([]string{"git", "commit", "-m", "two words"}))
 	fmt.Println(elicit.ShowCommand([]string{"echo", "a\x1b[2Kb"}))
 	fmt.Println(elicit.ShowText("progress\rdone\n\u202eend"))
+	fmt.Println(elicit.ShowCode("{\"path\":\"a`b\"}"))
 	// Output:
 	// git commit -m 'two words'
 	// echo $'a\x1b[2Kb'
 	// progress\rdone
 	// \u{202e}end
+	// ``{"path":"a`b"}`` true
 }

@@ -66,6 +66,24 @@ func ShowText(text string) string {
 	return b.String()
 }
 
+// ShowCode returns text as a Markdown code span for a question of one's own,
+// with every unseen character escaped, and whether that is the whole of it: more
+// than 1,800 characters are cut in the middle, and then an approval is better
+// not given for longer than once (Question.Once).
+func ShowCode(text string) (span string, whole bool) {
+	shown, _, hidden := escape(text, "")
+	cut := clip(shown, commandHead, commandTail)
+	if strings.HasPrefix(cut, "`") || strings.HasSuffix(cut, "`") || strings.TrimSpace(cut) == "" {
+		span = codeSpan(" " + cut + " ")
+	} else {
+		span = codeSpan(cut)
+	}
+	if hidden {
+		span += " " + hiddenMarker
+	}
+	return span, cut == shown
+}
+
 // escape returns s with every unseen character as \n, \r, \t, \xNN or \u{N},
 // every byte that is not UTF-8 as \xNN, and a backslash before each character
 // of special. It tells whether it escaped anything but special, and whether
