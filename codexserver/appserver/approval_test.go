@@ -158,6 +158,50 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestToolQuestionShowsItsArguments: a client that drops _meta shows them too,
+// numbers as they are and nothing hidden.
+func TestToolQuestionShowsItsArguments(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	for _, tt := range []struct{ params, message, session string }{
+		{`{}`, "Run it?", `{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		{`{"id":9007199254740993,"s":"a"}`, "Run it?\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`",
+			`{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		{"{\"s\":\"a\u202eb\"}", "Run it?\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)",
+			`{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		{`{"s":"` + long + `"}`, "characters hidden) …", `{"action":"accept","content":{}}`}, // for once
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			answer := make(chan string, 1)
+			f.turn = func(r *run) {
+				answer <- r.ask(askElicit, "%s", strings.Replace(toolParams, `"persist"`, `"tool_params":`+tt.params+`,"persist"`, 1))
+				answered(r)
+			}
+			var asked struct {
+				Message string `json:"message"`
+				Meta    struct {
+					Params json.RawMessage `json:"tool_params"`
+				} `json:"_meta"`
+			}
+			h := &recorder{elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(`{"action":"accept","content":{"decision":"approved_for_session"}}`), json.Unmarshal(params, &asked)
+			}}
+			if err := start(t, f.engine(appserver.Options{}), former{h, h}).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(asked.Message, "Run it?") || !strings.Contains(asked.Message, tt.message) {
+				t.Errorf("the message is %q, want %q", asked.Message, tt.message)
+			}
+			if diff := cmp.Diff(tt.params, string(asked.Meta.Params)); diff != "" {
+				t.Errorf("_meta (-want +got):\n%s", diff)
+			}
+			if got := <-answer; got != tt.session {
+				t.Errorf("approved for the session: %s, want %s", got, tt.session)
+			}
+		})
+	}
+}
+
 // TestQuestionShown: what the person is shown is what was asked.
 func TestQuestionShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // decisionOf is what an outcome answers to the app-server. Whatever is not
@@ -94,13 +95,17 @@ func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question 
 	if agent != "" {
 		asks = "Codex's sub-agent " + agent
 	}
-	return (&elicit.ExecQuestion{
+	q := (&elicit.ExecQuestion{
 		Subject: asks,
 		Command: []string{"further-permissions", string(p.Permissions)},
 		Cwd:     p.Cwd,
 		Reason:  p.Reason,
 		Notes:   []string{"This is no command: it grants these permissions to the commands that follow."},
 	}).Question()
+	if len(p.Permissions) > 0 {
+		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
+	}
+	return q
 }
 
 var noPermissions = permissionsReply{Permissions: json.RawMessage(`{}`), Scope: "turn"}
@@ -132,15 +137,24 @@ func (e *elicitation) toolCall() (is, session bool) {
 	return meta.Kind != "", slices.Contains(words, "session")
 }
 
-// toolQuestion asks for the approval of an MCP tool's call.
+// toolQuestion asks for the approval of an MCP tool's call. Codex has the call's
+// arguments in _meta alone, which most clients show nobody.
 func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	_, session := e.toolCall()
-	q := &elicit.Question{Message: e.Message, Once: !session, NotDone: "the tool was not called"}
-	var meta map[string]any
+	q := &elicit.Question{Message: elicit.ShowText(e.Message), Once: !session, NotDone: "the tool was not called"}
+	var meta map[string]jsontext.Value // numbers as they are
 	if err := jsonv2.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
-	q.Meta = meta
+	q.Meta = make(map[string]any, len(meta))
+	for name, value := range meta {
+		q.Meta[name] = value
+	}
+	if params := meta["tool_params"]; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
+		shown, whole := elicit.ShowCode(string(params))
+		q.Message += "\nIts arguments: " + shown
+		q.Once = q.Once || !whole
+	}
 	return q, nil
 }
 
