@@ -126,7 +126,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t json
 
 		LockedArguments: c.settings.LockedArguments,
 	}
-	page, err := c.openPage(so, os.Stderr)
+	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // who asks at a terminal shows the question there
 	if err != nil {
 		return err
 	}

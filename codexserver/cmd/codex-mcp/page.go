@@ -13,8 +13,10 @@ import (
 const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with -approvals page to decide in a browser."
 
 // openPage puts the approvals page, if the settings want it, beside the client,
-// and tells its link on stderr. Without it there is nothing to close.
-func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer) (io.Closer, error) {
+// and tells its link on stderr; again says whether also whenever there is a
+// question and nobody has the page open. Without the page there is nothing to
+// close.
+func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again bool) (io.Closer, error) {
 	if !c.settings.Page {
 		if o.Approvals.Hint == "" {
 			o.Approvals.Hint = hint
@@ -43,7 +45,9 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer) (io.C
 		for {
 			select {
 			case link := <-links:
-				tell(link)
+				if again {
+					tell(link)
+				}
 			case <-t.stop:
 				return
 			}

@@ -234,7 +234,7 @@ func TestPageWhileNobodyReadsStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
 	c := &configuration{settings: &config.Settings{Page: true}}
 	var o codexserver.Options
-	p, err := c.openPage(&o, stderr)
+	p, err := c.openPage(&o, stderr, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,15 +259,46 @@ func TestPageWhileNobodyReadsStderr(t *testing.T) {
 	<-asked
 }
 
+// Links are told again where nobody else shows the question, and stay out of the
+// way of a terminal that does.
+func TestLinksAreToldAgain(t *testing.T) {
+	for again, want := range map[bool]int{false: 1, true: 2} {
+		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
+		close(stderr.released)
+		c := &configuration{settings: &config.Settings{Page: true}}
+		var o codexserver.Options
+		p, err := c.openPage(&o, stderr, again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		withdrawn, withdraw := context.WithCancel(t.Context())
+		withdraw()
+		_, _ = o.Desk.Ask(withdrawn, &codexserver.ApprovalRequest{Request: protocol.RawEvent{}, Question: &elicit.Question{}})
+		for range want {
+			<-stderr.wrote
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if stderr.lines != want {
+			t.Errorf("again %v: %d links told, want %d", again, stderr.lines, want)
+		}
+	}
+}
+
 // deaf takes one line, and another once it is released.
 type deaf struct {
 	lines    int
 	released chan struct{}
+	wrote    chan struct{} // nil to nobody
 }
 
 func (d *deaf) Write(b []byte) (int, error) {
 	if d.lines++; d.lines > 1 {
 		<-d.released
+	}
+	if d.wrote != nil {
+		d.wrote <- struct{}{}
 	}
 	return len(b), nil
 }
