@@ -3,6 +3,7 @@ package config
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -50,6 +51,9 @@ type Config struct {
 	// Notify is the argv of a program that is told when a turn is complete.
 	Notify []string `json:"notify"`
 
+	// NamedRoots are the writable roots of the files and of -c, which a call
+	// does not add to.
+	NamedRoots []string `json:"-"`
 	// Home is the folder of config.toml.
 	Home string `json:"-"`
 	// Cwd is the conversation's absolute working folder.
@@ -149,6 +153,20 @@ func (c *Config) Sandbox() protocol.SandboxPolicy {
 // Provider is the provider that the conversation uses.
 func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
 
+// KeyVariables are the environment variables that providers' keys come from,
+// sorted.
+func (c *Config) KeyVariables() []string {
+	var names []string
+	for _, p := range c.ModelProviders {
+		if p.EnvKey != "" {
+			names = append(names, p.EnvKey)
+		}
+		names = slices.AppendSeq(names, maps.Values(p.EnvHTTPHeaders))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // MissingError is a profile or provider that is named and not there.
 type MissingError struct {
 	// Key is "profile" or "model_provider".
@@ -198,22 +216,22 @@ func Load(l Layers) (*Config, error) {
 	}
 	args := arguments(l.Call)
 
-	merged := defaults(l.OpenAIBaseURL)
-	for _, over := range []layer{file, flags, call, args} {
-		merge(merged, over)
-	}
+	merged := stack(defaults(l.OpenAIBaseURL), file, flags, call, args)
 	profile, err := profileOf(merged)
 	if err != nil {
 		return nil, err
 	}
-	if profile != nil {
-		merged = defaults(l.OpenAIBaseURL)
-		for _, over := range []layer{file, profile, flags, call, args} {
-			merge(merged, over)
-		}
+	own := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's
+	var base userConfig
+	err = decode(own, &base)
+	if table, ok := call[ShellEnvironmentKey].(layer); ok && err == nil && l.Call.FromCall {
+		call[ShellEnvironmentKey], err = NarrowEnvironment(base.ShellEnvironment, table)
 	}
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
-	err = decode(merged, c)
+	if err == nil {
+		merged = stack(own, call, args)
+		err = decode(merged, c)
+	}
 	if err == nil {
 		err = c.check()
 	}
@@ -221,7 +239,25 @@ func Load(l Layers) (*Config, error) {
 		name, _ := merged["profile"].(string)
 		return nil, locate(path, err, name, flags, call, args)
 	}
+	c.NamedRoots = base.WorkspaceWrite.WritableRoots
+	if !l.Call.FromCall {
+		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
+	}
 	return c, nil
+}
+
+// userConfig is what calls are measured against.
+type userConfig struct {
+	WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
+	ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
+}
+
+// stack lays later layers over earlier ones, the first of which it changes.
+func stack(bottom layer, over ...layer) layer {
+	for _, l := range over {
+		merge(bottom, l)
+	}
+	return bottom
 }
 
 func theirs(overrides map[string]any) layer {
@@ -312,7 +348,7 @@ func (c *Config) check() error {
 		{"model_reasoning_effort", string(c.ReasoningEffort), []string{"", "minimal", "low", "medium", "high", "none", "xhigh"}},
 		{"model_reasoning_summary", string(c.ReasoningSummary), []string{"", "auto", "concise", "detailed", "none"}},
 		{"model_verbosity", c.Verbosity, []string{"", "low", "medium", "high"}},
-		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, []string{"", "all", "core", "none"}},
+		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, inheritWords},
 	} {
 		if !slices.Contains(word.allowed, word.value) {
 			return fmt.Errorf("%s: %q is not one of %q", word.key, word.value, word.allowed)

@@ -34,9 +34,11 @@ type Settings struct {
 	SessionTools bool
 	// LockedArguments are arguments of the tool codex that calls may not choose.
 	LockedArguments []string
-	Auth            Auth
-	Limits          Limits
-	Sandbox         Sandbox
+	// TrustedCalls lets the argument config of a call set every key.
+	TrustedCalls bool
+	Auth         Auth
+	Limits       Limits
+	Sandbox      Sandbox
 }
 
 // settingsFile is the form of the file. Words and times are checked by
@@ -62,6 +64,7 @@ type settingsFile struct {
 	SessionTools bool `json:"session_tools"`
 
 	LockedArguments []string `json:"locked_arguments"`
+	TrustedCalls    bool     `json:"trusted_calls"`
 
 	Auth    Auth `json:"auth"`
 	Sandbox struct {
@@ -96,6 +99,7 @@ func (f *settingsFile) settings() *Settings {
 		SessionTools: f.SessionTools,
 
 		LockedArguments: f.LockedArguments,
+		TrustedCalls:    f.TrustedCalls,
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
@@ -174,7 +178,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 }
 
 // ours are the tables of our file.
-var ours = []string{"approvals", "auth", "limits", "locked_arguments", "sandbox", "session_tools"}
+var ours = []string{"approvals", "auth", "limits", "locked_arguments", "sandbox", "session_tools", "trusted_calls"}
 
 // Ours says whether an override's key is one of our settings, which are never
 // handed to an engine as configuration of Codex.
