@@ -31,7 +31,7 @@ var arrows = []struct {
 	{"codexserver/protocol", nil},
 	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
 	{"codexserver/engine/*", []string{"codexserver/engine", "codexserver/protocol", "elicit"}},
-	{"codexserver", []string{"codexserver/engine", "codexserver/internal/policy", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver", []string{"codexserver/engine", "codexserver/internal/config", "codexserver/internal/policy", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/page", []string{"codexserver", "codexserver/protocol", "elicit"}},
 	{"codexserver/native/providertest", nil},
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},

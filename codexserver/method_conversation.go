@@ -36,8 +36,8 @@ func (ss *session) addConversationMethods(m *jsonrpc.Mux) {
 	}
 }
 
-// config checks the params of a new conversation and makes its cwd absolute.
-func config(at string, p *protocol.NewConversationParams) (protocol.Config, error) {
+// configOf checks the params of a new conversation and makes its cwd absolute.
+func configOf(at string, p *protocol.NewConversationParams) (protocol.Config, error) {
 	if p == nil {
 		p = &protocol.NewConversationParams{}
 	}
@@ -62,7 +62,7 @@ func config(at string, p *protocol.NewConversationParams) (protocol.Config, erro
 }
 
 func (ss *session) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
-	cfg, err := config("", &p)
+	cfg, err := configOf("", &p)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (ss *session) resumeConversation(ctx context.Context, r engine.Resumer, p p
 	if err := required("/path", p.Path); err != nil {
 		return nil, err
 	}
-	cfg, err := config("/overrides", p.Overrides)
+	cfg, err := configOf("/overrides", p.Overrides)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,12 @@ type Options struct {
 	// a call that has one is refused. What fills in a call is mostly a model.
 	// None by default.
 	LockedArguments []string
+	// TrustedCalls lets the argument config of the tool codex set every key of
+	// the engine's configuration. By default it may set the model, how much it
+	// reasons, the sandbox and the approval policy, and some others; what could
+	// name a program, a provider or a file is refused or left out with a
+	// warning.
+	TrustedCalls bool
 	// EngineName and EngineReason say in serverInfo which engine it is and why.
 	// Default: nothing is said.
 	EngineName, EngineReason string

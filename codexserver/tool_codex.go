@@ -28,7 +28,7 @@ const codexTool = `{
 			"profile": {"type": "string", "description": "Profile of config.toml to start from."},
 			"approval-policy": {"type": "string", "enum": ["untrusted", "on-failure", "on-request", "never"], "description": "When to ask before a command runs: untrusted asks unless it is known to be safe, on-failure when the sandbox denied it, on-request when the model wants to leave the sandbox, never not at all."},
 			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch."},
-			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested."},
+			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: those of the model, its reasoning, the sandbox, the approval policy and the tools. Unless the server trusts its calls, others are refused, and mcp_servers and notify are left out."},
 			"base-instructions": {"type": "string", "description": "Instructions for the model in place of the built-in ones."},
 			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."}
 		}
@@ -115,15 +115,21 @@ func (ss *session) callCodex(ctx context.Context, c *call, raw json.RawMessage) 
 	if err != nil {
 		return ss.toolError("", "codex: argument /cwd: "+err.Error())
 	}
-	c.first = true
-	conv, err := ss.start(ctx, c, protocol.Config{
+	cfg := protocol.Config{
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
 		ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
-	})
+	}
+	warnings, err := ss.restrict(&cfg)
+	if err != nil {
+		return ss.toolError("", "codex: argument /config: "+err.Error())
+	}
+	c.first = true
+	conv, err := ss.start(ctx, c, cfg)
 	if err != nil {
 		return ss.toolError("", "codex: "+err.Error())
 	}
+	c.warn(conv.host, warnings)
 	err = conv.run(ctx, conv.line.join(), c, protocol.TurnInput{Items: protocol.TextInput(*a.Prompt)})
 	return c.result(conv.ID(), err)
 }

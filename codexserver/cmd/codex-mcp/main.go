@@ -125,6 +125,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t json
 		Logger:       c.log,
 
 		LockedArguments: c.settings.LockedArguments,
+		TrustedCalls:    c.settings.TrustedCalls,
 	}
 	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // who asks at a terminal shows the question there
 	if err != nil {
