@@ -20,7 +20,7 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 		shell = e.getenv("SHELL")
 	}
 	return tool.New(tool.Options{
-		Environ:    environ(cfg.ShellEnvironment, e.environ),
+		Environ:    environ(cfg, e.environ),
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
 		Sandbox:    tool.Confine(e.newSandbox()),
