@@ -182,7 +182,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(cfg, c, true)
+	p, err := e.params(ctx, cfg, c, "")
 	if err != nil {
 		return nil, err
 	}

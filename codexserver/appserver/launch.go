@@ -109,9 +109,28 @@ func tomlOf(v jsontext.Value) string {
 	return string(v) // strings, numbers and booleans are written alike
 }
 
-// params are the parameters of a conversation's thread. A thread that is not
-// new has rules of its own, which Codex keeps: our defaults are not for it.
-func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams, error) {
+// params are the parameters of a conversation's thread, a new one or that of an
+// id. A thread that is not new has rules of its own, which Codex keeps: our
+// defaults are not for it.
+func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id string) (threadParams, error) {
+	isNew, folder := id == "", cfg.Cwd
+	if !isNew && folder == "" {
+		s, err := c.summary(ctx, id)
+		if err != nil {
+			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will tell
+		}
+		folder = s.Cwd
+	}
+	file, err := c.config(ctx, folder)
+	if err != nil {
+		return threadParams{}, err
+	}
+	var call map[string]json.RawMessage // what it says of the environment
+	if cfg.FromCall {
+		if cfg.Overrides, call, err = splitCall(cfg.Overrides, file); err != nil {
+			return threadParams{}, err
+		}
+	}
 	if cfg.Profile == "" && isNew {
 		if _, own := cfg.Overrides["profile"]; !own {
 			cfg.Profile = e.defaults.profile
@@ -119,7 +138,6 @@ func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams
 	}
 	home := c.home
 	if home == "" {
-		var err error
 		if home, err = e.home(); err != nil {
 			return threadParams{}, err
 		}
@@ -141,7 +159,7 @@ func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams
 	if e.options.AskUser {
 		p.ApprovalsReviewer = "user"
 	}
-	return p, nil
+	return p, p.restrict(file, call)
 }
 
 func (e *Engine) home() (string, error) {
@@ -199,15 +217,6 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	c.pid, c.mark = p.pid, p.mark
 	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
-}
-
-// environment is ours with Codex's folder.
-func (e *Engine) environment() []string {
-	env := os.Environ()
-	if home := e.options.CodexHome; home != "" {
-		env = append(env, "CODEX_HOME="+home)
-	}
-	return env
 }
 
 // older explains a failed start by the program's age where that is why: old

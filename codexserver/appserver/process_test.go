@@ -20,7 +20,10 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 		t.Fatal(err)
 	}
 	t.Setenv(asCodex, kind)
-	o.Path, o.CodexHome = self, t.TempDir()
+	o.Path = self
+	if o.CodexHome == "" {
+		o.CodexHome = t.TempDir()
+	}
 	e, err := appserver.New(&o)
 	if err != nil {
 		t.Fatal(err)

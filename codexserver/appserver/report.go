@@ -71,7 +71,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	if r.Home == "" {
 		r.Home, _ = e.home() // of no more than the report
 	}
-	config, err := c.config(ctx)
+	config, err := c.config(ctx, "")
 	var broken *engine.ConfigError
 	switch {
 	case errors.As(err, &broken): // it runs, but no thread will
