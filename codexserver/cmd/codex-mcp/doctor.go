@@ -28,6 +28,8 @@ type diagnosis struct {
 	Home    string `json:"codexHome"`
 	// Configuration is why it cannot be read, "" when it can.
 	Configuration string `json:"configuration,omitempty"`
+	// TrustedCalls is whether a call may set every key.
+	TrustedCalls bool `json:"trustedCalls"`
 
 	Engine string   `json:"engine,omitempty"`
 	Reason string   `json:"reason,omitempty"`
@@ -83,6 +85,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Configuration, d.Problem = err.Error(), err.Error()
 		return d
 	}
+	d.TrustedCalls = c.settings.TrustedCalls
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // what it said of itself is all that was wanted
@@ -217,6 +220,9 @@ func (d *diagnosis) print(w io.Writer) {
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
 		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
 	}
+	if d.Configuration == "" {
+		row("calls", "%s", callsRow(d.TrustedCalls))
+	}
 	if d.Engine != "" {
 		row("engine", "%s (%s)", d.Engine, d.Reason)
 		row("", "can: %s", strings.Join(d.Can, ", "))
@@ -229,6 +235,13 @@ func (d *diagnosis) print(w io.Writer) {
 		return
 	}
 	row("result", "turns can run")
+}
+
+func callsRow(trusted bool) string {
+	if trusted {
+		return "trusted: config of a call sets every key and may start any program"
+	}
+	return "config of a call sets the keys of a list"
 }
 
 func orFine(problem string) string {
