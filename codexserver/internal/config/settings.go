@@ -278,7 +278,7 @@ func (f *settingsFile) check() error {
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "config", "cwd", "include-plan-tool", "model", "profile", "sandbox"}
+var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {
