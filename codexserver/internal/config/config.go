@@ -37,6 +37,12 @@ type Config struct {
 
 	// InstructionsFile replaces the model's instructions; relative to Cwd.
 	InstructionsFile string `json:"experimental_instructions_file"`
+	// DeveloperInstructions are a message with the role developer at the
+	// beginning of the history, "" for none.
+	DeveloperInstructions string `json:"developer_instructions"`
+	// CompactPrompt is what the model is asked for in a compaction; blank is
+	// the engine's own.
+	CompactPrompt string `json:"compact_prompt"`
 	// ProjectDocMaxBytes caps what is read of AGENTS.md files in the project.
 	ProjectDocMaxBytes int64 `json:"project_doc_max_bytes"`
 	// ProjectDocFallbacks are names to look for where there is no AGENTS.md.
@@ -246,6 +252,12 @@ func arguments(c protocol.Config) layer {
 	set("profile", c.Profile)
 	set("approval_policy", string(c.ApprovalPolicy))
 	set("sandbox_mode", string(c.Sandbox))
+	if c.DeveloperInstructions != nil {
+		out["developer_instructions"] = *c.DeveloperInstructions
+	}
+	if c.CompactPrompt != nil {
+		out["compact_prompt"] = *c.CompactPrompt
+	}
 	if c.IncludePlanTool != nil {
 		out["include_plan_tool"] = *c.IncludePlanTool
 	}
