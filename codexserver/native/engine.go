@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -109,6 +110,9 @@ type Engine struct {
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
+
+	mu     sync.Mutex
+	warned map[string]bool // what an operator was told of the configuration
 }
 
 // New makes an engine. A config.toml that cannot be read is an error that names
@@ -160,7 +164,10 @@ func New(o *Options) (*Engine, error) {
 	for _, key := range config.Unknown(e.home) {
 		e.log.Warn("unknown key", "at", key)
 	}
-	_, err := e.config(protocol.Config{})
+	cfg, err := e.config(protocol.Config{})
+	if err == nil {
+		e.warn(cfg.Notes...)
+	}
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {
 		return nil, fmt.Errorf("native: %w", err)
@@ -203,7 +210,25 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
+	e.warn(resolved.Notes...)
 	return e.start(ctx, resolved, host)
+}
+
+// warn logs each text once in the engine's life: the configuration is read anew
+// for each conversation.
+func (e *Engine) warn(texts ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, text := range texts {
+		if e.warned[text] {
+			continue
+		}
+		if e.warned == nil {
+			e.warned = map[string]bool{}
+		}
+		e.warned[text] = true
+		e.log.Warn(text)
+	}
 }
 
 // config reads the configuration anew: users edit it while the server runs.

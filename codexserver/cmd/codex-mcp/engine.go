@@ -42,6 +42,9 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	if err != nil {
 		return nil, err
 	}
+	for _, ignored := range settings.Ignored {
+		log.Warn(ignored)
+	}
 	return &configuration{home, settings, overrides, log}, nil
 }
 
