@@ -43,6 +43,9 @@ func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Confi
 		return nil, err
 	}
 	p, err := e.params(cfg, c, false)
+	if err == nil {
+		err = e.setServers(ctx, c, &p)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -44,6 +45,10 @@ type Options struct {
 	// Auth is where users sign in with ChatGPT. Default: nobody can, but those
 	// who are signed in with the Codex CLI are here too.
 	Auth Auth
+	// Self is the program that serves the conversations. An MCP server of the
+	// configuration that would start it is left out: it would be asked to start
+	// itself. Default: none is.
+	Self string
 	// Version is the engine's version as providers and rollouts see it, "dev"
 	// by default.
 	Version string
@@ -110,6 +115,7 @@ type Engine struct {
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
+	self      *recursion.Program
 
 	mu     sync.Mutex
 	warned map[string]bool // what an operator was told of the configuration
@@ -131,6 +137,7 @@ func New(o *Options) (*Engine, error) {
 		sandbox:   o.Sandbox,
 		version:   o.Version,
 		log:       o.Logger,
+		self:      recursion.New(o.Self),
 	}
 	if o.Environ == nil {
 		e.environ = os.Environ()

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -52,6 +53,10 @@ func (c *conversation) startServers() {
 		if server.Enabled != nil && !*server.Enabled {
 			continue
 		}
+		if c.engine.startsSelf(server, c.cfg.Cwd) {
+			c.engine.warn(fmt.Sprintf("mcp_servers.%s is left out: it would start this server itself", name))
+			continue
+		}
 		all.Go(func() {
 			started[i], failed[i] = mcpclient.Start(c.life, mcpclient.Options{
 				Name:    name,
@@ -77,6 +82,15 @@ func (c *conversation) startServers() {
 				}
 			}
 		}
+	})
+}
+
+// startsSelf reports whether a server is the program that serves.
+func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
+	env := map[string]string{"PATH": e.getenv("PATH"), "HOME": e.getenv("HOME")}
+	maps.Copy(env, server.Env)
+	return e.self.StartedBy(recursion.Command{
+		Argv: append([]string{server.Command}, server.Args...), Dir: folderOf(server, cwd), Env: env,
 	})
 }
 

@@ -1,0 +1,170 @@
+package appserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+)
+
+// mcpServer is what the bridge looks at of an MCP server of Codex's.
+type mcpServer struct {
+	command, url string
+	args         []string
+	env          map[string]string
+	cwd          string
+}
+
+// setServers disables in a conversation the MCP servers that would start the
+// server it is served by, and those that the command line disables. One that is
+// disabled and not there gets a command that is never run: Codex refuses a
+// server without.
+func (e *Engine) setServers(ctx context.Context, c *child, p *threadParams) error {
+	disabled := slices.Concat(e.defaults.disabled, disabledIn(p.Config))
+	if e.self == nil && len(disabled) == 0 {
+		return nil
+	}
+	servers, err := c.servers(ctx, p)
+	if err != nil {
+		return err
+	}
+	config := maps.Clone(p.Config)
+	if config == nil {
+		config = map[string]json.RawMessage{}
+	}
+	for _, name := range e.defaults.disabled {
+		if _, own := config[serverKey(name, "enabled")]; !own {
+			config[serverKey(name, "enabled")] = json.RawMessage("false")
+		}
+	}
+	for _, name := range disabled {
+		if s := servers[name]; s.command == "" && s.url == "" {
+			config[serverKey(name, "command")] = json.RawMessage(`"disabled"`)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if s := servers[name]; s.command != "" && e.self.StartedBy(recursion.Command{
+			Argv: append([]string{s.command}, s.args...), Dir: s.folder(p.Cwd), Env: s.env,
+		}) {
+			config[serverKey(name, "enabled")] = json.RawMessage("false")
+			e.warnLeftOut(c, name)
+		}
+	}
+	if len(config) > 0 {
+		p.Config = config
+	}
+	return nil
+}
+
+// servers are the MCP servers of a conversation: those of all of Codex's
+// configuration files, and what the conversation's own configuration says.
+func (c *child) servers(ctx context.Context, p *threadParams) (map[string]mcpServer, error) {
+	var r struct {
+		Config struct {
+			Servers map[string]map[string]json.RawMessage `json:"mcp_servers"`
+		} `json:"config"`
+	}
+	params := map[string]string{}
+	if p.Cwd != "" {
+		params["cwd"] = p.Cwd // whose project may have servers of its own
+	}
+	if err := c.control(ctx, "config/read", params, &r); err != nil {
+		return nil, err
+	}
+	all := r.Config.Servers
+	if all == nil {
+		all = map[string]map[string]json.RawMessage{}
+	}
+	for key, raw := range p.Config {
+		name, member, ok := splitServerKey(key)
+		if !ok {
+			continue
+		}
+		if all[name] == nil {
+			all[name] = map[string]json.RawMessage{}
+		}
+		all[name][member] = raw
+	}
+	servers := make(map[string]mcpServer, len(all))
+	for name, members := range all {
+		s := mcpServer{
+			command: value[string](members["command"]), args: value[[]string](members["args"]),
+			env: value[map[string]string](members["env"]), cwd: value[string](members["cwd"]), url: value[string](members["url"]),
+		}
+		if path := value[string](members["env.PATH"]); path != "" {
+			s.env = map[string]string{"PATH": path}
+		}
+		servers[name] = s
+	}
+	return servers, nil
+}
+
+// folder is where the server runs.
+func (s mcpServer) folder(cwd string) string {
+	if s.cwd == "" || filepath.IsAbs(s.cwd) {
+		return cmp.Or(s.cwd, cwd)
+	}
+	return filepath.Join(cwd, s.cwd)
+}
+
+// warnLeftOut says once that a server is left out.
+func (e *Engine) warnLeftOut(c *child, name string) {
+	e.mu.Lock()
+	said := e.left[name]
+	if e.left == nil {
+		e.left = map[string]bool{}
+	}
+	e.left[name] = true
+	e.mu.Unlock()
+	if !said {
+		c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it would start this server itself", name))
+	}
+}
+
+const serverKeys = "mcp_servers."
+
+func serverKey(name, member string) string { return serverKeys + name + "." + member }
+
+// splitServerKey takes a flat key apart: mcp_servers.NAME.MEMBER.
+func splitServerKey(key string) (name, member string, ok bool) {
+	rest, ok := strings.CutPrefix(key, serverKeys)
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, ".")
+}
+
+// disabledIn are the servers that flat keys disable, sorted.
+func disabledIn(keys map[string]json.RawMessage) []string {
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		name, member, ok := splitServerKey(key)
+		if ok && member == "enabled" && string(keys[key]) == "false" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// takeDisabled is disabledIn, and removes the keys.
+func takeDisabled(keys map[string]json.RawMessage) []string {
+	names := disabledIn(keys)
+	for _, name := range names {
+		delete(keys, serverKey(name, "enabled"))
+	}
+	return names
+}
+
+// value reads a value, zero when it is absent or of another kind.
+func value[T any](raw json.RawMessage) (v T) {
+	if p := optional[T](raw); p != nil {
+		v = *p
+	}
+	return v
+}
