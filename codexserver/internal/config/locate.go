@@ -55,15 +55,19 @@ func holds(l layer, segments []string) bool {
 	return true
 }
 
-// keyLine is the line that sets a key, or what it is a part of; 0 for none.
+// keyLine is the first line that sets a key, what it is a part of, or a part of
+// it; 0 for none.
 func keyLine(doc []byte, path []string) int {
 	l, err := parseLayout(doc)
 	if err != nil {
 		return 0
 	}
 	for _, s := range l.sections {
+		if len(s.path) > 0 && begins(s.path, path) {
+			return 1 + bytes.Count(doc[:s.header-1], []byte("\n")) // its line break set aside
+		}
 		for _, e := range s.entries {
-			if begins(path, e.path) {
+			if begins(path, e.path) || begins(e.path, path) {
 				return 1 + bytes.Count(doc[:e.start], []byte("\n"))
 			}
 		}
