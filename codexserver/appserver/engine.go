@@ -192,7 +192,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	}
 	p, err := e.params(cfg, c, true)
 	if err == nil {
-		err = e.setServers(ctx, c, &p)
+		err = e.setServers(ctx, c, "", &p)
 	}
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Confi
 	}
 	p, err := e.params(cfg, c, false)
 	if err == nil {
-		err = e.setServers(ctx, c, &p)
+		err = e.setServers(ctx, c, id, &p)
 	}
 	if err != nil {
 		return nil, err
@@ -77,19 +77,31 @@ func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var r struct {
-		Summary struct {
-			Path string `json:"path"`
-		} `json:"summary"`
-	}
-	err = c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
-	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+	s, err := c.summary(ctx, id)
+	if err != nil {
 		return "", err
 	}
-	if r.Summary.Path == "" {
+	if s.Path == "" {
 		return "", fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
-	return r.Summary.Path, nil
+	return s.Path, nil
+}
+
+type summary struct {
+	Path string `json:"path"`
+	Cwd  string `json:"cwd"`
+}
+
+// summary is what Codex says of a conversation, empty when there is none.
+func (c *child) summary(ctx context.Context, id string) (summary, error) {
+	var r struct {
+		Summary summary `json:"summary"`
+	}
+	err := c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
+	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+		return summary{}, err
+	}
+	return r.Summary, nil
 }
 
 // past are the events of the turns that a thread has had.

@@ -22,15 +22,23 @@ type mcpServer struct {
 }
 
 // setServers disables in a conversation the MCP servers that would start the
-// server it is served by, and those that the command line disables. One that is
-// disabled and not there gets a command that is never run: Codex refuses a
-// server without.
-func (e *Engine) setServers(ctx context.Context, c *child, p *threadParams) error {
+// server it is served by, and those that the command line disables. A server
+// that is disabled and not there gets a command, which is never run: Codex
+// refuses it without. A conversation that goes on is named by its id.
+func (e *Engine) setServers(ctx context.Context, c *child, id string, p *threadParams) error {
 	disabled := slices.Concat(e.defaults.disabled, disabledIn(p.Config))
 	if e.self == nil && len(disabled) == 0 {
 		return nil
 	}
-	servers, err := c.servers(ctx, p)
+	cwd := p.Cwd
+	if cwd == "" && id != "" {
+		s, err := c.summary(ctx, id)
+		if err != nil {
+			return err
+		}
+		cwd = s.Cwd
+	}
+	servers, err := c.servers(ctx, cwd, p.Config)
 	if err != nil {
 		return err
 	}
@@ -50,7 +58,7 @@ func (e *Engine) setServers(ctx context.Context, c *child, p *threadParams) erro
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if s := servers[name]; s.command != "" && e.self.StartedBy(recursion.Command{
-			Argv: append([]string{s.command}, s.args...), Dir: s.folder(p.Cwd), Env: s.env,
+			Argv: append([]string{s.command}, s.args...), Dir: s.folder(cwd), Env: s.env,
 		}) {
 			config[serverKey(name, "enabled")] = json.RawMessage("false")
 			e.warnLeftOut(c, name)
@@ -64,15 +72,15 @@ func (e *Engine) setServers(ctx context.Context, c *child, p *threadParams) erro
 
 // servers are the MCP servers of a conversation: those of all of Codex's
 // configuration files, and what the conversation's own configuration says.
-func (c *child) servers(ctx context.Context, p *threadParams) (map[string]mcpServer, error) {
+func (c *child) servers(ctx context.Context, cwd string, own map[string]json.RawMessage) (map[string]mcpServer, error) {
 	var r struct {
 		Config struct {
 			Servers map[string]map[string]json.RawMessage `json:"mcp_servers"`
 		} `json:"config"`
 	}
 	params := map[string]string{}
-	if p.Cwd != "" {
-		params["cwd"] = p.Cwd // whose project may have servers of its own
+	if cwd != "" {
+		params["cwd"] = cwd // whose project may have servers of its own
 	}
 	if err := c.control(ctx, "config/read", params, &r); err != nil {
 		return nil, err
@@ -81,7 +89,7 @@ func (c *child) servers(ctx context.Context, p *threadParams) (map[string]mcpSer
 	if all == nil {
 		all = map[string]map[string]json.RawMessage{}
 	}
-	for key, raw := range p.Config {
+	for key, raw := range own {
 		name, member, ok := splitServerKey(key)
 		if !ok {
 			continue

@@ -54,9 +54,15 @@ func TestServersOfAConversation(t *testing.T) {
 				reads := 0
 				f.on["config/read"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 					reads++
+					if want := map[int]string{1: `{}`, 2: `{"cwd":"/project"}`}[reads]; string(req.Params) != want {
+						t.Errorf("read with %s, want %s", req.Params, want)
+					}
 					return json.RawMessage(fmt.Sprintf(`{"config":{"model":"m","mcp_servers":{
 						"codex":{"command":%q,"args":["mcp-server"],"enabled":true},
 						"other":{"command":"other"},"web":{"url":"http://127.0.0.1:1"},"odd":{"command":5,"args":"x"}}}}`, self)), nil
+				}
+				f.on["getConversationSummary"] = func(*run, *jsonrpc.Request) (any, error) {
+					return json.RawMessage(`{"summary":{"path":"/rollout.jsonl","cwd":"/project"}}`), nil
 				}
 				sent := map[string]string{}
 				for _, method := range []string{"thread/start", "thread/resume"} {

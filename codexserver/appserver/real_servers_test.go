@@ -26,7 +26,7 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			if err := os.WriteFile(server, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			r := newReal(t, "", providertest.Say("hello"))
+			r := newReal(t, "", providertest.Say("hello"), providertest.Say("again"))
 			more := fmt.Sprintf("[mcp_servers.codex]\ncommand = \"env\"\nargs = [%q, \"home\"]\nstartup_timeout_sec = 2\n[projects.%q]\ntrust_level = \"trusted\"\n", server, r.cwd)
 			file := filepath.Join(r.home, "config.toml")
 			usual, err := os.ReadFile(file)
@@ -47,7 +47,20 @@ func TestRealLeavesItselfOut(t *testing.T) {
 			r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"gone": map[string]any{"enabled": false}}}
 			r.restart(t)
 			h := &recorder{}
-			if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("hi")); err != nil {
+			conv := r.start(t, h, protocol.Config{})
+			if err := conv.Turn(t.Context(), text("hi")); err != nil {
+				t.Fatal(err)
+			}
+			r.restart(t) // and in another process
+			path, err := r.engine.FindRollout(t.Context(), conv.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Turn(t.Context(), text("hi")); err != nil {
 				t.Fatal(err)
 			}
 			started, _ := os.ReadFile(filepath.Join(dir, "started"))
