@@ -25,11 +25,11 @@ func checkNames(raw json.RawMessage) error {
 		if len(name) > maxArgumentName {
 			name = strings.ToValidUTF8(name[:maxArgumentName], "")
 		}
-		advice := "the arguments are " + strings.Join(names, ", ") + "."
+		advice := "the arguments are " + strings.Join(names, ", ")
 		if near := nearest(name, names); near != "" {
 			advice = "did you mean " + near + "?"
 		}
-		return fmt.Errorf("unknown argument /%s: %s Keys of config.toml go into config.", pointerEscaper.Replace(name), advice)
+		return fmt.Errorf("unknown argument /%s: %s (keys of config.toml go into config)", pointerEscaper.Replace(name), advice)
 	}
 	return nil
 }

@@ -192,14 +192,14 @@ func TestAllowedTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
+		var got []string
 		for _, name := range []string{"a", "b", "c"} {
 			if c.MCPServers["s"].Allows(name) {
-				got += name
+				got = append(got, name)
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.server, got, tt.want)
+		if have := strings.Join(got, ""); have != tt.want {
+			t.Errorf("%s: %q, want %q", tt.server, have, tt.want)
 		}
 	}
 }
