@@ -56,7 +56,7 @@ func (c *call) event(h *host, e protocol.Event) {
 			c.mu.Unlock()
 		}
 	}
-	c.session.sendToolEvent(c.request, e)
+	c.session.sendToolEvent(c.request, h.configured.SessionID, e)
 	c.progress.event(e.Msg)
 }
 
@@ -66,6 +66,7 @@ func (c *call) ask(ctx context.Context, h *host, q *elicit.Question, r protocol.
 	asked.Extra = codexMembers(r)
 	asked.Extra["codex_mcp_tool_call_id"] = c.id()
 	asked.Extra["codex_event_id"] = event
+	asked.Extra["threadId"] = h.thread()
 	asked.Meta = map[string]any{"codex/approval": approvalMeta(h.thread(), event, r)}
 	return c.session.theAsker().Ask(ctx, &asked)
 }

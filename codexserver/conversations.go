@@ -9,7 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// conversations are those of one session, by id. The zero value is ready.
+// conversations are those of one session, by id in its canonical form. The zero
+// value is ready.
 type conversations struct {
 	mu     sync.Mutex
 	byID   map[string]*conversation
@@ -27,20 +28,21 @@ func (cs *conversations) add(c *conversation) error {
 	if cs.byID == nil {
 		cs.byID = map[string]*conversation{}
 	}
-	cs.byID[c.ID()] = c
+	cs.byID[canonicalID(c.ID())] = c
 	return nil
 }
 
 func (cs *conversations) find(id string) *conversation {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	return cs.byID[id]
+	return cs.byID[canonicalID(id)]
 }
 
 // take removes a conversation; nil when it is not there.
 func (cs *conversations) take(id string) *conversation {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	id = canonicalID(id)
 	c := cs.byID[id]
 	delete(cs.byID, id)
 	return c

@@ -85,7 +85,9 @@ func (h *host) ask(ctx context.Context, r *ApprovalRequest) (elicit.Outcome, str
 	_, tool := a.(*call)
 	_, other := r.Request.(protocol.RawEvent)
 	if other {
-		client = func(ctx context.Context) elicit.Outcome { return h.session.theAsker().Ask(ctx, r.Question) }
+		asked := *r.Question // which others read
+		asked.Extra = map[string]any{"threadId": r.Thread.ID}
+		client = func(ctx context.Context) elicit.Outcome { return h.session.theAsker().Ask(ctx, &asked) }
 	}
 	if o.Desk == nil {
 		return client(ctx), byClient

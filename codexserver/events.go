@@ -7,9 +7,13 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// sendToolEvent sends an event to the caller of a tool.
-func (ss *session) sendToolEvent(request jsonrpc.ID, e protocol.Event) {
+// sendToolEvent sends an event to the caller of a tool. The thread is "" before
+// its conversation has begun.
+func (ss *session) sendToolEvent(request jsonrpc.ID, thread string, e protocol.Event) {
 	meta := append([]byte(`"_meta":{"requestId":`), request.String()...)
+	if thread != "" {
+		meta = append(append(meta, `,"threadId":`...), quote(thread)...)
+	}
 	ss.sendEvent("codex/event", append(meta, '}'), e)
 }
 

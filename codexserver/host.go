@@ -19,6 +19,7 @@ type host struct {
 	mu          sync.Mutex // also keeps events in the order of Emit
 	asker       asker      // who asked for the turn; the last one between turns
 	event       string     // the submission id of the turn's events
+	turnID      string     // of the turn under way; the last one's between turns
 	failed      bool       // the turn's error event was sent
 	submissions int        // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
@@ -42,6 +43,7 @@ func (h *host) begin(a asker) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asker, h.failed = a, false
+	h.turnID = newTurnID()
 	if h.event = a.submission(); h.event == "" {
 		h.event = h.submit()
 	}
@@ -70,6 +72,7 @@ func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
 func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	m = stamp(m, h.turnID)
 	e := protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}
 	switch m := m.(type) {
 	case protocol.SessionConfigured:

@@ -12,8 +12,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// codexTool starts a conversation. Names, types and enums are the wire of
-// September 2025, the descriptions are ours.
+// codexTool starts a conversation. Names, types and enums are those of Codex's
+// servers of September 2025 and September 2026 together, the descriptions are
+// ours.
 const codexTool = `{
 	"name": "codex",
 	"title": "Codex",
@@ -21,6 +22,7 @@ const codexTool = `{
 	"inputSchema": {
 		"type": "object",
 		"required": ["prompt"],
+		"additionalProperties": false,
 		"properties": {
 			"prompt": {"type": "string", "description": "The task, in plain words."},
 			"cwd": {"type": "string", "description": "Folder to work in. Default: the client's first root, else the server's own folder, from where a relative path starts."},
@@ -30,6 +32,8 @@ const codexTool = `{
 			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch."},
 			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: those of the model, its reasoning, the sandbox, the approval policy and the tools. Unless the server trusts its calls, others are refused, and mcp_servers and notify are left out."},
 			"base-instructions": {"type": "string", "description": "Instructions for the model in place of the built-in ones."},
+			"developer-instructions": {"type": "string", "description": "A role or rules for this conversation, sent to the model as a developer message beside its instructions."},
+			"compact-prompt": {"type": "string", "description": "What to ask the model for when a long conversation is summarised."},
 			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."}
 		}
 	},
@@ -47,6 +51,9 @@ type codexArguments struct {
 	Config           map[string]json.RawMessage `json:"config"`
 	BaseInstructions *string                    `json:"base-instructions"`
 	IncludePlanTool  *bool                      `json:"include-plan-tool"`
+
+	DeveloperInstructions *string `json:"developer-instructions"`
+	CompactPrompt         *string `json:"compact-prompt"`
 }
 
 func (a *codexArguments) check() error {
@@ -68,9 +75,10 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 		return nil
 	}
 	var schema struct {
-		Type       string                     `json:"type"`
-		Required   []string                   `json:"required"`
-		Properties map[string]json.RawMessage `json:"properties"`
+		Type                 string                     `json:"type"`
+		Required             []string                   `json:"required"`
+		AdditionalProperties bool                       `json:"additionalProperties"`
+		Properties           map[string]json.RawMessage `json:"properties"`
 	}
 	if err := jsonv2.Unmarshal(t.InputSchema, &schema); err != nil {
 		return err
@@ -106,6 +114,9 @@ func (ss *session) callCodex(ctx context.Context, c *call, raw json.RawMessage) 
 		err = unlocked(raw, ss.server.options.LockedArguments)
 	}
 	if err == nil {
+		err = checkNames(raw)
+	}
+	if err == nil {
 		err = a.check()
 	}
 	if err != nil {
@@ -119,6 +130,7 @@ func (ss *session) callCodex(ctx context.Context, c *call, raw json.RawMessage) 
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
 		ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
+		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
 	}
 	warnings, err := ss.restrict(&cfg)
 	if err != nil {

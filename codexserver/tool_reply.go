@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/uuid"
 )
 
 // replyTool goes on with a conversation. Clients of several years say
@@ -38,10 +39,11 @@ type replyArguments struct {
 	SessionID      string  `json:"sessionId"`
 }
 
-// thread is the one id that was given.
+// thread returns the one id that was given, in its canonical form.
 func (a *replyArguments) thread() (string, error) {
 	var id string
 	for _, s := range []string{a.ThreadID, a.ConversationID, a.SessionID} {
+		s = canonicalID(s)
 		switch {
 		case s == "" || s == id:
 		case id == "":
@@ -54,6 +56,16 @@ func (a *replyArguments) thread() (string, error) {
 		return "", errors.New("argument /threadId is missing")
 	}
 	return id, nil
+}
+
+// canonicalID returns a UUID in the form that conversations bear. Clients write
+// it in capitals, in braces, without hyphens or as urn:uuid:, as Codex let them.
+// Any other text stays as it is.
+func canonicalID(id string) string {
+	if uuid.Validate(id) != nil {
+		return id
+	}
+	return uuid.MustParse(id).String()
 }
 
 func (ss *session) callReply(ctx context.Context, c *call, raw json.RawMessage) *mcptypes.CallToolResult {

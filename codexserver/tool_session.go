@@ -74,11 +74,7 @@ func (ss *session) callList(ctx context.Context, raw json.RawMessage) *mcptypes.
 	if err != nil {
 		return ss.toolError("", "codex-list: "+err.Error())
 	}
-	r := &mcptypes.CallToolResult{Content: mcptypes.Text(string(text))}
-	if ss.speaks("2025-06-18") {
-		r.StructuredContent = text
-	}
-	return r
+	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
 }
 
 func (ss *session) callInterrupt(ctx context.Context, raw json.RawMessage) *mcptypes.CallToolResult {

@@ -73,14 +73,15 @@ func (ss *session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	return ss.toolError("", fmt.Sprintf("unknown tool %q", p.Name)), nil
 }
 
-// toolResult holds the texts as blocks, and all of them as structured content,
-// which is the only thing that some clients hand to their model.
+// toolResult returns the texts as blocks, and all of them as structured content,
+// which is the only thing that some clients hand to their model. Structured
+// content came with MCP 2025-06-18; it is sent under earlier versions too, as
+// Codex did, whose clients find the thread's id there.
 func (ss *session) toolResult(thread string, texts ...string) *mcptypes.CallToolResult {
-	r := &mcptypes.CallToolResult{Content: mcptypes.Text(texts...)}
-	if ss.speaks("2025-06-18") {
-		r.StructuredContent = fmt.Appendf(nil, `{"threadId":%s,"content":%s}`, quote(thread), quote(strings.Join(texts, "\n\n")))
+	return &mcptypes.CallToolResult{
+		Content:           mcptypes.Text(texts...),
+		StructuredContent: fmt.Appendf(nil, `{"threadId":%s,"content":%s}`, quote(thread), quote(strings.Join(texts, "\n\n"))),
 	}
-	return r
 }
 
 // toolError is the result of a call that failed before it had a turn.

@@ -135,7 +135,7 @@ func TestLockedArguments(t *testing.T) {
 			`{"prompt":"p","config":null}`:                         "codex: argument /config is locked",
 			`{"prompt":"p","sandbox":"danger-full-access"}`:        "codex: argument /sandbox is locked",
 			`{"prompt":"p","\u0073andbox":"danger-full-access"}`:   "codex: argument /sandbox is locked",
-			`{"prompt":"p","approval-policy":"never","Config":{}}`: `"text":"denied"`, // "Config" is nothing
+			`{"prompt":"p","approval-policy":"never","Config":{}}`: "unknown argument /Config",
 		} {
 			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
 				t.Errorf("%s: %s, want %s", args, got, want)

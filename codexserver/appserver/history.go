@@ -75,7 +75,7 @@ func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
 		return "", err
 	}
 	s, err := c.summary(ctx, id)
-	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+	if err != nil {
 		return "", err
 	}
 	if s.Path == "" {
@@ -95,7 +95,10 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 		Summary summary `json:"summary"`
 	}
 	err := c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
-	return r.Summary, err
+	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+		return summary{}, err
+	}
+	return r.Summary, nil
 }
 
 // past are the events of the turns that a thread has had.

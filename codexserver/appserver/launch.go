@@ -43,6 +43,9 @@ type defaults struct {
 	policy  string
 	keys    map[string]json.RawMessage // the overrides, flat: they win over a profile
 	passed  map[string]json.RawMessage // those of them that the app-server takes
+	// disabled are MCP servers. Codex refuses to start with the key when there
+	// is no such server, so that it is given with each conversation.
+	disabled []string
 }
 
 // commandLine gives the app-server's arguments for the overrides.
@@ -73,6 +76,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	if err := rest.take(passed, version{}); err != nil {
 		return nil, d, err
 	}
+	d.disabled = takeDisabled(passed)
 	d.policy, d.passed = rest.ApprovalPolicy, passed
 	args := []string{"app-server"}
 	for _, key := range slices.Sorted(maps.Keys(passed)) {
@@ -158,6 +162,9 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	}
 	if e.options.AskUser {
 		p.ApprovalsReviewer = "user"
+	}
+	if err := e.setServers(c, file, folder, &p); err != nil {
+		return p, err
 	}
 	return p, p.restrict(file, call)
 }

@@ -44,9 +44,24 @@ func (e *Engine) newSandbox() *sandbox.Sandbox {
 func (c *conversation) offer() []model.Tool {
 	tools := append(c.box.Offer(), c.servers.offer...)
 	if c.cfg.Tools.WebSearch && !c.chat() {
-		tools = append(tools, model.Tool{Type: "web_search"})
+		tools = append(tools, model.Tool{Type: "web_search", WebSearch: webSearch(c.cfg.WebSearch)})
 	}
 	return tools
+}
+
+// webSearch is the configuration of a search as the provider takes it.
+func webSearch(s config.WebSearch) *model.WebSearch {
+	w := &model.WebSearch{SearchContextSize: s.ContextSize}
+	if s.Cached {
+		w.ExternalWebAccess = new(false)
+	}
+	if s.AllowedDomains != nil {
+		w.Filters = &model.WebSearchFilters{AllowedDomains: s.AllowedDomains}
+	}
+	if l := s.Location; l != (config.Location{}) {
+		w.UserLocation = &model.UserLocation{Type: "approximate", Country: l.Country, Region: l.Region, City: l.City, Timezone: l.Timezone}
+	}
+	return w
 }
 
 // callOf reads an item that is a call.

@@ -39,15 +39,17 @@ type conversation struct {
 
 	servers *mcpServers
 
-	instructions string
-	rules        string               // of the AGENTS.md files
-	now          protocol.TurnContext // what turns run under
-	history      []protocol.ResponseItem
-	usage        *protocol.TokenUsageInfo
-	limits       *protocol.RateLimits
-	turns        int
-	compactions  int
-	fileFailed   bool // a write to the rollout failed and the user was told
+	instructions  string
+	developer     string               // developer instructions, "" for none
+	compactPrompt string               // what a summary is asked for with
+	rules         string               // of the AGENTS.md files
+	now           protocol.TurnContext // what turns run under
+	history       []protocol.ResponseItem
+	usage         *protocol.TokenUsageInfo
+	limits        *protocol.RateLimits
+	turns         int
+	compactions   int
+	fileFailed    bool // a write to the rollout failed and the user was told
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
@@ -89,6 +91,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if rules != "" {
 		meta.Instructions = &rules
 	}
+	c.keepPrompts(&meta)
 	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta)
 	if err != nil {
 		return err
@@ -119,12 +122,14 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		summary = protocol.SummaryAuto
 	}
 	c := &conversation{
-		engine:       e,
-		cfg:          cfg,
-		host:         host,
-		id:           id,
-		instructions: text,
-		box:          e.toolbox(cfg),
+		engine:        e,
+		cfg:           cfg,
+		host:          host,
+		id:            id,
+		instructions:  text,
+		developer:     cfg.DeveloperInstructions,
+		compactPrompt: cfg.CompactPrompt,
+		box:           e.toolbox(cfg),
 		now: protocol.TurnContext{
 			Cwd:            cfg.Cwd,
 			ApprovalPolicy: cfg.ApprovalPolicy,
@@ -153,6 +158,9 @@ func (c *conversation) configured() protocol.SessionConfigured {
 	return protocol.SessionConfigured{
 		SessionID:       c.id,
 		Model:           c.now.Model,
+		ModelProviderID: c.cfg.ModelProvider,
+		ApprovalPolicy:  c.now.ApprovalPolicy,
+		Cwd:             c.now.Cwd,
 		ReasoningEffort: c.now.Effort,
 		RolloutPath:     c.file.Path(),
 	}

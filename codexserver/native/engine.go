@@ -11,11 +11,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -43,6 +45,10 @@ type Options struct {
 	// Auth is where users sign in with ChatGPT. Default: nobody can, but those
 	// who are signed in with the Codex CLI are here too.
 	Auth Auth
+	// Self is the program that serves the conversations. An MCP server of the
+	// configuration that would start it is left out: it would be asked to start
+	// itself. Default: none is.
+	Self string
 	// Version is the engine's version as providers and rollouts see it, "dev"
 	// by default.
 	Version string
@@ -109,6 +115,10 @@ type Engine struct {
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
+	self      *recursion.Program
+
+	mu     sync.Mutex
+	warned map[string]bool // what an operator was told of the configuration
 }
 
 // New makes an engine. A config.toml that cannot be read is an error that names
@@ -127,6 +137,7 @@ func New(o *Options) (*Engine, error) {
 		sandbox:   o.Sandbox,
 		version:   o.Version,
 		log:       o.Logger,
+		self:      recursion.New(o.Self),
 	}
 	if o.Environ == nil {
 		e.environ = os.Environ()
@@ -160,7 +171,10 @@ func New(o *Options) (*Engine, error) {
 	for _, key := range config.Unknown(e.home) {
 		e.log.Warn("unknown key", "at", key)
 	}
-	_, err := e.config(protocol.Config{})
+	cfg, err := e.config(protocol.Config{})
+	if err == nil {
+		e.warn(cfg.Notes...)
+	}
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {
 		return nil, fmt.Errorf("native: %w", err)
@@ -203,7 +217,25 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
+	e.warn(resolved.Notes...)
 	return e.start(ctx, resolved, host)
+}
+
+// warn logs each text once in the engine's life: the configuration is read anew
+// for each conversation.
+func (e *Engine) warn(texts ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, text := range texts {
+		if e.warned[text] {
+			continue
+		}
+		if e.warned == nil {
+			e.warned = map[string]bool{}
+		}
+		e.warned[text] = true
+		e.log.Warn(text)
+	}
 }
 
 // config reads the configuration anew: users edit it while the server runs.

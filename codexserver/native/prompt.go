@@ -32,11 +32,11 @@ func instructions(cfg *config.Config) (string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("experimental_instructions_file: %w", err)
+		return "", fmt.Errorf("model_instructions_file: %w", err)
 	}
 	trimmed := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
 	if trimmed == "" {
-		return "", fmt.Errorf("experimental_instructions_file: %s is empty", path)
+		return "", fmt.Errorf("model_instructions_file: %s is empty", path)
 	}
 	return trimmed, nil
 }

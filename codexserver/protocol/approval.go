@@ -5,6 +5,8 @@ package protocol
 type ExecApprovalRequest struct {
 	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Command is the argv.
 	Command []string `json:"command"`
 	// Cwd is the absolute folder it would run in.
@@ -29,6 +31,8 @@ type ExecApprovalRequest struct {
 type PatchApprovalRequest struct {
 	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Changes is the patch by absolute path.
 	Changes map[string]FileChange `json:"changes"`
 	// Reason is the model's or the engine's, left out without one.

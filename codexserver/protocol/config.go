@@ -111,6 +111,12 @@ type Config struct {
 	FromCall bool
 	// BaseInstructions replaces the model's instructions; empty is a value.
 	BaseInstructions *string
+	// DeveloperInstructions overrides developer_instructions: a message with
+	// the role developer at the beginning of the history; empty is a value.
+	DeveloperInstructions *string
+	// CompactPrompt overrides compact_prompt: what the model is asked for when
+	// the history is summarised. An empty one is the engine's own.
+	CompactPrompt *string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	settings, overrides, err := config.LoadSettings(home, o.overrides)
 	if err != nil {
 		return nil, err
+	}
+	for _, ignored := range settings.Ignored {
+		log.Warn(ignored)
 	}
 	return &configuration{home, settings, overrides, log}, nil
 }
@@ -95,6 +99,7 @@ func (c *configuration) native(reason string) (*chosen, error) {
 		Limits:    native.Limits(c.settings.Limits),
 		Auth:      native.Auth(c.settings.Auth),
 		Sandbox:   native.Sandbox(c.settings.Sandbox),
+		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
 	})
@@ -111,6 +116,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Path:      at,
 		CodexHome: c.home,
 		Overrides: c.overrides,
+		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
 	}
@@ -118,6 +124,15 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		o.Path, o.Dial = "", func(ctx context.Context) (jsonrpc.Transport, error) { return dial(ctx, at) }
 	}
 	return appserver.New(o)
+}
+
+// self is this program's file, "" when the system does not know.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 func isAddress(at string) bool {

@@ -55,15 +55,19 @@ func holds(l layer, segments []string) bool {
 	return true
 }
 
-// keyLine is the line that sets a key, or what it is a part of; 0 for none.
+// keyLine is the first line that sets a key, what it is a part of, or a part of
+// it; 0 for none.
 func keyLine(doc []byte, path []string) int {
 	l, err := parseLayout(doc)
 	if err != nil {
 		return 0
 	}
 	for _, s := range l.sections {
+		if len(s.path) > 0 && begins(s.path, path) {
+			return 1 + bytes.Count(doc[:s.header-1], []byte("\n")) // its line break set aside
+		}
 		for _, e := range s.entries {
-			if begins(path, e.path) {
+			if begins(path, e.path) || begins(e.path, path) {
 				return 1 + bytes.Count(doc[:e.start], []byte("\n"))
 			}
 		}
@@ -71,16 +75,8 @@ func keyLine(doc []byte, path []string) int {
 	return 0
 }
 
-// theirKeys are keys of Codex that the native engine has no use for.
-var theirKeys = []string{
-	"chatgpt_base_url", "disable_response_storage", "experimental_resume", "experimental_use_exec_command_tool",
-	"experimental_use_rmcp_client", "experimental_use_unified_exec_tool", "features", "file_opener", "forced_chatgpt_workspace_id", "forced_login_method", "history", "instructions", "mcp_oauth_credentials_store",
-	"model_max_output_tokens", "model_reasoning_summary_format", "notice", "otel", "preferred_auth_method", "profile",
-	"profiles", "projects", "review_model", "shell_environment_policy", "tui", "windows_wsl_setup_acknowledged",
-}
-
 // Unknown are the keys of config.toml in home that mean nothing here, each with
-// file and line: they may be misspelt.
+// file and line: they may be misspelt, or belong to what only Codex can do.
 func Unknown(home string) []string {
 	path := filepath.Join(home, "config.toml")
 	file, err := readFile(path)
@@ -93,34 +89,43 @@ func Unknown(home string) []string {
 	}
 	var found []string
 	note := func(segments ...string) {
-		found = append(found, fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), joinKey(segments)))
+		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), joinKey(segments))
+		if why := decidesElsewhere[segments[len(segments)-1]]; why != "" {
+			text += ": " + why
+		}
+		found = append(found, text)
+	}
+	unknown := func(known []string, segments ...string) {
+		table, _ := at(file, segments).(layer)
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			if !slices.Contains(known, key) {
+				note(append(slices.Clone(segments), key)...)
+			}
+		}
 	}
 	known := append(members(reflect.TypeFor[Config]()), theirKeys...)
-	for _, key := range slices.Sorted(maps.Keys(file)) {
-		if !slices.Contains(known, key) {
-			note(key)
+	unknown(known)
+	unknown(append(members(reflect.TypeFor[Tools]()), "web_search_request"), "tools")
+	each := func(known []string, table string) {
+		entries, _ := file[table].(layer)
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			unknown(known, table, name)
 		}
 	}
-	if profiles, ok := file["profiles"].(layer); ok {
-		for _, name := range slices.Sorted(maps.Keys(profiles)) {
-			profile, _ := profiles[name].(layer)
-			for _, key := range slices.Sorted(maps.Keys(profile)) {
-				if !slices.Contains(known, key) {
-					note("profiles", name, key)
-				}
-			}
-		}
-	}
-	providers, _ := file["model_providers"].(layer)
-	for _, id := range slices.Sorted(maps.Keys(providers)) {
-		provider, _ := providers[id].(layer)
-		for _, key := range slices.Sorted(maps.Keys(provider)) {
-			if !slices.Contains(members(reflect.TypeFor[Provider]()), key) {
-				note("model_providers", id, key)
-			}
-		}
-	}
+	each(known, "profiles")
+	each(members(reflect.TypeFor[Provider]()), "model_providers")
+	each(append(members(reflect.TypeFor[MCPServer]()), theirServerKeys...), "mcp_servers")
 	return found
+}
+
+// at is what stands under a key, nil for nothing.
+func at(l layer, segments []string) any {
+	var v any = l
+	for _, s := range segments {
+		table, _ := v.(layer)
+		v = table[s]
+	}
+	return v
 }
 
 // members are the keys of a table.
