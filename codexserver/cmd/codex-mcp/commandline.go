@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,19 +16,23 @@ import (
 // A runner does what a command line asks for and returns the exit status.
 type runner func(ctx context.Context, o *options, stdout, stderr io.Writer) int
 
-// parse reads a command line. It has answered some itself on stdout, such as
-// --help; what is to be done then is options.run. Its error is the user's
-// mistake.
+// parse reads a command line. It answers some itself on stdout, such as --help,
+// in one write: grep -q closes a pipe after the first match. What is to be done
+// then is options.run. Its error is the user's mistake.
 func parse(name string, args []string, stdout, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
 	root := o.commands()
 	if completing(args) {
 		completeValues(root)
 	}
-	root.SetOut(stdout)
+	var said bytes.Buffer
+	root.SetOut(&said)
 	root.SetErr(stderr)
 	root.SetArgs(arrange(args, allFlags(root)))
 	if err := root.Execute(); err != nil {
+		return nil, err
+	}
+	if _, err := stdout.Write(said.Bytes()); err != nil {
 		return nil, err
 	}
 	if len(o.refusals) > 0 {
