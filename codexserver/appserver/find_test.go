@@ -57,7 +57,7 @@ func TestOwnProgramIsNoCodex(t *testing.T) {
 	} {
 		t.Run(tt.folders, func(t *testing.T) {
 			var path []string
-			for _, name := range strings.Fields(tt.folders) {
+			for name := range strings.FieldsSeq(tt.folders) {
 				path = append(path, filepath.Join(dir, name))
 			}
 			t.Setenv("PATH", strings.Join(path, string(filepath.ListSeparator)))
