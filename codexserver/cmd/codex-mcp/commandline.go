@@ -63,8 +63,8 @@ func (o *options) commands() *cobra.Command {
 Without a command it serves MCP on standard input and output, as mcp-server
 does; a client starts it.`,
 		Example: `  ` + o.name + ` mcp-server -m gpt-5 -s workspace-write   serve MCP, for a client's configuration
-  ` + o.name + ` ask "why do the tests fail?"            hand over a task from here
-  ` + o.name + ` doctor                                  find out what is missing`,
+  ` + o.name + ` ask "why do the tests fail?"             hand over a task from here
+  ` + o.name + ` doctor                                   find out what is missing`,
 		Args: o.noWords,
 		RunE: func(*cobra.Command, []string) error {
 			if o.name == "codex" && !o.version {
