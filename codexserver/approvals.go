@@ -84,7 +84,7 @@ func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMess
 	ctx, cancel := approvalTimeout(ctx, &ss.server.options.Approvals)
 	defer cancel()
 	var result json.RawMessage
-	err := ss.peer.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
+	err := caller{ss}.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
 	return result, err
 }
 

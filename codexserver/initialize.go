@@ -39,9 +39,10 @@ func (ss *session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 		return nil, err
 	}
 	ss.client, ss.version = p, version
+	ss.inputEnd.begin()
 	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
 	ss.able = client.CanAsk()
-	ss.asker = elicit.NewAsker(ss.peer, client, &ss.server.options.Approvals)
+	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.server.options.Approvals)
 	title := "Codex"
 	o := &ss.server.options
 	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(o.Version, p.ClientInfo))}

@@ -67,7 +67,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 		return nil, err
 	}
 	if cfg.Cwd == "" {
-		if cfg.Cwd, err = filepath.Abs("."); err != nil {
+		if cfg.Cwd, err = filepath.Abs(ss.server.options.Folder); err != nil {
 			return nil, failed("error creating conversation", err)
 		}
 	}

@@ -13,10 +13,13 @@ import (
 // rootsTimeout bounds the question for the client's roots.
 const rootsTimeout = 5 * time.Second
 
-// workingFolder makes a call's cwd absolute. A missing one is the client's
-// first root when it has any (MCP 2025-06-18, client/roots), else the server's
-// own folder.
+// workingFolder makes a call's cwd absolute. A missing one is that of the
+// options, else the client's first root when it has any (MCP 2025-06-18,
+// client/roots), else the server's own folder.
 func (ss *session) workingFolder(ctx context.Context, cwd string) (string, error) {
+	if cwd == "" {
+		cwd = ss.server.options.Folder
+	}
 	if cwd == "" {
 		cwd = ss.firstRoot(ctx)
 	}

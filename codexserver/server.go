@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -43,6 +42,15 @@ type Options struct {
 	// name a program, a provider or a file is refused or left out with a
 	// warning.
 	TrustedCalls bool
+	// Folder is where conversations work whose caller names no folder; it is
+	// absolute. Default: the client's first root, else the process's own folder.
+	Folder string
+	// Finish lets calls under way finish when the client's input ends. By
+	// default those of a client that has said initialize are interrupted then;
+	// input without initialize, such as a file of requests, is always finished.
+	// A question that nobody is left to answer is decided by
+	// Approvals.OnUnsupported.
+	Finish bool
 	// EngineName and EngineReason say in serverInfo which engine it is and why.
 	// Default: nothing is said.
 	EngineName, EngineReason string
@@ -78,28 +86,36 @@ func New(e engine.Engine, o *Options) *Server {
 }
 
 // Serve is one session with one client. It returns nil when the client's input
-// or ctx has ended, every turn of the session has, and every answer that the
-// client still took was written. Conversations belong to the session and are
-// closed with it.
+// (see [Options].Finish) or ctx has ended, every turn of the session has, and
+// every answer that the client still took was written. Conversations belong to
+// the session and are closed with it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	session, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	ss := newSession(session, s)
+	handling, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if !s.options.Finish {
+		ss.inputEnd.stop = func() { stop(jsonrpc.ErrClosed) }
+	}
+	defer ss.inputEnd.close()
+	hooks := trace(s.options.Trace)
+	hooks.InputEnd = ss.inputEnd.reach
 	ss.peer = jsonrpc.NewPeer(t, ss.mux(), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
 		Inline:         inline(),
 		LenientVersion: true, // as the server of 2025 did
-		DrainTimeout:   drain,
+		DrainTimeout:   -1,   // inputEnd decides
 		Logger:         s.log,
-		Hooks:          trace(s.options.Trace),
+		Hooks:          hooks,
 	})
-	err := ss.peer.Run(ctx)
+	err := ss.peer.Run(handling)
 	end(jsonrpc.ErrClosed)
 	ss.turns.Wait()
 	if cerr := ss.conversations.close(); cerr != nil {
 		s.log.Warn("closing conversations", "error", cerr)
 	}
-	if err != nil && ctx.Err() == nil && !clientGone(err) {
+	if err != nil && handling.Err() == nil && !clientGone(err) {
 		return fmt.Errorf("codexserver: %w", err)
 	}
 	return nil
@@ -110,7 +126,3 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 func clientGone(err error) bool {
 	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
-
-// drain is how long a turn may go on after the end of the client's input: long
-// enough for requests that take no time, too short for a model.
-const drain = 50 * time.Millisecond

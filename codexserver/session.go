@@ -20,6 +20,7 @@ type session struct {
 	ctx           context.Context // ends with the session
 	peer          *jsonrpc.Peer
 	conversations conversations
+	inputEnd      inputEnd
 	reviving      sync.Mutex     // one conversation at a time is taken up from its rollout
 	turns         sync.WaitGroup // turns that no request waits for
 

@@ -54,6 +54,9 @@ func (ss *session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	if err := r.Bind(&p); err != nil {
 		return nil, err
 	}
+	if introduces(p.Meta) {
+		ss.inputEnd.begin()
+	}
 	c := &call{session: ss, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
 	defer c.progress.end()
 	switch p.Name {

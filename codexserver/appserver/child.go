@@ -28,6 +28,7 @@ type child struct {
 	log     *slog.Logger
 	peer    *jsonrpc.Peer
 	stderr  *tail
+	path    string // of the program; "" where it was dialled
 	pid     int    // 0 where it was dialled
 	mark    string // of the process
 	version version

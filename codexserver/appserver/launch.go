@@ -19,23 +19,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Find gives the path of the codex program: path itself, or $CODEX_BIN when it
-// is empty, or else codex; a name without a folder is looked for in the PATH.
-// The error is a [*NotFoundError].
-func Find(path string) (string, error) {
-	if path == "" {
-		path = os.Getenv("CODEX_BIN")
-	}
-	if path == "" {
-		path = "codex"
-	}
-	found, err := exec.LookPath(path)
-	if err != nil {
-		return "", &NotFoundError{Path: path, Err: err}
-	}
-	return filepath.Abs(found)
-}
-
 // defaults hold for every conversation that does not say otherwise. They are
 // the overrides that the app-server does not take as such.
 type defaults struct {
@@ -189,10 +172,22 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		}
 		return c, err
 	}
-	path, err := Find(e.options.Path)
+	paths, err := find(e.options.Path)
 	if err != nil {
 		return nil, err
 	}
+	for _, path := range paths {
+		c, err := e.openProgram(ctx, path)
+		if !errors.Is(err, errOwn) {
+			return c, err
+		}
+	}
+	return nil, &NotFoundError{Path: paths[0], Err: fmt.Errorf("%s: %w", paths[0], errOwn)}
+}
+
+// openProgram starts the program at path as an app-server. The error is errOwn where
+// it is no Codex but a copy of this program, or a script around it.
+func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	c, err := e.spawn(ctx, path, e.args)
 	if err == nil {
 		c.policy = e.defaults.policy
@@ -221,19 +216,24 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, err
 	}
-	c.pid, c.mark = p.pid, p.mark
+	c.path, c.pid, c.mark = path, p.pid, p.mark
 	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
 }
 
-// older explains a failed start by the program's age where that is why: old
-// versions have no app-server, and say so in words of their own.
+// older explains a failed start by the program where that is why: old versions
+// have no app-server and say so in words of their own, and what is not Codex
+// has none at all.
 func (e *Engine) older(ctx context.Context, path string, err error) error {
 	var old *TooOldError
 	if errors.As(err, &old) {
 		return err
 	}
-	if v, e := programVersion(ctx, path, e.environment()); e == nil && v.less(oldest) {
+	v, unread := programVersion(ctx, path, e.environment())
+	switch {
+	case errors.Is(unread, errOwn):
+		return unread
+	case unread == nil && v.less(oldest):
 		return tooOld(v)
 	}
 	return err
@@ -253,6 +253,9 @@ func programVersion(ctx context.Context, path string, env []string) (version, er
 	words := strings.Fields(string(out))
 	if len(words) == 0 {
 		return version{}, fmt.Errorf("%s --version says nothing", path)
+	}
+	if words[0] == ownName {
+		return version{}, errOwn
 	}
 	return parseVersion(words[len(words)-1])
 }

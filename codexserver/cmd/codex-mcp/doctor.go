@@ -8,9 +8,11 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -54,6 +56,14 @@ type nativeReport struct {
 	Key string `json:"key"`
 	// Reach is "" or why the provider does not answer.
 	Reach string `json:"reach,omitempty"`
+}
+
+// examine is codex-mcp doctor.
+func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, err := configure(o, os.Getenv, o.logger(stderr))
+	return doctor(ctx, o, stdout, c, err)
 }
 
 // doctor looks at everything that the server depends on, prints one screen (or

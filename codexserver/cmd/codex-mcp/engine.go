@@ -31,6 +31,7 @@ type configuration struct {
 	home      string
 	settings  *config.Settings
 	overrides map[string]any
+	strict    bool
 	log       *slog.Logger
 }
 
@@ -46,7 +47,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	return &configuration{home, settings, overrides, log}, nil
+	return &configuration{home, settings, overrides, o.strict, log}, nil
 }
 
 // checkTimeout bounds the look at a Codex before it is chosen.
@@ -93,6 +94,9 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 }
 
 func (c *configuration) native(reason string) (*chosen, error) {
+	if unknown := config.UnknownToCodex(c.home); c.strict && len(unknown) > 0 {
+		return nil, fmt.Errorf("--strict-config: unknown keys: %s", strings.Join(unknown, ", "))
+	}
 	e, err := native.New(&native.Options{
 		CodexHome: c.home,
 		Overrides: c.overrides,

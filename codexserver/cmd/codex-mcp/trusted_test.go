@@ -20,11 +20,11 @@ func TestDoctorTellsOfTrustedCalls(t *testing.T) {
 	} {
 		args := append([]string{"doctor", "-engine", "native", "-c", "model_provider=oss", "-c", "model_providers.oss.base_url=http://127.0.0.1:1"}, tt.flags...)
 		var screen, data, stderr bytes.Buffer
-		run(t.Context(), args, &screen, &stderr) // its status is about the provider
+		run(t.Context(), "codex-mcp", args, &screen, &stderr) // its status is about the provider
 		if !strings.Contains(screen.String(), tt.row) {
 			t.Errorf("%q: the screen lacks %q:\n%s%s", tt.flags, tt.row, &screen, &stderr)
 		}
-		run(t.Context(), append(args, "-json"), &data, &stderr)
+		run(t.Context(), "codex-mcp", append(args, "-json"), &data, &stderr)
 		var d diagnosis
 		if err := json.Unmarshal(data.Bytes(), &d); err != nil || d.TrustedCalls != tt.trusted {
 			t.Errorf("%q: %v, trustedCalls %v", tt.flags, err, d.TrustedCalls)

@@ -75,9 +75,18 @@ func keyLine(doc []byte, path []string) int {
 	return 0
 }
 
-// Unknown are the keys of config.toml in home that mean nothing here, each with
-// file and line: they may be misspelt, or belong to what only Codex can do.
+// Unknown returns the keys of config.toml in home that mean nothing here, each
+// with file and line: they may be misspelt, or belong to what only Codex can do.
 func Unknown(home string) []string {
+	return unknownKeys(home, append(members(reflect.TypeFor[Config]()), theirKeys...))
+}
+
+// UnknownToCodex returns those of [Unknown] that mean nothing to Codex either.
+func UnknownToCodex(home string) []string {
+	return unknownKeys(home, slices.Collect(maps.Keys(knownKeys())))
+}
+
+func unknownKeys(home string, known []string) []string {
 	path := filepath.Join(home, "config.toml")
 	file, err := readFile(path)
 	if err != nil {
@@ -103,7 +112,6 @@ func Unknown(home string) []string {
 			}
 		}
 	}
-	known := append(members(reflect.TypeFor[Config]()), theirKeys...)
 	unknown(known)
 	unknown(append(members(reflect.TypeFor[Tools]()), "web_search_request"), "tools")
 	each := func(known []string, table string) {
