@@ -84,7 +84,7 @@ func (c *conversation) open(ctx context.Context) error {
 		Cwd:        c.cfg.Cwd,
 		Originator: originator,
 		CLIVersion: c.engine.version,
-		Git:        gitinfo.Read(ctx, c.cfg.Cwd),
+		Git:        gitinfo.Read(ctx, c.cfg.Cwd, c.engine.scratch()),
 	}
 	if rules != "" {
 		meta.Instructions = &rules
