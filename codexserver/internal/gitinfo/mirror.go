@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
@@ -182,8 +183,9 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// copyFile copies the regular file name from one folder to another. One that is
-// not there is left out.
+// copyFile copies the regular file name from one folder to another, with its time:
+// git compares the index's with those of the files. One that is not there is left
+// out.
 func copyFile(to, from, name string, most int64) (err error) {
 	source, err := regularfile.Open(filepath.Join(from, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,7 +203,10 @@ func copyFile(to, from, name string, most int64) (err error) {
 	if err == nil && n > most {
 		err = &regularfile.SizeError{Path: filepath.Join(from, name), Max: most}
 	}
-	return errors.Join(err, copied.Close())
+	if err := errors.Join(err, copied.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(copied.Name(), time.Time{}, source.Info().ModTime())
 }
 
 // copyTree copies the folder name with all regular files below it; links and
