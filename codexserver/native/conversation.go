@@ -72,7 +72,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host
 
 // open begins the conversation's file and history.
 func (c *conversation) open(ctx context.Context) error {
-	rules, warning, err := userInstructions(c.cfg)
+	rules, warnings, err := userInstructions(c.cfg)
 	if err != nil {
 		return &engine.ConfigError{Err: err}
 	}
@@ -95,7 +95,7 @@ func (c *conversation) open(ctx context.Context) error {
 	}
 	c.record(c.opening()...)
 	c.emit(c.configured())
-	if warning != "" {
+	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
 	return nil
