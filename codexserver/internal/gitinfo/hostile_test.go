@@ -250,6 +250,22 @@ func TestDiffOfOtherForms(t *testing.T) {
 			t.Errorf("%s, %q, %v", sha, diff, err)
 		}
 	})
+	t.Run("a name that needs quotes", func(t *testing.T) {
+		r := newRepo(t)
+		r.write("a.txt", "one\n")
+		want := r.commit("first")
+		r.push()
+		odd := filepath.Join(filepath.Dir(r.dir), "#\"o\nd\\d:ü")
+		if err := os.Rename(r.dir, odd); err != nil {
+			t.Fatal(err)
+		}
+		r.dir = odd
+		r.write("a.txt", "two\n")
+		sha, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir())
+		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
+			t.Errorf("%s, %q, %v", sha, diff, err)
+		}
+	})
 	t.Run("a worktree", func(t *testing.T) {
 		r := newRepo(t)
 		r.write("a.txt", "one\n")

@@ -72,20 +72,24 @@ func (b *bounded) Write(p []byte) (int, error) {
 var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
 // program returns the path of git and the environment to run it with. Programs
-// below root are not found: a repository can hold its own git. The user's
-// configuration counts, for the filters of large files and what is ignored
-// everywhere, unless it lies below root.
+// below root, or among the temporary files, are not found: a repository can hold
+// its own git. The user's configuration counts, for the filters of large files and
+// what is ignored everywhere, unless it lies there too.
 func program(root string, environ []string) (path string, env []string, err error) {
-	real, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return "", nil, err
+	var bounds []string
+	for _, dir := range []string{root, os.TempDir(), "/tmp"} {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != filepath.Dir(real) {
+			bounds = append(bounds, real)
+		}
 	}
 	inside := func(path string) bool {
 		if target, err := filepath.EvalSymlinks(path); err == nil {
 			path = target
 		}
-		rel, err := filepath.Rel(real, path)
-		return err != nil || filepath.IsLocal(rel)
+		return slices.ContainsFunc(bounds, func(bound string) bool {
+			rel, err := filepath.Rel(bound, path)
+			return err == nil && filepath.IsLocal(rel)
+		})
 	}
 	variables := map[string]string{}
 	for _, entry := range environ {

@@ -51,7 +51,7 @@ func (p *Plan) locate(path string, follow bool) (*place, error) {
 		return nil, err
 	}
 	found := &place{path: real, rest: []string{filepath.Base(real)}}
-	if found.info, err = os.Lstat(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if found.info, err = lstat(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	dir := filepath.Dir(real)
@@ -74,7 +74,7 @@ func (p *Plan) folder(path string) (*folder, error) {
 	if f := p.folders[path]; f != nil {
 		return f, nil
 	}
-	info, err := os.Lstat(path)
+	info, err := lstat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,17 @@ func (p *Plan) folder(path string) (*folder, error) {
 	f := &folder{path: path, info: info}
 	p.folders[path] = f
 	return f, nil
+}
+
+// lstat is [os.Lstat] with the file's identity, which Windows looks up by its name
+// when it is first asked for.
+func lstat(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	os.SameFile(info, info)
+	return info, nil
 }
 
 // open opens the folder. It fails with a [*ChangedError] when the path no longer

@@ -12,10 +12,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// What a patch may change: the size of one file, and of all together.
+// What a patch may change: the size of one file, and of all together, and the
+// folders that are open at once while it is applied.
 const (
 	maxFileSize = 64 << 20
 	maxAllFiles = 256 << 20
+	maxFolders  = 500
 )
 
 // MatchError says that lines of a hunk are not in the file.
@@ -89,6 +91,9 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if err := plan.bound(); err != nil {
+		return nil, err
+	}
 	if err := plan.distinct(); err != nil {
 		return nil, err
 	}
@@ -101,6 +106,25 @@ type Folder struct {
 	Path string
 	// Real is where Path leads, or led when it was first used; "" resolves it.
 	Real string
+}
+
+// bound fails when the patch is about too many folders.
+func (p *Plan) bound() error {
+	folders := map[string]bool{}
+	for _, file := range p.files {
+		for _, place := range []*place{file.entry, file.target} {
+			path := place.folder.path
+			folders[path] = true
+			for _, name := range place.rest[:len(place.rest)-1] {
+				path = filepath.Join(path, name)
+				folders[path] = true
+			}
+		}
+	}
+	if len(folders) > maxFolders {
+		return fmt.Errorf("it is about more than %d folders", maxFolders)
+	}
+	return nil
 }
 
 // distinct fails when two names lead to one file: what each of them does to it

@@ -3,8 +3,10 @@
 package patch_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
@@ -76,6 +78,22 @@ func TestProtectedRepositoryInTheMaking(t *testing.T) {
 		if got := plan(t, dir, text).Protected([]string{dir}); got != want {
 			t.Errorf("%q is protected: %t", text, got)
 		}
+	}
+}
+
+// TestFoldersAreBounded refuses a patch that would take all descriptors.
+func TestFoldersAreBounded(t *testing.T) {
+	var text strings.Builder
+	for i := range 501 {
+		fmt.Fprintf(&text, "*** Add File: d%d/x\n+x\n", i)
+	}
+	p, err := patch.Parse("*** Begin Patch\n" + text.String() + "*** End Patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
+		t.Error("it was planned")
 	}
 }
 
