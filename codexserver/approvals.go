@@ -33,7 +33,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 // ApprovePatch implements engine.Host.
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	q := (&elicit.PatchQuestion{
-		Subject: r.Subject, Changes: listChanges(r.Changes), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
+		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
 	}).Question()
 	q.Once = q.Once || r.Once
 	h.Emit(r)
@@ -112,11 +112,11 @@ func (h *host) decided(ctx context.Context, r *ApprovalRequest, out elicit.Outco
 	}
 }
 
-// listChanges sums a patch up, sorted by path.
-func listChanges(changes map[string]protocol.FileChange) []elicit.Change {
+// listChanges sums a patch up, sorted by path. Links are those of the request.
+func listChanges(changes map[string]protocol.FileChange, links map[string]string) []elicit.Change {
 	list := make([]elicit.Change, 0, len(changes))
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		c := elicit.Change{Path: path}
+		c := elicit.Change{Path: path, Via: links[path]}
 		switch f := changes[path]; {
 		case f.Add != nil:
 			c.Kind, c.Added = "add", countLines(f.Add.Content)
@@ -126,6 +126,7 @@ func listChanges(changes map[string]protocol.FileChange) []elicit.Change {
 			c.Kind = "update"
 			if f.Update.MovePath != nil {
 				c.MoveTo = *f.Update.MovePath
+				c.MoveVia = links[c.MoveTo]
 			}
 			c.Added, c.Removed = countChanges(f.Update.UnifiedDiff)
 		}

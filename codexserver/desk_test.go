@@ -223,7 +223,7 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 				out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: once, Changes: map[string]protocol.FileChange{
 					"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
-				}})
+				}, Links: map[string]string{"/etc/passwd": "/work/notes.txt"}})
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			})
@@ -239,7 +239,7 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 			if got.Content != string(want) {
 				t.Errorf("once %v: %s, want %s", once, got.Content, want)
 			}
-			if !strings.Contains(message, "(outside the workspace)") {
+			if !strings.Contains(message, "- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)") {
 				t.Errorf("the client was asked %q", message)
 			}
 		})

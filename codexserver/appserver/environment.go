@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
@@ -49,7 +50,7 @@ func (e *Engine) configurationText() string {
 		if filepath.Ext(file.Name()) != ".toml" || !file.Type().IsRegular() {
 			continue
 		}
-		if b, err := os.ReadFile(filepath.Join(home, file.Name())); err == nil {
+		if b, err := regularfile.Read(filepath.Join(home, file.Name()), maxConfig); err == nil {
 			text += "\n" + string(b)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -186,8 +187,11 @@ func readProfile(codexHome, name string) (map[string]json.RawMessage, error) {
 	return flat, flatten(flat, "", nested)
 }
 
+// maxConfig bounds a configuration file.
+const maxConfig = 4 << 20
+
 func readTOML(path string) (map[string]any, error) {
-	b, err := os.ReadFile(path)
+	b, err := regularfile.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}

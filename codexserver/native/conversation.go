@@ -74,7 +74,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host
 
 // open begins the conversation's file and history.
 func (c *conversation) open(ctx context.Context) error {
-	rules, warning, err := userInstructions(c.cfg)
+	rules, warnings, err := userInstructions(c.cfg)
 	if err != nil {
 		return &engine.ConfigError{Err: err}
 	}
@@ -86,7 +86,7 @@ func (c *conversation) open(ctx context.Context) error {
 		Cwd:        c.cfg.Cwd,
 		Originator: originator,
 		CLIVersion: c.engine.version,
-		Git:        gitinfo.Read(ctx, c.cfg.Cwd),
+		Git:        gitinfo.Read(ctx, c.cfg.Cwd, c.engine.scratch()),
 	}
 	if rules != "" {
 		meta.Instructions = &rules
@@ -98,7 +98,7 @@ func (c *conversation) open(ctx context.Context) error {
 	}
 	c.record(c.opening()...)
 	c.emit(c.configured())
-	if warning != "" {
+	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
 	return nil

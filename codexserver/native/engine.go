@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -182,12 +183,15 @@ func New(o *Options) (*Engine, error) {
 	return e, nil
 }
 
+// maxCertificates bounds the file with certificates.
+const maxCertificates = 16 << 20
+
 // httpClient has no timeout of its own: streams last as long as they say something.
 func httpClient(caFile string) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 32
 	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
+		pem, err := regularfile.Read(caFile, maxCertificates)
 		if err != nil {
 			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %w", err)
 		}

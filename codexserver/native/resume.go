@@ -66,7 +66,7 @@ func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Conf
 	meta := old.Meta
 	meta.ID, meta.Timestamp, meta.Cwd = c.id, rollout.Timestamp(begin), c.now.Cwd
 	c.keepPrompts(&meta)
-	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd)
+	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd, e.scratch())
 	if c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -34,7 +34,11 @@ func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
 }
 
-// SearchFiles implements [engine.Searcher]. It gives no more than 50 files of
+// scratch is the folder for temporary files that no command may write: it lies
+// beside the configuration.
+func (e *Engine) scratch() string { return filepath.Join(e.home, "tmp") }
+
+// SearchFiles implements [engine.Searcher]. It returns no more than 50 files of
 // each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
@@ -45,7 +49,7 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 	if !filepath.IsAbs(cwd) {
 		return nil, &engine.RefusedError{Err: errors.New("want an absolute path")}
 	}
-	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd)
+	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd, e.scratch())
 	if err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}

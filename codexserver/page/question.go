@@ -1,6 +1,8 @@
 package page
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,6 +71,9 @@ func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
 	case protocol.PatchApprovalRequest:
 		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot
 		v.Files = viewFiles(m.Changes, m.Cwd)
+		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
+			v.Notes = append(v.Notes, fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
+		}
 		if m.Subject != "" {
 			v.Subject = m.Subject
 		}

@@ -33,8 +33,13 @@ type PatchApprovalRequest struct {
 	CallID string `json:"call_id"`
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// Changes is the patch by absolute path.
+	// Changes is the patch by absolute path: the place that is written, symbolic
+	// links resolved.
 	Changes map[string]FileChange `json:"changes"`
+	// Links has, for each path of Changes and each MovePath that the patch names by
+	// way of symbolic links, the path as the patch names it. It is not part of the
+	// event.
+	Links map[string]string `json:"-"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
 	// GrantRoot is a folder below which later patches would not be asked for.

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 // locate adds the file and the line to a fault whose key stands in config.toml
@@ -24,7 +25,7 @@ func locate(path string, err error, profile string, above ...layer) error {
 	if splitErr != nil || slices.ContainsFunc(above, func(l layer) bool { return holds(l, segments) }) {
 		return err
 	}
-	doc, readErr := os.ReadFile(path)
+	doc, readErr := regularfile.Read(path, maxFile)
 	if readErr != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func unknownKeys(home string, known []string) []string {
 	if err != nil {
 		return nil // the file's own fault is told elsewhere
 	}
-	doc, err := os.ReadFile(path)
+	doc, err := regularfile.Read(path, maxFile)
 	if err != nil {
 		return nil
 	}

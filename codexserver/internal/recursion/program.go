@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 // Program is the program to look for. A nil Program is found nowhere.
@@ -150,7 +152,7 @@ func (s *search) file(path string, command bool) bool {
 // script is the text of a shell script without its comments, "" for any other
 // file.
 func script(path string) string {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return ""
 	}

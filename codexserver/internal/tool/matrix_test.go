@@ -162,12 +162,13 @@ func TestPatchMatrix(t *testing.T) {
 		inside   = "patch begin auto=true, confined, patch end true, diff"
 		free     = "patch begin auto=true, patch end true, diff"
 		tried    = "patch begin auto=true, confined, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
+		stopped  = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		rejected = ""
 	)
 	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
 	for policy, want := range map[protocol.ApprovalPolicy][5]string{
 		"untrusted":  {asked, asked, asked, asked, asked},
-		"on-failure": {tried, inside, tried, tried, free},
+		"on-failure": {tried, inside, tried, stopped, free},
 		"on-request": {asked, inside, asked, asked, free},
 		"never":      {rejected, inside, rejected, rejected, free},
 	} {

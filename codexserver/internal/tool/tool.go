@@ -95,11 +95,14 @@ type Toolbox struct {
 	unconfined sync.Once // the user is told
 
 	mu       sync.Mutex
-	approved map[string]bool // commands, with their folder, approved for the session
+	approved map[string]bool   // commands, with their folder, approved for the session
+	folders  map[string]string // where each working folder led when it was first used
 }
 
 // New makes a conversation's tools.
-func New(o Options) *Toolbox { return &Toolbox{options: o, approved: map[string]bool{}} }
+func New(o Options) *Toolbox {
+	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}}
+}
 
 // Offer are the definitions that the model is sent.
 func (b *Toolbox) Offer() []model.Tool {
@@ -156,6 +159,7 @@ type Turn struct {
 
 // Turn begins a turn.
 func (b *Toolbox) Turn(c Context) *Turn {
+	_, _ = b.folder(c.Cwd) // the first use; a patch reports what is wrong with it
 	return &Turn{Context: c, box: b, diff: patch.NewDiff(c.Cwd)}
 }
 
