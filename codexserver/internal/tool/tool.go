@@ -3,13 +3,13 @@ package tool
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -167,7 +167,7 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	}
 	switch {
 	case call.Shell != nil:
-		return t.localShell(ctx, call)
+		return t.shell(ctx, call)
 	case call.Name == "apply_patch":
 		return t.applyPatch(ctx, call)
 	case call.Custom:
@@ -181,14 +181,23 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: "unsupported call: " + call.Name}, nil
 }
 
-// Independent says that a call changes nothing and asks nobody, so that it may
-// run beside its neighbours of which the same is true.
+// Independent reports whether a call changes nothing and asks nobody, so that it
+// may run beside its neighbours of which the same is true.
 func (t *Turn) Independent(call Call) bool {
 	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
 		return call.Name == "view_image" && !call.Custom
 	}
-	args, err := shellArgumentsOf(call)
-	return err == nil && !args.escalated() && policy.KnownSafeStrict(args.Command)
+	r, err := t.run(call)
+	if err != nil || !policy.KnownSafeStrict(r.Command) {
+		return false
+	}
+	switch verdict, _ := r.judge(); verdict.Action {
+	case policy.Run, policy.RunReadOnly:
+		return true
+	case policy.RunSandboxed:
+		return policy.AfterDenial(t.ApprovalPolicy).Action != policy.Ask
+	}
+	return false
 }
 
 // UnifiedDiff is all that the patches of the turn have changed so far, in git's
@@ -201,18 +210,29 @@ func (t *Turn) acting() {
 	}
 }
 
-// confine gives the sandbox for what runs in the turn. The first time that
-// there is none, the user is told.
-func (t *Turn) confine() (c Confinement, err error) {
+// confine returns the sandbox of the turn.
+func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
+
+// confineTo returns the sandbox that a policy asks for. The first time that there
+// is none, the user is told.
+func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
-		c, err = t.box.options.Sandbox.Confine(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
 	if err != nil {
 		t.box.unconfined.Do(func() {
-			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", t.SandboxPolicy.Mode, err)})
+			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err)})
 		})
 	}
 	return c, err
+}
+
+// place is where the commands of the turn run in dir. Whatever the sandbox mode,
+// a command of another turn, or a patch, may have written in these folders.
+func (t *Turn) place(dir string) program.Place {
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
+	env := t.box.options.Environ
+	return program.Place{Dir: dir, Env: env, Roots: sandbox.WritableRoots(p, t.Cwd, env)}
 }
 
 // isApproved and approve remember what the user approved for the session.
@@ -228,14 +248,15 @@ func (b *Toolbox) approve(argv []string, dir string) {
 	b.approved[approvalKey(argv, dir)] = true
 }
 
+// approvalKey is the same for the same words alone, whatever is in them.
 func approvalKey(argv []string, dir string) string {
-	return dir + "\x00" + strings.Join(argv, "\x00")
+	return fmt.Sprintf("%q %q", dir, argv)
 }
 
 // askExec asks whether a command may run. A refusal, not empty, is for the model.
 func (t *Turn) askExec(ctx context.Context, req protocol.ExecApprovalRequest) (refusal string, err error) {
 	out := t.Host.ApproveExec(ctx, req)
-	if out.Decision == elicit.ApprovedForSession {
+	if out.Decision == elicit.ApprovedForSession && !req.Once {
 		t.box.approve(req.Command, req.Cwd)
 	}
 	return readOutcome("the command was not run", out)
