@@ -67,16 +67,17 @@ func mentioned(argv []string, depth int) [][]string {
 	}
 	for _, text := range argv[1:] {
 		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-		// Of a script with an error the shell runs what stands before it.
-		_ = p.Stmts(strings.NewReader(text), func(stmt *syntax.Stmt) bool {
+		for stmt, err := range p.StmtsSeq(strings.NewReader(text)) {
+			if err != nil {
+				continue // the shell runs what stands before the error
+			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {
 					found = append(found, mentioned(staticWords(call.Args), depth-1)...)
 				}
 				return true
 			})
-			return true
-		})
+		}
 	}
 	return found
 }
