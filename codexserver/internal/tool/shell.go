@@ -110,11 +110,10 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: output}, err
 }
 
-// judge lets the policy decide about the command, and prepares the sandbox that
-// it is to run in.
-func (r run) judge() (policy.Verdict, Confinement) {
+// input is what the policy decides by, if the command can be confined.
+func (r run) input() policy.Input {
 	t := r.turn
-	in := policy.Input{
+	return policy.Input{
 		Policy:           t.ApprovalPolicy,
 		Sandbox:          t.SandboxPolicy.Mode,
 		SandboxAvailable: true,
@@ -123,6 +122,13 @@ func (r run) judge() (policy.Verdict, Confinement) {
 		Escalated:        r.escalated(),
 		SessionApproved:  t.box.isApproved(r.Command, r.dir) && !r.replaceable(),
 	}
+}
+
+// judge lets the policy decide about the command, and prepares the sandbox that
+// it is to run in.
+func (r run) judge() (policy.Verdict, Confinement) {
+	t := r.turn
+	in := r.input()
 	verdict := policy.Decide(in)
 	sandboxPolicy := t.SandboxPolicy
 	switch verdict.Action {

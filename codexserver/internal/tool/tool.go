@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
@@ -92,7 +93,8 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 type Toolbox struct {
 	options Options
 
-	unconfined sync.Once // the user is told
+	unconfined sync.Once   // the user is told
+	confines   atomic.Bool // the last command that was to be confined could be
 
 	mu       sync.Mutex
 	approved map[string]bool // commands, with their folder, approved for the session
@@ -191,7 +193,12 @@ func (t *Turn) Independent(call Call) bool {
 	if err != nil || !policy.KnownSafeStrict(r.Command) {
 		return false
 	}
-	switch verdict, _ := r.judge(); verdict.Action {
+	if !t.box.confines.Load() {
+		r.judge() // finds out, and need not again
+	}
+	in := r.input()
+	in.SandboxAvailable = t.box.confines.Load()
+	switch policy.Decide(in).Action {
 	case policy.Run, policy.RunReadOnly:
 		return true
 	case policy.RunSandboxed:
@@ -219,6 +226,7 @@ func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
+	t.box.confines.Store(err == nil)
 	if err != nil {
 		t.box.unconfined.Do(func() {
 			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err)})
