@@ -27,7 +27,7 @@ const (
 // for one that is known with any value, "--name[=]" for one with and without.
 func newOptions(short, long string) options {
 	o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + short + `)$`)}
-	for _, spec := range strings.Fields(long) {
+	for spec := range strings.FieldsSeq(long) {
 		f := alone
 		name, optional := strings.CutSuffix(spec, "[=]")
 		if optional {

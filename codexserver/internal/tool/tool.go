@@ -46,7 +46,7 @@ type Options struct {
 	// Shell is the user's shell, such as "/bin/zsh", when commands are to run with
 	// the user's profile; "" runs them as they are.
 	Shell string
-	// Strict asks for every command that is not safe by the strict rules.
+	// Strict judges what is known to be safe by the strict rules.
 	Strict bool
 	// LocalShell offers the model's own shell tool instead of ours, PatchTool
 	// the patch tool, PlanTool the plan tool, ImageTool the image tool.
