@@ -24,7 +24,7 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	if len(argv) == 0 {
 		return nil, false
 	}
-	if !looksLikeShell(argv[0]) {
+	if !LooksLikeShell(argv[0]) {
 		return [][]string{argv}, true
 	}
 	text, ok := scriptOf(argv)
@@ -62,7 +62,7 @@ func mentioned(argv []string, depth int) [][]string {
 		return nil
 	}
 	found := [][]string{argv}
-	if depth == 0 || !looksLikeShell(argv[0]) {
+	if depth == 0 || !LooksLikeShell(argv[0]) {
 		return found
 	}
 	for _, text := range argv[1:] {
@@ -82,8 +82,9 @@ func mentioned(argv []string, depth int) [][]string {
 	return found
 }
 
-// looksLikeShell goes by the name alone, wherever the program lies.
-func looksLikeShell(program string) bool {
+// LooksLikeShell reports whether a program is called like a shell, wherever it
+// lies.
+func LooksLikeShell(program string) bool {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
 	name = strings.TrimPrefix(strings.TrimSuffix(name, ".exe"), "-")
 	return slices.Contains(shells, name) || slices.Contains(otherShells, name)

@@ -24,7 +24,7 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 		return nil, false
 	}
 	words = []string{argv[0]}
-	if !looksLikeShell(argv[0]) {
+	if !LooksLikeShell(argv[0]) {
 		return words, true
 	}
 	text, ok := scriptOf(argv)
@@ -61,7 +61,7 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 				moves = moves || args[0] == "cd"
 			case othersWork(args[0]):
 				ok = false
-			case looksLikeShell(args[0]):
+			case LooksLikeShell(args[0]):
 				if len(args) < len(n.Args) {
 					ok = false
 					break

@@ -24,7 +24,8 @@ type Place struct {
 // Replaceable reports whether a program that argv names is one that a command
 // could have written, or may yet write: it lies below one of the roots, a link
 // to it does, or it is not found. The words are those of [policy.Programs]; when
-// these cannot be told, the answer is yes.
+// these cannot be told, the answer is yes. So it is for a shell that reads a
+// profile from such a folder.
 //
 // The path is where the first such program was found, "" if it was not.
 func (p Place) Replaceable(argv []string) (path string, yes bool) {
@@ -33,6 +34,9 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 		return "", true
 	}
 	roots := p.roots()
+	if policy.LooksLikeShell(argv[0]) && p.readsProfile(roots) {
+		return "", true
+	}
 	for _, word := range words {
 		// The engine takes a path as it is spelled, a shell as the links lead it.
 		if slices.Contains(strings.Split(word, "/"), "..") {
@@ -52,13 +56,43 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 // searchesCurrent reports whether a shell looks for programs in the current
 // folder, too.
 func (p Place) searchesCurrent() bool {
-	path := ""
-	for _, entry := range p.Env {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			path = value
+	return runtime.GOOS != "windows" &&
+		slices.ContainsFunc(strings.Split(p.value("PATH"), ":"), func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
+// profiles are what shells read at their start. That some read less makes no
+// difference here.
+var profiles = []string{".bash_profile", ".bash_login", ".bashrc", ".profile", ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".kshrc"}
+
+// readsProfile reports whether there is a profile below one of the roots.
+func (p Place) readsProfile(roots []os.FileInfo) bool {
+	files := []string{p.value("BASH_ENV"), p.value("ENV")}
+	for _, dir := range []string{p.value("HOME"), p.value("ZDOTDIR")} {
+		for _, name := range profiles {
+			files = append(files, filepath.Join(dir, name))
 		}
 	}
-	return runtime.GOOS != "windows" && slices.ContainsFunc(strings.Split(path, ":"), func(dir string) bool { return !filepath.IsAbs(dir) })
+	return slices.ContainsFunc(files, func(file string) bool {
+		if file == "" {
+			return false
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(p.Dir, file)
+		}
+		_, err := os.Lstat(file)
+		return err == nil && leadsThrough(file, roots)
+	})
+}
+
+// value is that of a variable; the last entry counts.
+func (p Place) value(name string) string {
+	value := ""
+	for _, entry := range p.Env {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 func (p Place) roots() []os.FileInfo {

@@ -53,6 +53,27 @@ func TestReplaceable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(base, "linked"), 0o777), os.Symlink("../work/data", filepath.Join(base, "linked/.bash_profile")),
+		os.MkdirAll(filepath.Join(base, "own"), 0o777), os.WriteFile(filepath.Join(base, "own/.bash_profile"), nil, 0o600),
+		os.MkdirAll(filepath.Join(work, "bare"), 0o777),
+		os.MkdirAll(filepath.Join(work, "home"), 0o777), os.WriteFile(filepath.Join(work, "home/.zshenv"), nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for home, want := range map[string]bool{
+		"linked": true, "own": false, "none": false, "work/bare": false, "work/home": true, "alias/home": true,
+	} {
+		p := program.Place{Dir: work, Env: []string{"PATH=" + filepath.Join(base, "system"), "HOME=" + filepath.Join(base, home)}, Roots: []string{work}}
+		if _, yes := p.Replaceable([]string{"sh", "-lc", "tool"}); yes != want {
+			t.Errorf("with a profile in %s: %t", home, yes)
+		}
+		if _, yes := p.Replaceable([]string{"tool"}); yes {
+			t.Errorf("without a shell, with a profile in %s: %t", home, yes)
+		}
+	}
 	system, venv := filepath.Join(base, "system"), filepath.Join(work, "venv/bin")
 	for _, tt := range []struct {
 		name, path, dir string
