@@ -18,7 +18,7 @@ import (
 
 // ApproveExec implements engine.Host.
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	exec := &elicit.ExecQuestion{Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Unsandboxed: r.LeavesSandbox}
+	exec := &elicit.ExecQuestion{Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox}
 	if r.FromEngine {
 		exec.Notes = []string{r.Reason}
 	} else {
@@ -26,6 +26,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	}
 	q := exec.Question()
 	q.Safe = r.Safe
+	q.Once = q.Once || r.Once
 	h.Emit(r)
 	return h.approve(ctx, &ApprovalRequest{Request: r, Question: q})
 }

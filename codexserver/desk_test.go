@@ -462,3 +462,31 @@ type threads struct {
 }
 
 func (d *threads) Event(c codexserver.Thread, _ protocol.EventMsg) { d.seen = append(d.seen, c) }
+
+// TestReplaceableProgramIsApprovedOnce has an engine that found the program
+// where commands may write: the question says where, no rule answers it, and an
+// approval for the session holds once.
+func TestReplaceableProgramIsApprovedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Program: "/work/node_modules/.bin/tsc",
+			})
+			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+			return nil
+		})
+		var message string
+		options := &codexserver.Options{Rules: codexserver.Rules{Allow: [][]string{{"tsc"}}}}
+		c := connect(t, e, options, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+			message = p.Message
+			return &mcptypes.ElicitResult{Action: "accept", Content: map[string]mcptypes.ElicitValue{"decision": mcptypes.ElicitString("approved_for_session")}}, nil
+		})
+		got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "Allow Codex to run `tsc` in `/work`?\nThe program is `/work/node_modules/.bin/tsc`."; message != want || got.Content != string(elicit.Approved) {
+			t.Errorf("%s after %q, want %q", got.Content, message, want)
+		}
+	})
+}

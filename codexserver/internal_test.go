@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -66,12 +67,31 @@ func TestRules(t *testing.T) {
 		if strings.Contains(tt.argv, "|") {
 			argv = strings.Split(tt.argv, "|")
 		}
-		out, ruled := rules.decideExec(argv)
+		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: argv})
 		if ruled != (tt.want != "") || out.Decision != tt.want {
 			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
 		}
 		if tt.want == elicit.Denied && !strings.Contains(out.ForModel(), "rule") {
 			t.Errorf("%q: the model is told %q", argv, out.ForModel())
+		}
+	}
+}
+
+// TestRulesSeeWhatIsJudged has an engine that puts a shell around a command.
+func TestRulesSeeWhatIsJudged(t *testing.T) {
+	rules := Rules{Allow: [][]string{{"go", "test"}}, Deny: [][]string{{"git", "push"}}}
+	for script, want := range map[string]elicit.Decision{"go test": elicit.Approved, "git push": elicit.Denied, "make": ""} {
+		q := protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", script}}
+		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
+			t.Errorf("%s: allowed in a shell that has a folder", script)
+		}
+		q.Judged = []string{"bash", "-lc", script}
+		if out, _ := rules.decideExec(&q); out.Decision != want {
+			t.Errorf("%s: %q, want %q", script, out.Decision, want)
+		}
+		q.Once = true
+		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
+			t.Errorf("%s: allowed, although it may be something else the next time", script)
 		}
 	}
 }

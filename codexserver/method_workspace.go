@@ -2,6 +2,8 @@ package codexserver
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -77,6 +79,14 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 func checkOneOff(p *protocol.ExecOneOffCommandParams) error {
 	if len(p.Command) == 0 {
 		return refused("command must not be empty")
+	}
+	for i, word := range p.Command {
+		if strings.Contains(word, "\x00") {
+			return invalid(fmt.Sprintf("/command/%d", i), "has a NUL byte")
+		}
+	}
+	if strings.Contains(p.Cwd, "\x00") {
+		return invalid("/cwd", "has a NUL byte")
 	}
 	if p.TimeoutMs != nil && *p.TimeoutMs < 0 {
 		return invalid("/timeoutMs", "want 0 or more")

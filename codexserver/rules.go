@@ -16,8 +16,12 @@ import (
 // push.
 //
 // A shell script of plain commands is taken apart: one denied command denies
-// it, and it is allowed when each of its commands is. A script that is more
-// than that is never allowed by a rule.
+// it, and it is allowed when each of its commands is. Allow wants it in a bare
+// word's shell with -c or -lc and nothing else, and covers no script that is more
+// than that. Deny looks into whatever looks like a shell.
+//
+// Allow covers no command whose program lies where commands may write: see Once
+// in [protocol.ExecApprovalRequest].
 type Rules struct {
 	// Allow lists commands that run without a question.
 	Allow [][]string
@@ -34,7 +38,7 @@ type Rules struct {
 // decide answers for the user, if a rule covers what is asked.
 func (r *Rules) decide(ctx context.Context, a *ApprovalRequest) (out elicit.Outcome, ruled bool) {
 	if exec, ok := a.Request.(protocol.ExecApprovalRequest); ok {
-		if out, ruled = r.decideExec(exec.Command); ruled {
+		if out, ruled = r.decideExec(&exec); ruled {
 			return out, true
 		}
 	}
@@ -48,9 +52,12 @@ func (r *Rules) decide(ctx context.Context, a *ApprovalRequest) (out elicit.Outc
 	return out, ruled
 }
 
-func (r *Rules) decideExec(argv []string) (out elicit.Outcome, ruled bool) {
-	commands, plain := policy.Commands(argv)
-	for _, c := range append(commands, argv) {
+func (r *Rules) decideExec(q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
+	argv := q.Judged
+	if argv == nil {
+		argv = q.Command
+	}
+	for _, c := range append(policy.Mentioned(q.Command), policy.Mentioned(argv)...) {
 		if covered(r.Deny, c) {
 			return elicit.Outcome{
 				Decision: elicit.Denied, Reason: "declined", Feedback: "a rule of the user denies this command",
@@ -58,7 +65,8 @@ func (r *Rules) decideExec(argv []string) (out elicit.Outcome, ruled bool) {
 			}, true
 		}
 	}
-	if !plain || len(commands) == 0 {
+	commands, plain := policy.Commands(argv)
+	if q.Once || !plain || len(commands) == 0 {
 		return elicit.Outcome{}, false
 	}
 	for _, c := range commands {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +110,9 @@ func questions() []question {
 		{"unknown thread", yes, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied},
 		{"agent nobody announced", yes, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied},
 		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"humanCommand",`, 1), denied},
+		{"a NUL byte", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied},
+		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
+		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"acceptForSession"}`},
 		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
 		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
 		{"no params", yes, withItems, askCommand, `{}`, denied},
@@ -218,6 +223,7 @@ func TestQuestionShown(t *testing.T) {
 		want := protocol.ExecApprovalRequest{
 			CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
 			Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
+			Judged: []string{"sh", "-c", "rm x"},
 		}
 		for _, e := range h.all() {
 			if got, ok := e.(protocol.ExecApprovalRequest); ok {
@@ -229,6 +235,51 @@ func TestQuestionShown(t *testing.T) {
 		}
 		t.Errorf("nothing was asked: %v", h.types())
 	})
+}
+
+// TestProgramOfTheWorkspace approves for the session what the model could write
+// anew: the approval holds once.
+func TestProgramOfTheWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "run.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]protocol.ExecApprovalRequest{
+		"/bin/bash -lc ./run.sh":   {Command: []string{"/bin/bash", "-lc", "./run.sh"}, Judged: []string{"bash", "-lc", "./run.sh"}, Once: true, Program: script},
+		"/bin/bash -lc 'rm x'":     {Command: []string{"/bin/bash", "-lc", "rm x"}, Judged: []string{"bash", "-lc", "rm x"}},
+		"/tmp/bash -lc 'rm x'":     {Command: []string{"/tmp/bash", "-lc", "rm x"}, Judged: []string{"/tmp/bash", "-lc", "rm x"}, Once: true},
+		"/bin/bash --norc run.sh":  {Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Once: true},
+		"/usr/bin/env ./run.sh -x": {Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			answer := ""
+			f.turn = func(r *run) {
+				answer = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q}`, command, dir)
+				answered(r)
+			}
+			h := decide(elicit.ApprovedForSession)
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			want.CallID, want.Cwd, want.LeavesSandbox = "c9", dir, true
+			for _, e := range h.all() {
+				if got, ok := e.(protocol.ExecApprovalRequest); ok {
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("request (-want +got):\n%s", diff)
+					}
+				}
+			}
+			accepted := `{"decision":"acceptForSession"}`
+			if want.Once {
+				accepted = `{"decision":"accept"}`
+			}
+			if answer != accepted {
+				t.Errorf("%s: answered %s, want %s", command, answer, accepted)
+			}
+		})
+	}
 }
 
 // TestWithdrawnQuestion: an answer to what is not asked any more approves nothing.

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -206,9 +208,19 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	if len(q.Command) == 0 {
 		return c.refuse(askCommand, errors.New("it names no command")), nil
 	}
+	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
+		return c.refuse(askCommand, errors.New("its command or folder has a NUL byte")), nil
+	}
 	q.LeavesSandbox = a.turn.thread.leavesSandbox(&p)
-	q.Safe = p.Network == nil && p.Kind != "writeStdin" && harmless(q.Command)
+	q.Judged = bareShell(q.Command)
+	if p.Network == nil || q.Command[0] != networkAccess {
+		q.Program, q.Once = a.turn.thread.place(q.Cwd).Replaceable(q.Command)
+	}
+	q.Safe = p.Network == nil && p.Kind != "writeStdin" && !q.Once && policy.KnownSafeStrict(q.Judged)
 	out := a.turn.host.ApproveExec(a.ctx, q)
+	if q.Once && out.Decision == elicit.ApprovedForSession {
+		out.Decision = elicit.Approved
+	}
 	a.decided(out)
 	a.tell(p.ThreadID, p.TurnID, out)
 	return a.answer(p.ItemID, out), nil

@@ -46,8 +46,10 @@
 //     says approved. A response that breaks off runs nothing: it is asked for
 //     again, whole.
 //   - Under the sandbox modes read-only and workspace-write a command runs
-//     confined, unless it is known to be safe or the user approved it. Where the
-//     system cannot confine, it is asked for, or refused under the policy never.
+//     confined, unless the user approved it. Where it cannot be confined, it is
+//     asked for, or refused under the policy never. Under the policy untrusted a
+//     command that is known to be safe runs in the read-only sandbox without
+//     network, whatever the mode.
 //   - A turn ends with an event that says how, within its [Limits], whatever the
 //     model does.
 //   - When a turn is interrupted its command's processes are gone before the

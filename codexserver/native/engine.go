@@ -58,8 +58,8 @@ type Options struct {
 }
 
 // Sandbox says how commands are confined under the sandbox modes read-only and
-// workspace-write. Where the system cannot confine as it should, commands that
-// are not known to be safe are asked for, or refused under the policy never.
+// workspace-write. Where the system cannot confine as it should, commands
+// are asked for, or refused under the policy never.
 type Sandbox struct {
 	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
 	// which also keeps .git read-only below writable folders. Both need Linux.
@@ -68,9 +68,9 @@ type Sandbox struct {
 	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
 	Helper []string
-	// Strict takes fewer commands for safe: none that its arguments, or a
-	// repository's configuration, could make write, run another program or
-	// reach the network.
+	// Strict takes git off the list of commands that are known to be safe, since
+	// a repository's configuration can make it start programs, and words that
+	// the shell expands.
 	Strict bool
 }
 

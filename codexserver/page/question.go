@@ -65,6 +65,9 @@ func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
 			v.Reason = ""
 			v.Notes = note(v.Notes, m.Reason)
 		}
+		if m.Program != "" {
+			v.Notes = append(v.Notes, "The program is "+elicit.ShowText(m.Program)+".")
+		}
 		if m.LeavesSandbox {
 			v.Notes = append(v.Notes, "If approved, it runs outside the sandbox.")
 		}

@@ -88,7 +88,7 @@ func TestQuestions(t *testing.T) {
 			Question: &elicit.Question{},
 		},
 		{
-			Request:  protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x"},
+			Request:  protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Program: "/work/bin/ma\u200bke"},
 			Question: &elicit.Question{Once: true},
 		},
 		{

@@ -25,6 +25,18 @@ type ExecApprovalRequest struct {
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
+	// Once is true when the same words may run something else the next time,
+	// because a program that they name lies where commands may write, or is not
+	// found. No rule allows the command then, and no approval of it lasts for the
+	// session. It is not part of the event.
+	Once bool `json:"-"`
+	// Program is where that program lies, "" when it is not found. It is not part
+	// of the event.
+	Program string `json:"-"`
+	// Judged is the command as rules are to see it, for an engine that puts a
+	// shell of its own around the model's; nil means Command. It is not part of
+	// the event.
+	Judged []string `json:"-"`
 }
 
 // PatchApprovalRequest asks whether a patch may be applied.

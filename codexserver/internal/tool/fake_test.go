@@ -75,16 +75,17 @@ func (h *host) steps() string {
 
 // fakeSandbox says that it confined, and that exit code 66 was its doing.
 type fakeSandbox struct {
+	stops   int // another exit code that was its doing; 0 is none
 	host    *host
 	missing error // what Confine gives
 	forbid  error // what Do gives instead of running
 }
 
-func (s *fakeSandbox) Confine(protocol.SandboxPolicy, string, []string) (tool.Confinement, error) {
+func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
 	if s.missing != nil {
 		return nil, s.missing
 	}
-	return fakeConfinement{s}, nil
+	return fakeConfinement{s, p}, nil
 }
 
 func (s *fakeSandbox) Protected(roots []string) []string {
@@ -95,10 +96,17 @@ func (s *fakeSandbox) Protected(roots []string) []string {
 	return protected
 }
 
-type fakeConfinement struct{ s *fakeSandbox }
+type fakeConfinement struct {
+	s      *fakeSandbox
+	policy protocol.SandboxPolicy
+}
 
 func (c fakeConfinement) Start(cmd *exec.Cmd) error {
-	c.s.host.add(nil, "confined")
+	network := ""
+	if c.policy.NetworkAccess {
+		network = " with network"
+	}
+	c.s.host.add(nil, "confined to %s%s", c.policy.Mode, network)
 	return cmd.Start()
 }
 
@@ -112,7 +120,9 @@ func (c fakeConfinement) Do(f func() error) error {
 	return f()
 }
 
-func (c fakeConfinement) Denied(r command.Result) bool { return r.ExitCode == 66 }
+func (c fakeConfinement) Denied(r command.Result) bool {
+	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
+}
 
 // shellCall is a call of the shell tool.
 func shellCall(t testing.TB, members string, argv ...string) tool.Call {

@@ -22,30 +22,32 @@ const retry = "ask: command failed; retry without sandbox?"
 
 // TestApprovalMatrix is every approval policy with every sandbox mode, for a
 // command that is known to be safe, a plain one, one that asks for more, and one
-// that the sandbox stops. The user approves everything.
+// that the sandbox stops. The user approves everything, and the conversation has
+// a network.
 func TestApprovalMatrix(t *testing.T) {
 	const (
 		free     = "begin, end 0"
 		confined = "begin, confined, end 0"
+		readOnly = "begin, confined to read-only, end 0"
 		asked    = "ask, begin, end 0"
 		refused  = ""
 	)
 	type row struct{ safe, plain, escalated, denied string }
 	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
 		"untrusted": {
-			row{free, asked, refused, "ask, begin, end 66"},
-			row{free, asked, refused, "ask, begin, end 66"},
+			row{readOnly, asked, refused, "ask, begin, end 66"},
+			row{readOnly, asked, refused, "ask, begin, end 66"},
 		},
 		"on-failure": {
-			row{free, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
+			row{confined, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
 			row{free, free, refused, "begin, end 66"},
 		},
 		"on-request": {
-			row{free, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
+			row{confined, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
 			row{free, free, free, "begin, end 66"},
 		},
 		"never": {
-			row{free, confined, refused, "begin, confined, end 66"},
+			row{confined, confined, refused, "begin, confined, end 66"},
 			row{free, free, refused, "begin, end 66"},
 		},
 	}
@@ -67,12 +69,13 @@ func TestApprovalMatrix(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
 					h := &host{answer: elicit.Approved}
 					box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
-					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
 					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(c.want, h.steps()); diff != "" {
+					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
+					if diff := cmp.Diff(steps, h.steps()); diff != "" {
 						t.Errorf("steps (-want +got):\n%s", diff)
 					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
@@ -87,38 +90,71 @@ func TestApprovalMatrix(t *testing.T) {
 	}
 }
 
+// TestWithoutSandbox runs commands twice where nothing can be confined: because
+// the system has no sandbox, or because of something else, which is said.
 func TestWithoutSandbox(t *testing.T) {
-	for policy, want := range map[protocol.ApprovalPolicy]string{
-		"untrusted":  "ask, begin, end 0",
-		"on-failure": "ask: there is no sandbox on this system, begin, end 0",
-		"on-request": "ask: there is no sandbox on this system, begin, end 0",
-		"never":      "",
+	plain, safe := []string{"sh", "-c", "exit 0"}, []string{"true"}
+	for _, tt := range []struct {
+		policy protocol.ApprovalPolicy
+		argv   []string
+		want   string
+	}{
+		{"untrusted", plain, "ask, begin, end 0"},
+		{"untrusted", safe, "ask: OBSTACLE, begin, end 0"},
+		{"on-failure", plain, "ask: OBSTACLE, begin, end 0"},
+		{"on-failure", safe, "ask: OBSTACLE, begin, end 0"},
+		{"on-request", plain, "ask: OBSTACLE, begin, end 0"},
+		{"on-request", safe, "ask: OBSTACLE, begin, end 0"},
+		{"never", plain, ""},
+		{"never", safe, ""},
 	} {
-		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
-			h := &host{answer: elicit.Approved}
-			turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
-				Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
-			})
-			for range 2 {
-				if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
-					t.Fatal(err)
+		for obstacle, boxes := range map[string][]tool.Sandbox{
+			"there is no sandbox on this system": {nil, &fakeSandbox{missing: sandbox.ErrUnavailable}},
+			"the workspace was replaced":         {&fakeSandbox{missing: errors.New("the workspace was replaced")}},
+		} {
+			for _, box := range boxes {
+				h := &host{answer: elicit.Approved}
+				turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+					Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+				})
+				call := shellCall(t, "", tt.argv...)
+				if turn.Independent(call) {
+					t.Errorf("%s %q: may run beside others, although it is asked about", tt.policy, tt.argv)
 				}
-			}
-			twice := want
-			if want != "" {
-				twice += ", " + want
-			}
-			if diff := cmp.Diff(twice, h.steps()); diff != "" {
-				t.Errorf("%s: steps (-want +got):\n%s", policy, diff)
-			}
-			told := 0
-			for _, m := range h.all {
-				if _, ok := m.(protocol.BackgroundEvent); ok {
-					told++
+				var res tool.Result
+				for range 2 {
+					var err error
+					if res, err = turn.Call(t.Context(), call); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			if told != 1 {
-				t.Errorf("%s: the user is told %d times that nothing is confined", policy, told)
+				twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
+				if tt.want != "" {
+					twice += ", " + twice
+				} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
+					t.Errorf("%s %q: the model is told %q", tt.policy, tt.argv, res.Output)
+				}
+				if diff := cmp.Diff(twice, h.steps()); diff != "" {
+					t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
+				}
+				told := 0
+				for _, m := range h.all {
+					switch m := m.(type) {
+					case protocol.BackgroundEvent:
+						told++
+					case protocol.ExecApprovalRequest:
+						if m.FromEngine != (m.Reason != "") {
+							t.Errorf("%s %q: the engine's reason passes for the model's", tt.policy, tt.argv)
+						}
+					}
+				}
+				wouldConfine := 1
+				if strings.HasPrefix(tt.want, "ask,") {
+					wouldConfine = 0
+				}
+				if told != wouldConfine {
+					t.Errorf("%s %q: the user is told %d times that nothing is confined", tt.policy, tt.argv, told)
+				}
 			}
 		}
 	}

@@ -3,13 +3,14 @@ package tool
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -45,7 +46,7 @@ type Options struct {
 	// Shell is the user's shell, such as "/bin/zsh", when commands are to run with
 	// the user's profile; "" runs them as they are.
 	Shell string
-	// Strict asks for every command that is not safe by the strict rules.
+	// Strict judges what is known to be safe by the strict rules.
 	Strict bool
 	// LocalShell offers the model's own shell tool instead of ours, PatchTool
 	// the patch tool, PlanTool the plan tool, ImageTool the image tool.
@@ -92,7 +93,8 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 type Toolbox struct {
 	options Options
 
-	unconfined sync.Once // the user is told
+	unconfined sync.Once   // the user is told
+	confines   atomic.Bool // the last command that was to be confined could be
 
 	mu       sync.Mutex
 	approved map[string]bool   // commands, with their folder, approved for the session
@@ -171,7 +173,7 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	}
 	switch {
 	case call.Shell != nil:
-		return t.localShell(ctx, call)
+		return t.shell(ctx, call)
 	case call.Name == "apply_patch":
 		return t.applyPatch(ctx, call)
 	case call.Custom:
@@ -185,14 +187,28 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: "unsupported call: " + call.Name}, nil
 }
 
-// Independent says that a call changes nothing and asks nobody, so that it may
-// run beside its neighbours of which the same is true.
+// Independent reports whether a call changes nothing and asks nobody, so that it
+// may run beside its neighbours of which the same is true.
 func (t *Turn) Independent(call Call) bool {
 	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
 		return call.Name == "view_image" && !call.Custom
 	}
-	args, err := shellArgumentsOf(call)
-	return err == nil && !args.escalated() && policy.KnownSafeStrict(args.Command)
+	r, err := t.run(call)
+	if err != nil || !policy.KnownSafeStrict(r.Command) {
+		return false
+	}
+	if !t.box.confines.Load() {
+		r.judge() // finds out, and need not again
+	}
+	in := r.input()
+	in.SandboxAvailable = t.box.confines.Load()
+	switch policy.Decide(in).Action {
+	case policy.Run, policy.RunReadOnly:
+		return true
+	case policy.RunSandboxed:
+		return policy.AfterDenial(t.ApprovalPolicy).Action != policy.Ask
+	}
+	return false
 }
 
 // UnifiedDiff is all that the patches of the turn have changed so far, in git's
@@ -205,18 +221,30 @@ func (t *Turn) acting() {
 	}
 }
 
-// confine gives the sandbox for what runs in the turn. The first time that
-// there is none, the user is told.
-func (t *Turn) confine() (c Confinement, err error) {
+// confine returns the sandbox of the turn.
+func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
+
+// confineTo returns the sandbox that a policy asks for. The first time that there
+// is none, the user is told.
+func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
-		c, err = t.box.options.Sandbox.Confine(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
+	t.box.confines.Store(err == nil)
 	if err != nil {
 		t.box.unconfined.Do(func() {
-			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", t.SandboxPolicy.Mode, err)})
+			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err)})
 		})
 	}
 	return c, err
+}
+
+// place is where the commands of the turn run in dir. Whatever the sandbox mode,
+// a command of another turn, or a patch, may have written in these folders.
+func (t *Turn) place(dir string) program.Place {
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
+	env := t.box.options.Environ
+	return program.Place{Dir: dir, Env: env, Roots: sandbox.WritableRoots(p, t.Cwd, env)}
 }
 
 // isApproved and approve remember what the user approved for the session.
@@ -232,14 +260,15 @@ func (b *Toolbox) approve(argv []string, dir string) {
 	b.approved[approvalKey(argv, dir)] = true
 }
 
+// approvalKey is the same for the same words alone, whatever is in them.
 func approvalKey(argv []string, dir string) string {
-	return dir + "\x00" + strings.Join(argv, "\x00")
+	return fmt.Sprintf("%q %q", dir, argv)
 }
 
 // askExec asks whether a command may run. A refusal, not empty, is for the model.
 func (t *Turn) askExec(ctx context.Context, req protocol.ExecApprovalRequest) (refusal string, err error) {
 	out := t.Host.ApproveExec(ctx, req)
-	if out.Decision == elicit.ApprovedForSession {
+	if out.Decision == elicit.ApprovedForSession && !req.Once {
 		t.box.approve(req.Command, req.Cwd)
 	}
 	return readOutcome("the command was not run", out)
