@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -106,6 +107,7 @@ type Engine struct {
 	http      *http.Client
 	limits    Limits
 	sandbox   Sandbox
+	folders   *sandbox.Folders // of all conversations
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
@@ -125,6 +127,7 @@ func New(o *Options) (*Engine, error) {
 		http:      o.HTTPClient,
 		limits:    o.Limits.resolved(),
 		sandbox:   o.Sandbox,
+		folders:   &sandbox.Folders{},
 		version:   o.Version,
 		log:       o.Logger,
 	}

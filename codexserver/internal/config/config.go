@@ -50,6 +50,10 @@ type Config struct {
 	// Notify is the argv of a program that is told when a turn is complete.
 	Notify []string `json:"notify"`
 
+	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
+	// configuration: of config.toml and the command line, not of a call.
+	NamedRoots []string `json:"-"`
+
 	// Home is the folder of config.toml.
 	Home string `json:"-"`
 	// Cwd is the conversation's absolute working folder.
@@ -212,16 +216,33 @@ func Load(l Layers) (*Config, error) {
 			merge(merged, over)
 		}
 	}
+	own := layer{}
+	for _, over := range []layer{file, profile, flags} {
+		merge(own, over)
+	}
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	err = decode(merged, c)
 	if err == nil {
 		err = c.check()
 	}
+	c.NamedRoots = namedRoots(own)
 	if err != nil {
 		name, _ := merged["profile"].(string)
 		return nil, locate(path, err, name, flags, call, args)
 	}
 	return c, nil
+}
+
+// namedRoots are the writable roots that a layer names, none when it does not
+// parse.
+func namedRoots(own layer) []string {
+	var c struct {
+		WorkspaceWrite WorkspaceWrite `json:"sandbox_workspace_write"`
+	}
+	if decode(own, &c) != nil {
+		return nil
+	}
+	return c.WorkspaceWrite.WritableRoots
 }
 
 func theirs(overrides map[string]any) layer {

@@ -40,7 +40,7 @@ type rules struct {
 // takes their names later.
 func (c *Confinement) compile() error {
 	abi := landlockABI()
-	fd, err := newRuleset(abi, c.roots)
+	fd, err := newRuleset(abi, c.roots.folders)
 	if err != nil {
 		return err
 	}

@@ -110,11 +110,14 @@ func (a application) inside() bool {
 	if t.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
 		return false
 	}
-	roots := sandbox.WritableRoots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
-	if s := t.box.options.Sandbox; s != nil && a.plan.Touches(s.Protected(roots)) {
+	roots, err := t.roots()
+	if err != nil {
 		return false
 	}
-	return a.plan.Within(roots)
+	if s := t.box.options.Sandbox; s != nil && a.plan.Touches(s.Protected(roots.Paths)) {
+		return false
+	}
+	return a.plan.Within(roots.Paths)
 }
 
 // errOutside says that a patch was not tried, because nothing could stop it.
@@ -130,7 +133,16 @@ func (a application) confined(mustJudge bool) func() error {
 	c, err := a.turn.confine()
 	switch {
 	case err == nil:
-		return func() error { return c.Do(a.plan.Apply) }
+		return func() error {
+			err := c.Do(a.plan.Apply)
+			if !errors.Is(err, sandbox.ErrUnavailable) {
+				return err
+			}
+			if mustJudge {
+				return errOutside
+			}
+			return a.plan.Apply()
+		}
 	case !errors.Is(err, sandbox.ErrUnavailable):
 		return func() error { return err }
 	case mustJudge:

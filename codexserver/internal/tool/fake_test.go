@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -78,6 +79,7 @@ type fakeSandbox struct {
 	host    *host
 	missing error // what Confine gives
 	forbid  error // what Do gives instead of running
+	notes   []string
 }
 
 func (s *fakeSandbox) Confine(protocol.SandboxPolicy, string, []string) (tool.Confinement, error) {
@@ -85,6 +87,10 @@ func (s *fakeSandbox) Confine(protocol.SandboxPolicy, string, []string) (tool.Co
 		return nil, s.missing
 	}
 	return fakeConfinement{s}, nil
+}
+
+func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
+	return sandbox.New(sandbox.Options{}).Roots(policy, cwd, env)
 }
 
 func (s *fakeSandbox) Protected(roots []string) []string {
@@ -103,6 +109,8 @@ func (c fakeConfinement) Start(cmd *exec.Cmd) error {
 }
 
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
+
+func (c fakeConfinement) Notes() []string { return c.s.notes }
 
 func (c fakeConfinement) Do(f func() error) error {
 	c.s.host.add(nil, "confined")

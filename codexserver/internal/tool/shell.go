@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -101,6 +102,9 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 	confinement, confineErr := Confinement(nil), error(nil)
 	if t.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess {
 		confinement, confineErr = t.confine()
+	}
+	if confineErr != nil && !errors.Is(confineErr, sandbox.ErrUnavailable) {
+		return fmt.Sprintf("not run: %v", confineErr), nil
 	}
 	verdict := policy.Decide(policy.Input{
 		Policy:           t.ApprovalPolicy,
