@@ -22,8 +22,12 @@ const probeWord = "sandbox-probe"
 
 // probe prints "ok", or the name of the error number.
 func probe(name string, args []string) {
+	f, ok := probes[name]
+	if !ok {
+		f, ok = callProbes[name]
+	}
 	err := fmt.Errorf("no probe is called %s", name)
-	if f, ok := probes[name]; ok {
+	if ok {
 		err = f(args)
 	}
 	var errno syscall.Errno
