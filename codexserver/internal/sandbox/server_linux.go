@@ -66,7 +66,10 @@ func spare(bodies map[uint32]program) {
 		body.allow()
 		bodies[call.nr] = body
 	}
-	// A signal for what happens to a file is one too.
+	// The threads' folders in /proc serve as descriptors, which do not show whose
+	// they are. Without this call libraries signal by process.
+	bodies[unix.SYS_PIDFD_SEND_SIGNAL] = denial(unix.ENOSYS)
+	// What a file makes happen may be a signal too.
 	var body program
 	body.load(offsetArgs + 8)
 	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)

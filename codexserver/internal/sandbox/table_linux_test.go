@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					got := try(t, base, column.tier, column.mode, others, row.probe)
+					got := try(t, base, column.tier, policyOf(column.mode), others, row.probe)
 					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
 						t.Errorf("%s, want %s", got, column.want)
 					}
@@ -280,8 +280,26 @@ func sharedIPC(t *testing.T, found map[string]string) {
 	})
 }
 
+func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
+	return protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+}
+
+// TestNetworkAccess tries the network where the policy leaves it open.
+func TestNetworkAccess(t *testing.T) {
+	others := others(t)
+	policy := policyOf(protocol.SandboxWorkspaceWrite)
+	policy.NetworkAccess = true
+	for _, tier := range tiersHere(t) {
+		for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
+			if got := try(t, fixture(t), tier, policy, others, probe); got != "ok" {
+				t.Errorf("%s: %q: %s", tier, probe, got)
+			}
+		}
+	}
+}
+
 // try runs a probe in base/work.
-func try(t *testing.T, base string, tier sandbox.Tier, mode protocol.SandboxMode, others map[string]string, words []string) string {
+func try(t *testing.T, base string, tier sandbox.Tier, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
 	argv := []string{"/proc/self/exe", probeWord}
@@ -296,9 +314,9 @@ func try(t *testing.T, base string, tier sandbox.Tier, mode protocol.SandboxMode
 	}
 	spec := command.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
 	spec.Env = command.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret"))
-	if mode != protocol.SandboxDangerFullAccess {
+	if policy.Mode != protocol.SandboxDangerFullAccess {
 		s := sandbox.New(sandbox.Options{Tier: tier, Protected: []string{filepath.Join(dir, "home")}})
-		c, err := s.Confine(protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}, dir, nil)
+		c, err := s.Confine(policy, dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
