@@ -69,7 +69,7 @@ func (f *Folders) judge(names []string, refuse func(name, path string, info fs.F
 		grown = false
 		for _, name := range names {
 			path, info, err := known.follow(name)
-			if err == nil && refuse(name, path, info) == nil && !known.has(info) {
+			if err == nil && !known.has(info) && refuse(name, path, info) == nil {
 				known, grown = append(known, area{path, info}), true
 			}
 		}

@@ -124,6 +124,75 @@ func TestWithoutSandbox(t *testing.T) {
 	}
 }
 
+// TestReplacedFolder runs nothing, and asks nobody, when a writable folder was
+// replaced: neither a command that is known to be safe, nor one that is to leave
+// the sandbox.
+func TestReplacedFolder(t *testing.T) {
+	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
+	for _, policy := range protocol.ApprovalPolicies() {
+		h := &host{answer: elicit.Approved}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
+			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		})
+		for _, call := range []tool.Call{
+			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
+		} {
+			res, err := turn.Call(t.Context(), call)
+			if err != nil || h.steps() != "" || res.Output != "not run: the folder /work was replaced: it was /work and is now /elsewhere" {
+				t.Errorf("%s: %q, steps %q, %v", policy, res.Output, h.steps(), err)
+			}
+		}
+	}
+}
+
+// TestNotes tells the user once what is not writable.
+func TestNotes(t *testing.T) {
+	h := &host{}
+	turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
+		Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+	})
+	for range 2 {
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, m := range h.all {
+		if m, ok := m.(protocol.BackgroundEvent); ok {
+			told = append(told, m.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"/ is read-only"}, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPatchBesideSandbox applies what lies inside when the sandbox confines
+// programs alone, and does not try what it would have to judge.
+func TestPatchBesideSandbox(t *testing.T) {
+	for path, want := range map[string]string{
+		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
+		"../new.txt": "patch begin auto=true, confined, patch end false, " + retry,
+	} {
+		h := &host{answer: elicit.Denied}
+		dir := filepath.Join(t.TempDir(), "work")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
+			Cwd: dir, ApprovalPolicy: "on-failure", Host: h,
+			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+		})
+		text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, h.steps()); diff != "" {
+			t.Errorf("%s: steps (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	call := func(answer elicit.Decision, calls ...tool.Call) (steps string, last tool.Result, err error) {
 		h := &host{answer: answer}
