@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -35,10 +36,11 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 // newSandbox makes the sandbox of one conversation, or of a command outside of one.
 func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	private := []string{e.home}
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if dir := e.getenv(name); filepath.IsAbs(dir) {
-			private = append(private, dir)
-		}
+	if home, err := os.UserHomeDir(); err == nil {
+		private = append(private, home)
+	}
+	if home := e.getenv("HOME"); filepath.IsAbs(home) {
+		private = append(private, home)
 	}
 	return sandbox.New(sandbox.Options{
 		Tier:      sandbox.Tier(e.sandbox.Tier),

@@ -30,10 +30,8 @@ func (t Tier) lacks() error {
 
 // rules are a confinement in the kernel's terms.
 type rules struct {
-	ruleset  *os.File // of Landlock
-	filter   program
-	sparing  program // the filter for a command that this process starts
-	function program // the filter for a function of this process
+	ruleset *os.File // of Landlock
+	filtered
 }
 
 // compile makes the rules. They hold the writable folders themselves, whatever
@@ -44,15 +42,10 @@ func (c *Confinement) compile() error {
 	if err != nil {
 		return err
 	}
-	f := filtered{network: c.policy.NetworkAccess, truncate: abi < abiTruncate, ownIPC: c.tier == TierNamespaces}
 	c.rules = rules{
-		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
-		filter:  filter(f),
+		ruleset:  os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
+		filtered: filtered{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
 	}
-	f.ownIPC, f.sparing = false, true
-	c.rules.sparing = filter(f)
-	f.function = true
-	c.rules.function = filter(f)
 	return nil
 }
 
@@ -74,7 +67,9 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 	if c.tier == TierNamespaces {
 		return c.startInNamespaces(cmd)
 	}
-	return c.onThread(c.rules.sparing, cmd.Start)
+	f := c.rules.filtered
+	f.sparing = true
+	return c.onThread(filter(f), cmd.Start)
 }
 
 // Do runs f confined by the first tier: its own system calls, but none of
@@ -84,7 +79,9 @@ func (c *Confinement) Do(f func() error) error {
 	if len(c.helper) > 0 {
 		return unavailable("a helper confines programs alone")
 	}
-	return c.onThread(c.rules.function, f)
+	own := c.rules.filtered
+	own.sparing, own.function = true, true
+	return c.onThread(filter(own), f)
 }
 
 // onThread runs f on a thread with the confinement.

@@ -110,11 +110,13 @@ func becomeConfined(text string, argv []string) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	c := &Confinement{policy: spec.Policy, roots: Roots{folders: roots}, tier: TierNamespaces}
+	c := &Confinement{policy: spec.Policy, roots: Roots{folders: roots}}
 	if err := c.compile(); err != nil {
 		return err
 	}
-	if err := c.restrict(c.rules.filter); err != nil {
+	f := c.rules.filtered
+	f.ownIPC = true
+	if err := c.restrict(filter(f)); err != nil {
 		return err
 	}
 	return unix.Exec(spec.Path, argv, os.Environ())
