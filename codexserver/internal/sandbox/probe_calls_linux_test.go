@@ -126,7 +126,7 @@ var callProbes = map[string]func(args []string) error{
 		return raw(unix.SYS_SCHED_SETPARAM, uintptr(pid(a)), uintptr(unsafe.Pointer(new(int32))), 0)
 	},
 	"sched_setattr": func(a []string) error {
-		return unix.SchedSetAttr(pid(a), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: 10}, 0)
+		return unix.SchedSetAttr(pid(a), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: 19}, 0)
 	},
 	"ioprio_set": func(a []string) error { return raw(unix.SYS_IOPRIO_SET, 1, uintptr(pid(a)), 2<<13|6) },
 	// Memory and queues of others, by what names them.
