@@ -205,8 +205,8 @@ func pin(path string) error {
 			continue
 		}
 		fd, link, err := pinName(at[len(at)-1], part, len(rest) == 0)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-			return nil
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+			return nil // the command comes no further either
 		}
 		if err != nil {
 			return err
