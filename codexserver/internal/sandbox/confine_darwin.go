@@ -14,8 +14,10 @@ func (t Tier) lacks() error {
 	return unavailable("no tier is called %q", string(t))
 }
 
-// rules are the arguments of sandbox-exec.
-type rules []string
+type (
+	rules   []string // the arguments of sandbox-exec
+	filters struct{}
+)
 
 func (c *Confinement) compile() error {
 	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()

@@ -69,7 +69,7 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 	}
 	f := c.rules.filtered
 	f.sparing = true
-	return c.onThread(filter(f), cmd.Start)
+	return c.onThread(c.filters.get(f), cmd.Start)
 }
 
 // Do runs f confined by the first tier: its own system calls, but none of
@@ -81,7 +81,7 @@ func (c *Confinement) Do(f func() error) error {
 	}
 	own := c.rules.filtered
 	own.sparing, own.function = true, true
-	return c.onThread(filter(own), f)
+	return c.onThread(c.filters.get(own), f)
 }
 
 // onThread runs f on a thread with the confinement.

@@ -11,7 +11,10 @@ func (Tier) lacks() error {
 	return unavailable("none is known for %s/%s", runtime.GOOS, runtime.GOARCH)
 }
 
-type rules struct{}
+type (
+	rules   struct{}
+	filters struct{}
+)
 
 func (c *Confinement) compile() error { return c.tier.lacks() }
 

@@ -46,6 +46,7 @@ type Options struct {
 type Sandbox struct {
 	options Options
 	lacks   func() error // what this system lacks for the tier, found out once
+	filters filters
 }
 
 // New makes a conversation's sandbox.
@@ -73,6 +74,7 @@ type Confinement struct {
 	tier    Tier
 	cwd     string
 	rules   rules // of this process's, when there is no helper
+	filters *filters
 }
 
 // Confine prepares a confinement for what runs in cwd with the environment env.
@@ -84,7 +86,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	c := &Confinement{policy: policy, helper: s.options.Helper, tier: s.options.Tier, cwd: cwd}
+	c := &Confinement{policy: policy, helper: s.options.Helper, tier: s.options.Tier, cwd: cwd, filters: &s.filters}
 	if c.tier == "" {
 		c.tier = TierThread
 	}

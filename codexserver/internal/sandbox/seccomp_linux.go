@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -48,20 +49,42 @@ type filtered struct {
 	function bool // is for a function of ours, which may use openat2
 }
 
+// filters are the programs that a sandbox has built so far: they are the same for
+// all of its commands.
+type filters struct {
+	mu    sync.Mutex
+	built map[filtered]program
+}
+
+func (f *filters) get(key filtered) program {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, ok := f.built[key]
+	if !ok {
+		if f.built == nil {
+			f.built = map[filtered]program{}
+		}
+		p = filter(key)
+		f.built[key] = p
+	}
+	return p
+}
+
 // filter builds the program that the kernel runs for each system call, and for
 // every possible one when it is installed: so it is kept flat.
 func filter(f filtered) program {
-	bodies := map[uint32]program{}
+	bodies := make(map[uint32]program, 128)
 	limitArguments(bodies, f)
 	if f.sparing {
 		spare(bodies)
 	}
+	denied := denial(unix.EPERM)
 	for _, nr := range admin {
-		bodies[nr] = denial(unix.EPERM)
+		bodies[nr] = denied
 	}
 	if !f.ownIPC {
 		for _, nr := range sharedIPC {
-			bodies[nr] = denial(unix.EPERM)
+			bodies[nr] = denied
 		}
 	}
 	if !f.network {
@@ -75,7 +98,7 @@ func filter(f filtered) program {
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are out of sight
 	}
 
-	p := program{}
+	p := make(program, 0, 512)
 	// A call of another architecture has other numbers.
 	p.load(offsetArch)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nativeArch, 1, 0)
@@ -87,7 +110,7 @@ func filter(f filtered) program {
 	}
 	groups := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(bodies)), 8))
 	for i, group := range groups {
-		var body program
+		body := make(program, 0, 128)
 		for _, nr := range group {
 			body.when(nr, bodies[nr])
 		}
