@@ -63,7 +63,7 @@ func (t *loaded) place(dir string) program.Place {
 	defer t.mu.Unlock()
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append([]string{dir}, t.roots...)}
 	env := os.Environ()
-	return program.Place{Dir: dir, Env: env, Roots: sandbox.WritableRoots(p, t.cwd, env)}
+	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
 }
 
 // leavesSandbox reports whether an approved command may run outside the

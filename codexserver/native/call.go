@@ -3,6 +3,8 @@ package native
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -23,7 +25,7 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 		Environ:    environ(cfg, e.environ),
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
-		Sandbox:    tool.Confine(e.newSandbox()),
+		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,
@@ -32,11 +34,21 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 }
 
 // newSandbox makes the sandbox of one conversation, or of a command outside of one.
-func (e *Engine) newSandbox() *sandbox.Sandbox {
+func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
+	private := []string{e.home}
+	if home, err := os.UserHomeDir(); err == nil {
+		private = append(private, home)
+	}
+	if home := e.getenv("HOME"); filepath.IsAbs(home) {
+		private = append(private, home)
+	}
 	return sandbox.New(sandbox.Options{
 		Tier:      sandbox.Tier(e.sandbox.Tier),
 		Helper:    e.sandbox.Helper,
 		Protected: []string{e.home},
+		Private:   private,
+		Named:     cfg.NamedRoots,
+		Folders:   e.folders,
 	})
 }
 

@@ -94,8 +94,8 @@
 //
 // # What it does not do
 //
-// It confines commands on Linux alone. It uses no MCP servers by URL and makes no
-// model requests with a ChatGPT sign-in. Tools of configured MCP servers are
+// It confines commands on Linux and macOS alone. It uses no MCP servers by URL and
+// makes no model requests with a ChatGPT sign-in. Tools of configured MCP servers are
 // called without a question. It does not speak MCP to clients; package
 // codexserver does.
 //

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -62,7 +63,8 @@ type Options struct {
 // are asked for, or refused under the policy never.
 type Sandbox struct {
 	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
-	// which also keeps .git read-only below writable folders. Both need Linux.
+	// which also keeps .git read-only below writable folders. On macOS both are
+	// sandbox-exec; other systems have none.
 	Tier string
 	// Helper is a program with its arguments that confines instead. It is run
 	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",
@@ -113,6 +115,7 @@ type Engine struct {
 	http      *http.Client
 	limits    Limits
 	sandbox   Sandbox
+	folders   *sandbox.Folders // of all conversations
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
@@ -136,6 +139,7 @@ func New(o *Options) (*Engine, error) {
 		http:      o.HTTPClient,
 		limits:    o.Limits.resolved(),
 		sandbox:   o.Sandbox,
+		folders:   &sandbox.Folders{},
 		version:   o.Version,
 		log:       o.Logger,
 		self:      recursion.New(o.Self),

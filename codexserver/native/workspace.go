@@ -103,7 +103,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	if policy.Mode == protocol.SandboxDangerFullAccess {
 		return spec, nil
 	}
-	confinement, err := e.newSandbox().Confine(policy, spec.Dir, spec.Env)
+	confinement, err := e.newSandbox(cfg).Confine(policy, spec.Dir, spec.Env)
 	if err != nil {
 		return command.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
 	}

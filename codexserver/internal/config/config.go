@@ -65,9 +65,10 @@ type Config struct {
 	// Notify is the argv of a program that is told when a turn is complete.
 	Notify []string `json:"notify"`
 
-	// NamedRoots are the writable roots of the files and of -c, which a call
-	// does not add to.
+	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
+	// configuration: of config.toml and the command line, not of a call.
 	NamedRoots []string `json:"-"`
+
 	// Home is the folder of config.toml.
 	Home string `json:"-"`
 	// Cwd is the conversation's absolute working folder.

@@ -52,10 +52,8 @@ type Input struct {
 	Policy protocol.ApprovalPolicy
 	// Sandbox is its sandbox mode.
 	Sandbox protocol.SandboxMode
-	// SandboxAvailable is true when the command can be confined.
+	// SandboxAvailable is true when this system can confine the command.
 	SandboxAvailable bool
-	// Obstacle is why it cannot; "" means that this system has no sandbox.
-	Obstacle string
 	// Strict judges by [KnownSafeStrict] instead of [KnownSafe].
 	Strict bool
 	// Command is the argv.
@@ -84,10 +82,7 @@ func Decide(in Input) Verdict {
 		return Verdict{Refuse, fmt.Sprintf(
 			"not run: escalated permissions cannot be asked for under the approval policy %q", in.Policy)}
 	}
-	obstacle := in.Obstacle
-	if obstacle == "" {
-		obstacle = "there is no sandbox on this system"
-	}
+	const obstacle = "there is no sandbox on this system"
 	confined := in.Sandbox == protocol.SandboxReadOnly || in.Sandbox == protocol.SandboxWorkspaceWrite
 	switch {
 	case !confined && in.Sandbox != protocol.SandboxDangerFullAccess:

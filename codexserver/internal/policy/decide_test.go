@@ -68,21 +68,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideObstacle has a sandbox that cannot be used for another reason than
-// the system's: the user and the model are told which.
-func TestDecideObstacle(t *testing.T) {
-	for p, want := range map[protocol.ApprovalPolicy]policy.Verdict{
-		"untrusted":  {Action: ask, Reason: "it was replaced"},
-		"on-request": {Action: ask, Reason: "it was replaced"},
-		"never":      {Action: refuse, Reason: "not run: it was replaced, and the approval policy is never to ask"},
-	} {
-		in := policy.Input{Policy: p, Sandbox: "workspace-write", Command: []string{"ls"}, Obstacle: "it was replaced"}
-		if got := policy.Decide(in); got != want {
-			t.Errorf("%s: %+v, want %+v", p, got, want)
-		}
-	}
-}
-
 func TestDecideStrict(t *testing.T) {
 	in := policy.Input{Policy: "untrusted", Sandbox: "read-only", SandboxAvailable: true, Command: []string{"git", "status"}}
 	if got := policy.Decide(in); got.Action != readOnly {

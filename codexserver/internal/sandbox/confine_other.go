@@ -1,4 +1,4 @@
-//go:build !linux || !(amd64 || arm64)
+//go:build !darwin && (!linux || !(amd64 || arm64))
 
 package sandbox
 
@@ -11,7 +11,10 @@ func (Tier) lacks() error {
 	return unavailable("none is known for %s/%s", runtime.GOOS, runtime.GOARCH)
 }
 
-type rules struct{}
+type (
+	rules   struct{}
+	filters struct{}
+)
 
 func (c *Confinement) compile() error { return c.tier.lacks() }
 

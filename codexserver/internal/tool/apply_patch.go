@@ -140,12 +140,12 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 // judge finds out where the patch writes.
 func (a *application) judge() {
 	t := a.turn
-	roots := sandbox.WritableRoots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
-	a.protected = a.plan.Protected(roots)
+	roots, err := t.roots()
+	a.protected = a.plan.Protected(roots.Paths)
 	if s := t.box.options.Sandbox; s != nil {
-		a.protected = a.protected || a.plan.Touches(s.Protected(roots))
+		a.protected = a.protected || a.plan.Touches(s.Protected(roots.Paths))
 	}
-	a.inside = t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !a.protected && a.plan.Within(roots)
+	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !a.protected && a.plan.Within(roots.Paths)
 }
 
 // errOutside reports a patch that was not tried, because nothing could stop it.
@@ -165,7 +165,16 @@ func (a application) confined(mustJudge bool) func() error {
 	c, err := a.turn.confine()
 	switch {
 	case err == nil:
-		return func() error { return c.Do(a.plan.Apply) }
+		return func() error {
+			err := c.Do(a.plan.Apply)
+			if !errors.Is(err, sandbox.ErrUnavailable) {
+				return err
+			}
+			if mustJudge {
+				return errOutside
+			}
+			return a.plan.Apply()
+		}
 	case !errors.Is(err, sandbox.ErrUnavailable):
 		return func() error { return err }
 	case mustJudge:

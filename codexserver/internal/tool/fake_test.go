@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -79,6 +81,7 @@ type fakeSandbox struct {
 	host    *host
 	missing error // what Confine gives
 	forbid  error // what Do gives instead of running
+	notes   []string
 }
 
 func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
@@ -86,6 +89,14 @@ func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (t
 		return nil, s.missing
 	}
 	return fakeConfinement{s, p}, nil
+}
+
+func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
+	var replaced *sandbox.ReplacedError
+	if errors.As(s.missing, &replaced) {
+		return sandbox.Roots{}, replaced
+	}
+	return sandbox.New(sandbox.Options{}).Roots(policy, cwd, env)
 }
 
 func (s *fakeSandbox) Protected(roots []string) []string {
@@ -111,6 +122,8 @@ func (c fakeConfinement) Start(cmd *exec.Cmd) error {
 }
 
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
+
+func (c fakeConfinement) Notes() []string { return c.s.notes }
 
 func (c fakeConfinement) Do(f func() error) error {
 	c.s.host.add(nil, "confined")

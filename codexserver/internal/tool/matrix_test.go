@@ -90,8 +90,7 @@ func TestApprovalMatrix(t *testing.T) {
 	}
 }
 
-// TestWithoutSandbox runs commands twice where nothing can be confined: because
-// the system has no sandbox, or because of something else, which is said.
+// TestWithoutSandbox runs commands twice where the system has no sandbox.
 func TestWithoutSandbox(t *testing.T) {
 	plain, safe := []string{"sh", "-c", "exit 0"}, []string{"true"}
 	for _, tt := range []struct {
@@ -108,54 +107,119 @@ func TestWithoutSandbox(t *testing.T) {
 		{"never", plain, ""},
 		{"never", safe, ""},
 	} {
-		for obstacle, boxes := range map[string][]tool.Sandbox{
-			"there is no sandbox on this system": {nil, &fakeSandbox{missing: sandbox.ErrUnavailable}},
-			"the workspace was replaced":         {&fakeSandbox{missing: errors.New("the workspace was replaced")}},
-		} {
-			for _, box := range boxes {
-				h := &host{answer: elicit.Approved}
-				turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
-					Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
-				})
-				call := shellCall(t, "", tt.argv...)
-				if turn.Independent(call) {
-					t.Errorf("%s %q: may run beside others, although it is asked about", tt.policy, tt.argv)
-				}
-				var res tool.Result
-				for range 2 {
-					var err error
-					if res, err = turn.Call(t.Context(), call); err != nil {
-						t.Fatal(err)
-					}
-				}
-				twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
-				if tt.want != "" {
-					twice += ", " + twice
-				} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
-					t.Errorf("%s %q: the model is told %q", tt.policy, tt.argv, res.Output)
-				}
-				if diff := cmp.Diff(twice, h.steps()); diff != "" {
-					t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
-				}
-				told := 0
-				for _, m := range h.all {
-					switch m := m.(type) {
-					case protocol.BackgroundEvent:
-						told++
-					case protocol.ExecApprovalRequest:
-						if m.FromEngine != (m.Reason != "") {
-							t.Errorf("%s %q: the engine's reason passes for the model's", tt.policy, tt.argv)
-						}
-					}
-				}
-				wouldConfine := 1
-				if strings.HasPrefix(tt.want, "ask,") {
-					wouldConfine = 0
-				}
-				if told != wouldConfine {
-					t.Errorf("%s %q: the user is told %d times that nothing is confined", tt.policy, tt.argv, told)
+		const obstacle = "there is no sandbox on this system"
+		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
+			h := &host{answer: elicit.Approved}
+			turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+			})
+			call := shellCall(t, "", tt.argv...)
+			if turn.Independent(call) {
+				t.Errorf("%s %q: may run beside others, although it is asked about", tt.policy, tt.argv)
+			}
+			var res tool.Result
+			for range 2 {
+				var err error
+				if res, err = turn.Call(t.Context(), call); err != nil {
+					t.Fatal(err)
 				}
 			}
+			twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
+			if tt.want != "" {
+				twice += ", " + twice
+			} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
+				t.Errorf("%s %q: the model is told %q", tt.policy, tt.argv, res.Output)
+			}
+			if diff := cmp.Diff(twice, h.steps()); diff != "" {
+				t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
+			}
+			told := 0
+			for _, m := range h.all {
+				switch m := m.(type) {
+				case protocol.BackgroundEvent:
+					told++
+				case protocol.ExecApprovalRequest:
+					if m.FromEngine != (m.Reason != "") {
+						t.Errorf("%s %q: the engine's reason passes for the model's", tt.policy, tt.argv)
+					}
+				}
+			}
+			wouldConfine := 1
+			if strings.HasPrefix(tt.want, "ask,") {
+				wouldConfine = 0
+			}
+			if told != wouldConfine {
+				t.Errorf("%s %q: the user is told %d times that nothing is confined", tt.policy, tt.argv, told)
+			}
+		}
+	}
+}
+
+// TestReplacedFolder runs nothing, and asks nobody, when a writable folder was
+// replaced: neither a command that is known to be safe, nor one that is to leave
+// the sandbox.
+func TestReplacedFolder(t *testing.T) {
+	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
+	for _, policy := range protocol.ApprovalPolicies() {
+		h := &host{answer: elicit.Approved}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
+			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		})
+		for _, call := range []tool.Call{
+			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
+		} {
+			res, err := turn.Call(t.Context(), call)
+			if err != nil || h.steps() != "" || res.Output != "not run: the folder /work was replaced: it was /work and is now /elsewhere" {
+				t.Errorf("%s: %q, steps %q, %v", policy, res.Output, h.steps(), err)
+			}
+		}
+	}
+}
+
+// TestNotes tells the user once what is not writable.
+func TestNotes(t *testing.T) {
+	h := &host{}
+	turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
+		Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+	})
+	for range 2 {
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, m := range h.all {
+		if m, ok := m.(protocol.BackgroundEvent); ok {
+			told = append(told, m.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"/ is read-only"}, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPatchBesideSandbox applies what lies inside when the sandbox confines
+// programs alone, and does not try what it would have to judge.
+func TestPatchBesideSandbox(t *testing.T) {
+	for path, want := range map[string]string{
+		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
+		"../new.txt": "patch begin auto=true, confined, patch end false, " + retry,
+	} {
+		h := &host{answer: elicit.Denied}
+		dir := filepath.Join(t.TempDir(), "work")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
+			Cwd: dir, ApprovalPolicy: "on-failure", Host: h,
+			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+		})
+		text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, h.steps()); diff != "" {
+			t.Errorf("%s: steps (-want +got):\n%s", path, diff)
 		}
 	}
 }

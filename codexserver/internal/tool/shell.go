@@ -125,9 +125,13 @@ func (r run) input() policy.Input {
 }
 
 // judge lets the policy decide about the command, and prepares the sandbox that
-// it is to run in.
+// it is to run in. Nothing runs, approved or not, when a writable folder was
+// replaced: the question would name another folder than the command's.
 func (r run) judge() (policy.Verdict, Confinement) {
 	t := r.turn
+	if _, err := t.roots(); err != nil {
+		return notRun(err), nil
+	}
 	in := r.input()
 	verdict := policy.Decide(in)
 	sandboxPolicy := t.SandboxPolicy
@@ -142,11 +146,15 @@ func (r run) judge() (policy.Verdict, Confinement) {
 	if err == nil {
 		return verdict, confinement
 	}
-	in.SandboxAvailable = false
-	if !errors.Is(err, sandbox.ErrUnavailable) {
-		in.Obstacle = err.Error()
+	if !errors.Is(err, sandbox.ErrUnavailable) { // something is wrong here: nothing runs
+		return notRun(err), nil
 	}
+	in.SandboxAvailable = false
 	return policy.Decide(in), nil
+}
+
+func notRun(err error) policy.Verdict {
+	return policy.Verdict{Action: policy.Refuse, Reason: fmt.Sprintf("not run: %v", err)}
 }
 
 func (r run) replaceable() bool {

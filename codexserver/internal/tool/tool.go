@@ -58,8 +58,11 @@ type Options struct {
 type Sandbox interface {
 	// Confine prepares a confinement for what runs in cwd with the environment
 	// env. Its error wraps [sandbox.ErrUnavailable] when this system cannot
-	// enforce the policy.
+	// enforce the policy; with any other, nothing may run.
 	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
+	// Roots returns the folders that the policy leaves writable, whether or not
+	// this system can enforce it.
+	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error)
 	// Protected are the paths that no patch changes unasked, although they lie
 	// below the writable roots.
 	Protected(roots []string) []string
@@ -70,7 +73,10 @@ type Confinement interface {
 	command.Starter
 	// Environ is to be added to the environment of what runs in it.
 	Environ() []string
-	// Do runs f confined, in this process.
+	// Notes say which folders are not writable although they were asked for.
+	Notes() []string
+	// Do runs f confined, in this process. Its error wraps
+	// [sandbox.ErrUnavailable] when nothing can confine f, which then did not run.
 	Do(f func() error) error
 	// Denied says whether the confinement is what made a command fail.
 	Denied(command.Result) bool
@@ -93,17 +99,17 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 type Toolbox struct {
 	options Options
 
-	unconfined sync.Once   // the user is told
-	confines   atomic.Bool // the last command that was to be confined could be
+	confines atomic.Bool // the last command that was to be confined could be
 
 	mu       sync.Mutex
 	approved map[string]bool   // commands, with their folder, approved for the session
 	folders  map[string]string // where each working folder led when it was first used
+	told     map[string]bool   // what the user knows about the sandbox
 }
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}}
+	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}, told: map[string]bool{}}
 }
 
 // Offer are the definitions that the model is sent.
@@ -224,19 +230,40 @@ func (t *Turn) acting() {
 // confine returns the sandbox of the turn.
 func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
 
-// confineTo returns the sandbox that a policy asks for. The first time that there
-// is none, the user is told.
+// confineTo returns the sandbox that a policy asks for. The user is told once what
+// it does not do.
 func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
 	t.box.confines.Store(err == nil)
 	if err != nil {
-		t.box.unconfined.Do(func() {
-			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err)})
-		})
+		t.tell(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
+		return nil, err
 	}
-	return c, err
+	for _, note := range c.Notes() {
+		t.tell(note)
+	}
+	return c, nil
+}
+
+// tell tells the user something about the sandbox, once in the conversation.
+func (t *Turn) tell(message string) {
+	t.box.mu.Lock()
+	known := t.box.told[message]
+	t.box.told[message] = true
+	t.box.mu.Unlock()
+	if !known {
+		t.Host.Emit(protocol.BackgroundEvent{Message: message})
+	}
+}
+
+// roots are the folders that the turn's policy leaves writable.
+func (t *Turn) roots() (sandbox.Roots, error) {
+	if s := t.box.options.Sandbox; s != nil {
+		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+	}
+	return sandbox.New(sandbox.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 }
 
 // place is where the commands of the turn run in dir. Whatever the sandbox mode,
@@ -244,7 +271,7 @@ func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 func (t *Turn) place(dir string) program.Place {
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
 	env := t.box.options.Environ
-	return program.Place{Dir: dir, Env: env, Roots: sandbox.WritableRoots(p, t.Cwd, env)}
+	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.Cwd, env)}
 }
 
 // isApproved and approve remember what the user approved for the session.
