@@ -80,7 +80,7 @@ func TestMembersOf2026(t *testing.T) {
 		}
 		h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"ls"}, Cwd: "/"})
 		h.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c"})
-		everything.host.(engine.Approver).Approve(ctx, &elicit.Question{Message: "Sure?"})
+		everything.host.Approve(ctx, &elicit.Question{Message: "Sure?"})
 		return nil
 	}
 	withTurn := []string{

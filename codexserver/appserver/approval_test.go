@@ -61,17 +61,21 @@ func withAgent(r *run) {
 }
 
 // deaf is a host that can be asked about commands and patches alone.
-type deaf struct{ engine.Host }
-
-// former is a host that can pass forms on, and nothing else beside.
-type former struct {
-	engine.Host
-	engine.Asker
+type deaf struct {
+	engine.DenyAll
+	commands engine.Host
 }
 
-func form(result string) former {
-	h := answering(result, nil)
-	return former{h, h}
+func (h deaf) Emit(m protocol.EventMsg) { h.commands.Emit(m) }
+
+func (h deaf) EmitAs(id string, m protocol.EventMsg) { h.commands.EmitAs(id, m) }
+
+func (h deaf) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	return h.commands.ApproveExec(ctx, r)
+}
+
+func (h deaf) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	return h.commands.ApprovePatch(ctx, r)
 }
 
 // answering is a host whose client answers a forwarded elicitation.
@@ -118,12 +122,9 @@ func questions() []question {
 		{"no params", yes, withItems, askCommand, `{}`, denied},
 		{"wrong types", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":5}`, "error: invalid params"},
 		{"duplicate members", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params"},
-		{"permissions of a deaf host", deaf{yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
-		{"tool call of a deaf host", deaf{yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
-		{"permissions by form", form(`{"action":"accept"}`), nil, askMore, moreParams, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
-		{"tool call by form", form(`{"action":"accept"}`), nil, askElicit, toolParams, `{"action":"accept","content":{}}`},
-		{"tool call by form, nonsense", form(`{"action":"accept","Action":"decline"}`), nil, askElicit, toolParams, `{"action":"decline","content":null}`},
-		{"input of a deaf host", deaf{yes}, nil, askInput, inputParams, `{"answers":{}}`},
+		{"permissions of a deaf host", deaf{commands: yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
+		{"tool call of a deaf host", deaf{commands: yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
+		{"input of a deaf host", deaf{commands: yes}, nil, askInput, inputParams, `{"answers":{}}`},
 		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`},
 		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
 		{"form answered by nonsense", answering(`{"action":"perhaps"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
@@ -188,10 +189,17 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 					Params json.RawMessage `json:"tool_params"`
 				} `json:"_meta"`
 			}
-			h := &recorder{elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-				return json.RawMessage(`{"action":"accept","content":{"decision":"approved_for_session"}}`), json.Unmarshal(params, &asked)
+			h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+				params, err := q.Params(elicit.Client{}, nil)
+				if err == nil {
+					err = json.Unmarshal(params, &asked)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return q.Read([]byte(`{"action":"accept","content":{"decision":"approved_for_session"}}`), nil)
 			}}
-			if err := start(t, f.engine(appserver.Options{}), former{h, h}).Turn(t.Context(), text("go")); err != nil {
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(asked.Message, "Run it?") || !strings.Contains(asked.Message, tt.message) {

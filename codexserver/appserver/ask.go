@@ -8,34 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
-
-// approve asks the host for an approval in the question's own words.
-func (a *asked) approve(q *elicit.Question) (elicit.Outcome, error) {
-	switch host := a.turn.host.(type) {
-	case engine.Approver:
-		return host.Approve(a.ctx, q), nil
-	case engine.Asker:
-		params, err := q.Params(elicit.Client{}, nil)
-		if err != nil {
-			return elicit.Outcome{}, err
-		}
-		result, err := host.Elicit(a.ctx, params)
-		switch {
-		case a.ctx.Err() != nil:
-			return q.ReadError(context.Canceled, nil), nil
-		case err != nil:
-			return q.ReadError(err, nil), nil
-		}
-		return q.Read(result, nil), nil
-	}
-	return elicit.Outcome{}, errNoAsker
-}
 
 // asked is one request of the app-server that a person is to decide.
 type asked struct {
@@ -274,11 +251,7 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 		return noPermissions, nil
 	}
 	defer a.done()
-	out, err := a.approve(permissionsQuestion(&p, a.agent))
-	if err != nil {
-		c.refuse(askPermissions, err)
-		return noPermissions, nil
-	}
+	out := a.turn.host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
 	a.decided(out)
 	a.tell(p.ThreadID, p.TurnID, out)
 	if a.ctx.Err() != nil {
@@ -286,8 +259,6 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 	}
 	return permissionsAnswer(&p, out), nil
 }
-
-var errNoAsker = errors.New("the host has no way to ask this")
 
 // askElicitation handles what an MCP server of Codex's own asks, and the
 // approval of its tools' calls.
@@ -315,23 +286,16 @@ func (a *asked) elicit(p *elicitation) (elicitationReply, error) {
 		if err != nil {
 			return declinedElicitation, err
 		}
-		out, err := a.approve(q)
-		if err != nil {
-			return declinedElicitation, err
-		}
+		out := a.turn.host.Approve(a.ctx, q)
 		a.decided(out)
 		a.tell(p.ThreadID, p.TurnID, out)
 		return toolAnswer(out), nil
-	}
-	host, ok := a.turn.host.(engine.Asker)
-	if !ok {
-		return declinedElicitation, errNoAsker
 	}
 	params, err := p.forward()
 	if err != nil {
 		return declinedElicitation, err
 	}
-	result, err := host.Elicit(a.ctx, params)
+	result, err := a.turn.host.Elicit(a.ctx, params)
 	if err != nil {
 		return declinedElicitation, err
 	}
@@ -347,15 +311,10 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, 
 		return none, nil
 	}
 	defer a.done()
-	host, ok := a.turn.host.(engine.Asker)
-	if !ok {
-		c.refuse(askUserInput, errNoAsker)
-		return none, nil
-	}
 	params, err := p.form()
 	if err == nil {
 		var result json.RawMessage
-		if result, err = host.Elicit(a.ctx, params); err == nil {
+		if result, err = a.turn.host.Elicit(a.ctx, params); err == nil {
 			return p.answers(result), nil
 		}
 	}

@@ -32,7 +32,6 @@ type child struct {
 	pid     int    // 0 where it was dialled
 	mark    string // of the process
 	version version
-	agent   string // the user agent that it tells providers
 	home    string // its CODEX_HOME
 	policy  string // the approval policy of conversations that name none
 
@@ -107,7 +106,7 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	c.agent, c.home = r.UserAgent, r.CodexHome
+	c.home = r.CodexHome
 	if c.version, err = agentVersion(r.UserAgent); err != nil {
 		return err
 	}

@@ -45,9 +45,6 @@ func TestProgram(t *testing.T) {
 	if !report.Usable() || report.Version != "0.169.0" || report.Home == "" || report.Path == "" {
 		t.Errorf("report %+v", report)
 	}
-	if agent := e.UserAgent(); !strings.Contains(agent, "/0.169.0 ") {
-		t.Errorf("user agent %q", agent)
-	}
 }
 
 func TestProgramThatWillNotDo(t *testing.T) {

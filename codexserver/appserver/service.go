@@ -19,27 +19,7 @@ var (
 	_ engine.Commander    = (*Engine)(nil)
 	_ engine.Searcher     = (*Engine)(nil)
 	_ engine.Differ       = (*Engine)(nil)
-	_ engine.Agent        = (*Engine)(nil)
 )
-
-// UserAgent implements [engine.Agent]. It is "" while no app-server runs.
-func (e *Engine) UserAgent() string {
-	e.mu.Lock()
-	l := e.launch
-	e.mu.Unlock()
-	if l == nil {
-		return ""
-	}
-	select {
-	case <-l.done:
-	default:
-		return ""
-	}
-	if l.err != nil {
-		return ""
-	}
-	return l.child.agent
-}
 
 // Model is one of the models that Codex knows.
 type Model struct {

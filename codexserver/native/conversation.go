@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
 )
 
@@ -143,7 +142,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			HTTP:         e.http,
 			Getenv:       e.getenv,
 			APIKey:       e.openAIKey,
-			UserAgent:    e.UserAgent(),
+			UserAgent:    e.userAgent(),
 			Originator:   originator,
 			MaxBytes:     e.limits.ResponseBytes,
 			MaxToolCalls: e.limits.ToolCalls,
@@ -215,35 +214,27 @@ func (c *conversation) record(items ...protocol.ResponseItem) {
 // emit reports an event of the turn.
 func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
 
-// emitAs reports an event of a submission of the engine's own, to hosts that
-// can tell it from those of the turn. It keeps what a later reader of the
-// rollout wants to see.
+// emitAs reports an event of a submission of the engine's own. It keeps what a
+// later reader of the rollout wants to see.
 func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
 		protocol.TokenCount, protocol.TurnAborted:
 		c.keep(c.file.Event(m))
 	}
-	host, ok := c.host.(engine.Submitter)
-	if ok && submission != "" {
-		host.EmitAs(submission, m)
-		return
-	}
-	c.host.Emit(m)
+	c.host.EmitAs(submission, m)
 }
 
 // toolHost is the conversation as its tools see it.
-type toolHost struct{ *conversation }
-
-func (h toolHost) Emit(m protocol.EventMsg) { h.emit(m) }
-
-func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	return h.host.ApproveExec(ctx, r)
+type toolHost struct {
+	engine.Host
+	conversation *conversation
 }
 
-func (h toolHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	return h.host.ApprovePatch(ctx, r)
-}
+func (c *conversation) toolHost() toolHost { return toolHost{c.host, c} }
+
+// Emit implements [engine.Host].
+func (h toolHost) Emit(m protocol.EventMsg) { h.conversation.emit(m) }
 
 // keep looks at the result of a write to the rollout. The conversation goes on
 // without it.

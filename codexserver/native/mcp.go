@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
@@ -102,13 +101,12 @@ func folderOf(server config.MCPServer, cwd string) string {
 	return filepath.Join(cwd, server.Cwd)
 }
 
-// elicit is how servers ask the user; nil when the host cannot.
+// elicit is how servers ask the user; nil when the configuration declines.
 func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
-	host, ok := c.host.(engine.Asker)
-	if !ok || c.cfg.DeclineElicitations {
+	if c.cfg.DeclineElicitations {
 		return nil
 	}
-	return host.Elicit
+	return c.host.Elicit
 }
 
 // add offers what the configuration allows of a server's tools, and returns how

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -51,9 +51,9 @@ type questionView struct {
 	end
 }
 
-func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
+func viewQuestion(r *approval.Request) *questionView {
 	v := &questionView{Subject: "Codex", Session: !r.Question.Once}
-	switch m := r.Request.(type) {
+	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		v.Kind, v.Cwd, v.Reason = "exec", m.Cwd, m.Reason
 		v.Command = elicit.ShowCommand(m.Command)

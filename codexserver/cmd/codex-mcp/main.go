@@ -42,6 +42,7 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -120,7 +121,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t json
 	defer traced.Close()
 	so := &codexserver.Options{
 		Approvals:    c.settings.Approvals,
-		Rules:        codexserver.Rules{Allow: c.settings.Allow, Deny: c.settings.Deny},
+		Rules:        approval.Rules{Allow: c.settings.Allow, Deny: c.settings.Deny},
 		Record:       record.writer(),
 		Trace:        traced.writer(),
 		SessionTools: c.settings.SessionTools,

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -165,9 +166,14 @@ func (c *canary) unchanged(t testing.TB, how string, argv []string) {
 }
 
 // denying is a host that denies what it is asked, and remembers it.
-type denying struct{ asked bool }
+type denying struct {
+	engine.DenyAll
+	asked bool
+}
 
 func (*denying) Emit(protocol.EventMsg) {}
+
+func (*denying) EmitAs(string, protocol.EventMsg) {}
 
 func (h *denying) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
 	h.asked = true

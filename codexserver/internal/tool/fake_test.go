@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
@@ -19,6 +20,7 @@ import (
 
 // host records what it is told and asked, and answers always the same.
 type host struct {
+	engine.DenyAll
 	answer elicit.Decision
 
 	mu    sync.Mutex
@@ -51,6 +53,8 @@ func (h *host) Emit(m protocol.EventMsg) {
 		h.add(m, "")
 	}
 }
+
+func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
 func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) elicit.Outcome {
 	reason := ""

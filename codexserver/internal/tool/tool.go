@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
@@ -136,18 +137,11 @@ type Context struct {
 	Cwd            string
 	ApprovalPolicy protocol.ApprovalPolicy
 	SandboxPolicy  protocol.SandboxPolicy
-	// Host is told and asked.
-	Host Host
+	// Host gets the events and the questions.
+	Host engine.Host
 	// Acting is called before a call does anything that the model must know of
 	// later; nil is fine. Calls side by side call it at the same time.
 	Acting func()
-}
-
-// Host is what a tool may ask of the server, as engine.Host says.
-type Host interface {
-	Emit(protocol.EventMsg)
-	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
-	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
 }
 
 // AbortError says that the answer to an approval ends the turn.
