@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -76,8 +77,8 @@ type Sandbox struct {
 	Strict bool
 }
 
-// Limits bound one turn. A turn that reaches one of them fails and says which;
-// the conversation stays usable.
+// Limits bound one turn, and what a conversation holds between turns. A turn that
+// reaches one of them fails and says which; the conversation stays usable.
 type Limits struct {
 	// ModelRequests is how often the model may be asked. 0 means 1,000, less
 	// than 0 no limit.
@@ -91,9 +92,17 @@ type Limits struct {
 	ResponseBytes int64
 	// ToolCalls in one response of the model. 0 means 128.
 	ToolCalls int
+	// Idle is how long a conversation keeps its history in memory, its MCP
+	// servers running and what was approved for the session, when nobody uses
+	// it. Its next turn reads its file and starts the servers again. 0 means an
+	// hour, less than 0 for ever.
+	Idle time.Duration
 }
 
 func (l Limits) resolved() Limits {
+	if l.Idle == 0 {
+		l.Idle = time.Hour
+	}
 	if l.ModelRequests == 0 {
 		l.ModelRequests = 1000
 	}
@@ -120,6 +129,7 @@ type Engine struct {
 	log       *slog.Logger
 	auth      *auth.Keeper
 	self      *recursion.Program
+	locks     *rollout.Locks
 
 	mu     sync.Mutex
 	warned map[string]bool // what an operator was told of the configuration
@@ -167,6 +177,7 @@ func New(o *Options) (*Engine, error) {
 		}
 		e.http = client
 	}
+	e.locks = rollout.NewLocks(e.home, "codex-mcp "+e.version)
 	e.auth = auth.New(e.home, &auth.Options{
 		Issuer:     o.Auth.Issuer,
 		ClientID:   o.Auth.ClientID,
@@ -215,6 +226,7 @@ func httpClient(caFile string) (*http.Client, error) {
 // Its conversations are closed by those who started them.
 func (e *Engine) Close() error {
 	err := e.auth.Close()
+	err = errors.Join(err, e.locks.Close())
 	e.http.CloseIdleConnections()
 	return err
 }

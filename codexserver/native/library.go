@@ -104,6 +104,11 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 	if id, ok := rollout.IDOf(path); !ok || id != p.ConversationID {
 		return &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not the rollout of conversation %s", p.RolloutPath, p.ConversationID)}
 	}
+	release, err := e.claim(path)
+	if err != nil {
+		return &engine.RefusedError{Err: err}
+	}
+	defer release()
 	return rollout.Archive(e.home, path)
 }
 
