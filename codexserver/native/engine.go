@@ -130,6 +130,8 @@ type Engine struct {
 	auth      *auth.Keeper
 	self      *recursion.Program
 	locks     *rollout.Locks
+	starts    slots // conversations that begin read files and run git
+	requests  slots // each has a connection
 
 	mu     sync.Mutex
 	warned map[string]bool // what an operator was told of the configuration
@@ -177,6 +179,8 @@ func New(o *Options) (*Engine, error) {
 		}
 		e.http = client
 	}
+	limit := descriptors()
+	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
 	e.locks = rollout.NewLocks(e.home, "codex-mcp "+e.version)
 	e.auth = auth.New(e.home, &auth.Options{
 		Issuer:     o.Auth.Issuer,
@@ -233,6 +237,11 @@ func (e *Engine) Close() error {
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	leave, err := e.starts.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	resolved, err := e.config(cfg)
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}

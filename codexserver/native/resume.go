@@ -33,6 +33,11 @@ func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string
 // last turn, where cfg says nothing else. A conversation in which another server
 // is running a turn is a [*engine.RefusedError].
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	leave, err := e.starts.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	release, err := e.claim(rolloutPath)
 	if err != nil {
 		return nil, &engine.RefusedError{Err: err}
@@ -57,6 +62,11 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 // Fork begins another conversation, with an id and a file of its own, that has
 // the history of a rollout.
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	leave, err := e.starts.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	old, err := load(rolloutPath)
 	if err != nil {
 		return nil, err
