@@ -21,6 +21,9 @@ func (c *conversation) keep(err error) {
 // "" when it is nothing new. A rollout that has gone is written anew.
 func (c *conversation) kept(err error) (news string) {
 	log := c.engine.log.With("conversation", c.id, "rollout", c.file.Path())
+	if errors.Is(err, rollout.ErrGone) && c.follow() {
+		err = c.file.Flush()
+	}
 	var line *rollout.LineError
 	if errors.As(err, &line) {
 		log.Error("a line of the conversation is lost", "error", err)
@@ -46,6 +49,20 @@ func (c *conversation) kept(err error) (news string) {
 		return fmt.Sprintf("the conversation cannot be written to its file, what is missing will be written when it can: %v", err)
 	}
 	return ""
+}
+
+// follow goes on in the archive when the rollout was moved there.
+func (c *conversation) follow() bool {
+	return c.file.Follow(rollout.ArchivedPath(c.engine.home, c.file.Path()))
+}
+
+// check looks at the rollout, wherever it is.
+func (c *conversation) check() error {
+	err := c.file.Check()
+	if errors.Is(err, rollout.ErrGone) && c.follow() {
+		err = c.file.Check()
+	}
+	return err
 }
 
 // rewrite writes the rollout anew, from what the conversation remembers.

@@ -170,3 +170,50 @@ func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
 		t.Errorf("said %q, want %q", texts, want)
 	}
 }
+
+// A conversation goes on in the archive when its file is moved there.
+func TestArchivedUnderALiveConversation(t *testing.T) {
+	for _, when := range []string{"between turns", "within a turn", "put away"} {
+		t.Run(when, func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Say("one"))
+			h := &host{}
+			c := b.start(t, h, protocol.Config{})
+			path := configured(t, h).RolloutPath
+			turn(t, c, "first")
+			archive := func() {
+				if err := b.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: path}); err != nil {
+					t.Error(err)
+				}
+			}
+			second := providertest.Say("two")
+			switch when {
+			case "within a turn":
+				second = providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+					archive()
+					return providertest.Say("two")
+				}}
+			case "put away":
+				if !native.PutAway(c) {
+					t.Error("it was not put away")
+				}
+				archive()
+			default:
+				archive()
+			}
+			b.provider.Add(second)
+			h.take()
+			turn(t, c, "second")
+			if news := h.news(); len(news) != 0 {
+				t.Errorf("said: %q", news)
+			}
+			if _, err := os.Stat(path); err == nil {
+				t.Error("it is in the sessions again")
+			}
+			text, err := os.ReadFile(filepath.Join(b.home, "archived_sessions", filepath.Base(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, string(text), "first", "one", "second", "two")
+		})
+	}
+}

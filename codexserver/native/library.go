@@ -105,10 +105,13 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 		return &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not the rollout of conversation %s", p.RolloutPath, p.ConversationID)}
 	}
 	release, err := e.claim(path)
-	if err != nil {
+	var held *rollout.HeldError
+	switch {
+	case err == nil:
+		defer release()
+	case !errors.As(err, &held) || !held.Own: // a conversation of ours follows its file
 		return &engine.RefusedError{Err: err}
 	}
-	defer release()
 	return rollout.Archive(e.home, path)
 }
 

@@ -88,10 +88,10 @@ func (c *conversation) readable() bool {
 	}
 	defer release()
 	c.gone = false
-	err = c.file.Check()
+	err = c.check()
 	if errors.Is(err, rollout.ErrGone) {
 		c.later(c.kept(err)) // writes it anew
-		err = c.file.Check()
+		err = c.check()
 	}
 	if errors.Is(err, rollout.ErrChanged) {
 		err = nil // it has more than all
@@ -107,9 +107,14 @@ func (c *conversation) wake() error {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 	}
 	c.news, c.gone = nil, false
-	err := c.file.Check()
-	changed := errors.Is(err, rollout.ErrChanged) || c.away && errors.Is(err, rollout.ErrGone)
-	if !c.away && !changed {
+	err := c.check()
+	var news string
+	switch {
+	case errors.Is(err, rollout.ErrChanged):
+		news = "another program has written to this conversation's file; the conversation goes on from there"
+	case c.away && errors.Is(err, rollout.ErrGone):
+		news = "this conversation's file was cut; the conversation goes on from what is left"
+	case !c.away:
 		c.keep(err)
 		return nil
 	}
@@ -125,10 +130,10 @@ func (c *conversation) wake() error {
 		c.startServers()
 		c.away = false
 	}
-	if changed {
+	if news != "" {
 		c.box.Forget()
 		c.usage = old.Usage
-		c.host.Emit(protocol.BackgroundEvent{Message: "another program has written to this conversation's file; the conversation goes on from there"})
+		c.host.Emit(protocol.BackgroundEvent{Message: news})
 		c.catchUp(old)
 	}
 	return nil

@@ -64,6 +64,8 @@ type HeldError struct {
 	Host    string
 	// Since is when it was claimed.
 	Since time.Time
+	// Own is true for a claim of the same [Locks].
+	Own bool
 }
 
 // Error implements error.
@@ -121,7 +123,7 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the conversation: %w", errors.Join(err, os.Remove(filepath.Join(l.dir, name))))
 	}
-	l.held[name] = &HeldError{Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now}
+	l.held[name] = &HeldError{Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now, Own: true}
 	return func() { l.release(name) }, nil
 }
 
@@ -132,7 +134,10 @@ func (l *Locks) release(name string) {
 		return
 	}
 	delete(l.held, name)
-	_ = os.Remove(filepath.Join(l.dir, name)) // if it stays, it is this server's to claim
+	path := filepath.Join(l.dir, name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = os.Truncate(path, 0) // such as on Windows, while another server reads it; an empty claim is none
+	}
 }
 
 // claimName is the same for all paths of a rollout.

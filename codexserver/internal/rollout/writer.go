@@ -150,7 +150,11 @@ func cutTornLine(f *os.File) (int64, error) {
 }
 
 // Path is the file's.
-func (w *Writer) Path() string { return w.path }
+func (w *Writer) Path() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.path
+}
 
 // Item appends an item of the history.
 func (w *Writer) Item(item protocol.ResponseItem) error {
@@ -260,6 +264,18 @@ func (w *Writer) Check() error {
 	return nil
 }
 
+// Follow goes on at path when the file was moved there, and reports whether it was.
+func (w *Writer) Follow(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil || w.info == nil || !os.SameFile(info, w.info) {
+		return false
+	}
+	w.path = path
+	return true
+}
+
 // Whole reports whether [Load] reads every line that was written: it skips those
 // that are too long.
 func (w *Writer) Whole() bool {
@@ -286,7 +302,10 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	if err := atomicfile.Write(w.path, draft.lines, 0o600); err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
-	w.info, w.size, w.lines = nil, int64(len(draft.lines)), nil
+	if w.info, err = os.Stat(w.path); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	w.size, w.lines = int64(len(draft.lines)), nil
 	w.torn, w.other, w.whole = false, false, draft.whole
 	return nil
 }
