@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 	turn(t, c, "second")
 	b.provider.Add(providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("three"))
 	turn(t, other, "third")
-	if _, err := os.Stat(b.cwd + "/made"); err == nil {
+	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
 		t.Error("a command ran under the looser policy")
 	}
 	inOrder(t, lastRequest(b), "two", "untrusted", "read-only", "third")
@@ -130,4 +131,17 @@ func TestOtherProgramWrites(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where nothing can be locked, such as on a full disk, turns run without.
+func TestNoLocks(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+	if err := os.WriteFile(filepath.Join(b.home, "codex-mcp-locks"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := b.start(t, &host{}, protocol.Config{})
+	turn(t, c, "first")
+	putAway(t, c)
+	turn(t, c, "second")
+	inOrder(t, lastRequest(b), "first", "one", "second")
 }
