@@ -128,10 +128,7 @@ func without(a, b []any) (rest []any) {
 
 // api lists the exported names that a model becomes, each with its Go form.
 func (m *model) api() map[string]string {
-	e := &emitter{model: m, byName: make(map[string]*goType)}
-	for _, t := range m.types {
-		e.byName[t.name] = t
-	}
+	e := &emitter{model: m, byName: m.byName()}
 	names := make(map[string]string)
 	for _, t := range m.types {
 		switch t.kind {
@@ -141,6 +138,10 @@ func (m *model) api() map[string]string {
 			names[t.name] = "type = " + t.target
 		case kindString:
 			names[t.name] = "type string"
+		case kindMembers, kindJSON:
+			names[t.name] = "type, raw JSON"
+		case kindList, kindMap:
+			names[t.name] = "type " + t.content().String()
 		case kindHand:
 			names[t.name] = "type, by hand"
 		case kindObject:
@@ -152,12 +153,17 @@ func (m *model) api() map[string]string {
 					names[t.name+"."+f.name] = e.fieldType(f) + " " + f.json
 				}
 			}
+			if t.beside != nil {
+				names[t.name+"."+t.beside.name] = t.beside.typ.String() + ", its members beside the others"
+			}
 		case kindEnum:
 			names[t.name] = "type string, one of " + strings.Join(t.values, " ")
 		case kindUnion:
-			arms := make([]string, len(t.arms))
-			for i, a := range t.arms {
-				arms[i] = a.name
+			arms := slices.Clone(t.lists)
+			for _, a := range t.arms {
+				if !slices.Contains(arms, a.name) {
+					arms = append(arms, a.name)
+				}
 			}
 			names[t.name] = "type interface, one of " + strings.Join(arms, " ")
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,8 +29,7 @@ var (
 // refresher takes a new schema from upstream in place of the one the project
 // has.
 type refresher struct {
-	schema string // the project's schema file
-	out    string // the package's folder
+	project
 	commit string // upstream's commit, "" when the source's address names it
 	dryRun bool
 	now    time.Time
@@ -53,6 +51,9 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	}
 	version, isVersion := filepath.Base(filepath.Dir(r.schema)), filepath.Base(filepath.Dir(source))
 	if isVersion != version && versionFolder.MatchString(isVersion) {
+		if r.base == "" {
+			r.base = r.schema
+		}
 		r.schema = filepath.Join(filepath.Dir(filepath.Dir(r.schema)), isVersion, "schema.json")
 		r.out = filepath.Join(r.out, "v"+strings.ReplaceAll(isVersion, "-", ""))
 	}
@@ -63,7 +64,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if r.dryRun {
 		return nil
 	}
-	files, err := generate(stripped, r.schema, r.out)
+	files, err := r.generate(stripped)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if err := r.record(source, text); err != nil {
 		return err
 	}
-	return r.writePackage(files)
+	return write(r.out, files, false)
 }
 
 func readSource(ctx context.Context, source string) ([]byte, error) {
@@ -137,11 +138,11 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	oldModel, err := modelOf(old)
+	oldModel, err := r.model(old)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.schema, err)
 	}
-	newModel, err := modelOf(stripped)
+	newModel, err := r.model(stripped)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +151,8 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	return stripped, nil
 }
 
-func modelOf(text []byte) (*model, error) {
-	schema, err := parseSchema(text)
+func modelOf(text []byte, extensions ...[]byte) (*model, error) {
+	schema, err := parseSchema(text, extensions...)
 	if err != nil {
 		return nil, err
 	}
@@ -192,37 +193,4 @@ read        %s
 sha256      %s
 `, repository, commit, source, r.now.UTC().Format(time.DateOnly), sum)
 	return os.WriteFile(file, []byte(text), 0o644)
-}
-
-// writePackage writes the generated files; into a new folder, also those that
-// are written by hand.
-func (r refresher) writePackage(files map[string][]byte) error {
-	if _, err := os.Stat(r.out); errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(r.out, 0o755); err != nil {
-			return err
-		}
-		if err := copyRuntime(filepath.Dir(r.out), r.out); err != nil {
-			return err
-		}
-	}
-	return write(r.out, files, false)
-}
-
-// runtimeFiles are the hand-written files that generated code needs, and the
-// test that every generated package passes.
-var runtimeFiles = []string{"decode.go", "encode.go", "id.go", "method.go", "quote.go", "read.go", "scalar.go", "union.go", "value.go", "roundtrip_test.go"}
-
-func copyRuntime(from, to string) error {
-	pkg := regexp.MustCompile(`(?m)^package mcptypes`)
-	for _, name := range runtimeFiles {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		text = pkg.ReplaceAll(text, []byte("package "+filepath.Base(to)))
-		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -92,7 +92,7 @@ func keepDescriptions(old, new any) {
 // undescribed lists the definitions and members that have no description.
 func undescribed(m *model) (places []string) {
 	for _, t := range m.types {
-		if t.doc == "" && t.kind != kindHand && t.kind != kindShape {
+		if t.doc == "" && t.kind != kindHand && t.kind != kindShape && t.origin != "" {
 			places = append(places, t.name)
 		}
 		if t.kind != kindObject {
