@@ -38,7 +38,13 @@ func buildModel(schema *parsed) (*model, error) {
 	}
 	m := &model{extension: b.extension}
 	for _, name := range slices.Sorted(maps.Keys(b.types)) {
-		m.types = append(m.types, b.types[name])
+		t := b.types[name]
+		for _, f := range t.fields {
+			if f.typ.kind == refNamed && b.types[f.typ.name] == nil {
+				return nil, b.refuse(t.origin+"/"+f.json, "its type %s is not made anywhere", f.typ.name)
+			}
+		}
+		m.types = append(m.types, t)
 	}
 	var err error
 	m.methods, err = b.methods()
@@ -77,7 +83,7 @@ func (b *builder) definition(name string, t *schemas.Type) error {
 		return b.add(out)
 	}
 	switch {
-	case name == jsonValue.name && formOf(t) == jsonValue.form:
+	case name == jsonValue.name && slices.Contains(jsonValue.forms, formOf(t)):
 		out.kind = kindJSON
 	case t.Ref != "":
 		target, err := refName(t)
@@ -411,7 +417,7 @@ func (b *builder) use(name, origin string, t *schemas.Type) (ref, error) {
 		switch {
 		case d == nil:
 			return ref{}, b.refuse(origin, "%s is not defined", target)
-		case target == jsonValue.name && formOf(d) == jsonValue.form:
+		case target == jsonValue.name && slices.Contains(jsonValue.forms, formOf(d)):
 			return ref{kind: refJSON, name: target}, nil
 		case isFree(d):
 			return ref{kind: refMembers, name: target}, nil

@@ -10,10 +10,29 @@ import (
 
 // diffSchemas lists what differs between two schemas in structure: prose, and
 // the order of members, of required, enum and type lists and of anyOf's arms do
-// not count. A line begins with + (only in the new), - (only in the old) or ~.
+// not count, nor does whether definitions are called $defs. A line begins with + (only in the new), - (only in the old) or ~.
 func diffSchemas(old, new any) (lines []string) {
-	compare(normal(old), normal(new), "#", &lines)
+	compare(ofNewDialect(normal(old)), ofNewDialect(normal(new)), "#", &lines)
 	return lines
+}
+
+// ofNewDialect returns a schema with $defs, and without the dialect's name.
+func ofNewDialect(node any) any {
+	root, ok := node.(map[string]any)
+	if !ok {
+		return node
+	}
+	out := maps.Clone(root)
+	delete(out, "$schema")
+	if key, definitions := definitionsOf(root); key == "definitions" {
+		delete(out, key)
+		text := strings.ReplaceAll(compact(definitions), `"#/definitions/`, `"#/$defs/`)
+		var renamed any
+		if err := json.Unmarshal([]byte(text), &renamed); err == nil {
+			out["$defs"] = renamed
+		}
+	}
+	return out
 }
 
 // normal returns a schema without prose, its unordered lists sorted.

@@ -27,6 +27,12 @@ var packages = []struct {
 	definitions, methods int
 }{
 	{project{schema: projectSchema, out: projectPackage}, 91, 25},
+	{project{
+		schema:     "../schema/2026-07-28/schema.json",
+		extensions: []string{"../schema/2026-07-28/tasks.json"},
+		base:       projectSchema,
+		out:        "../mcptypes/modern",
+	}, 155 + 20, 21 - 3 + 4}, // three methods of the schema are no requests any more, but stand in InputRequests
 }
 
 func readFile(t testing.TB, name string) []byte {
@@ -284,8 +290,10 @@ func TestRefusals(t *testing.T) {
 		{`"A":{"anyOf":[{"$ref":"#/definitions/B"}]},"B":{"type":"string"}`, `#/definitions/A/anyOf/0: no rule for the arm B, which is not an object`},
 		{`"A":{"anyOf":[{"$ref":"#/definitions/B"},{"$ref":"#/definitions/C"}]},"B":{"type":"object","properties":{"b":{}}},"C":{"type":"object","properties":{"c":{}}}`,
 			`#/definitions/A: the arms of A cannot be told apart: B`},
-		{`"FooRequest":{"type":"object","properties":{"method":{"type":"string","const":"foo"},"params":{"type":"object","properties":{"a":{}}}},"required":["method"]},"ClientRequest":{"anyOf":[{"$ref":"#/definitions/FooRequest"}]}`,
+		{`"FooRequest":{"type":"object","properties":{"method":{"type":"string","const":"foo"},"params":{"type":"object","properties":{"_meta":{"type":"object"}}}},"required":["method"]},"ClientRequest":{"anyOf":[{"$ref":"#/definitions/FooRequest"}]}`,
 			`#/definitions/FooRequest: no result`},
+		{`"FooRequest":{"type":"object","properties":{"params":{"type":"object","properties":{"a":{}}}}}`,
+			`#/definitions/FooRequest/properties/params/_meta: its type RequestMeta is not made anywhere`},
 	}
 	for _, tt := range tests {
 		_, err := modelOf([]byte(`{"definitions":{` + tt.definitions + `}}`))

@@ -95,16 +95,16 @@ func TestRefreshReportsChanges(t *testing.T) {
 		{`"minimum": {
                     "type": "number"
                 }`, `"minimum": { "type": "integer" }`,
-			"schema: 1\n  ~ #/definitions/NumberSchema/properties/minimum/type \"number\" -> \"integer\"\n" +
+			"schema: 1\n  ~ #/$defs/NumberSchema/properties/minimum/type \"number\" -> \"integer\"\n" +
 				"Go API: 1\n  ~ NumberSchema.Minimum: *float64 minimum -> *int64 minimum\n" +
 				"without a description: 0\n"},
 		{`"enum": [
                         "accept",`, `"enum": [ "accept", "later",`,
-			"schema: 1\n  + #/definitions/ElicitResult/properties/action/enum/* \"later\"\n" +
+			"schema: 1\n  + #/$defs/ElicitResult/properties/action/enum/* \"later\"\n" +
 				"Go API: 1\n  ~ ElicitResultAction: type string, one of accept cancel decline -> type string, one of accept later cancel decline\n" +
 				"without a description: 0\n"},
 		{`"Role": {`, `"Zeal": { "type": "string" }, "Role": {`,
-			"schema: 1\n  + #/definitions/Zeal {\"type\":\"string\"}\n" +
+			"schema: 1\n  + #/$defs/Zeal {\"type\":\"string\"}\n" +
 				"Go API: 1\n  + Zeal: type string\n" +
 				"without a description: 1\n  Zeal\n"},
 	}
@@ -150,5 +150,33 @@ func TestRefreshRefuses(t *testing.T) {
 		if !bytes.Equal(before, readFile(t, r.schema)) {
 			t.Error("the schema was written all the same")
 		}
+	}
+}
+
+// TestRefreshOfExtension takes in the schema of an extension, which has no
+// package of its own.
+func TestRefreshOfExtension(t *testing.T) {
+	dir := t.TempDir()
+	source, schema := filepath.Join(dir, "upstream.json"), filepath.Join(dir, "2026-07-28", "tasks.json")
+	ours := readFile(t, "../schema/2026-07-28/tasks.json")
+	writeFile(t, source, upstream(t, "tasks"))
+	writeFile(t, schema, ours)
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	report := new(bytes.Buffer)
+	r := refresher{project: project{schema: schema, out: filepath.Join(dir, "out")}, commit: commit, report: report}
+	if err := r.refresh(context.Background(), source); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(ours), string(readFile(t, schema))); diff != "" {
+		t.Errorf("tasks.json (-want +got)\n%s", diff)
+	}
+	if got := string(readFile(t, filepath.Join(dir, "2026-07-28", "SOURCE.tasks"))); !strings.Contains(got, "/ext-tasks/blob/"+commit+"/schema/draft/schema.json") {
+		t.Errorf("SOURCE.tasks:\n%s", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("an extension got a package")
+	}
+	if report.String() != "schema: 0\n" {
+		t.Errorf("report:\n%s", report)
 	}
 }

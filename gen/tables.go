@@ -68,10 +68,13 @@ var handTypes = map[string]struct {
 
 // jsonValue is the definition that stands for any JSON value, which stays raw
 // in Go. Its schema leaves out null and fractions, which its source has.
-var jsonValue = struct{ name, form string }{
-	"JSONValue",
+var jsonValue = struct {
+	name  string
+	forms []string
+}{"JSONValue", []string{
 	`{"anyOf":[{"$ref":"#/$defs/JSONArray"},{"$ref":"#/$defs/JSONObject"},{"type":["boolean","integer","string"]}]}`,
-}
+	`{"anyOf":[{"$ref":"#/$defs/JSONObject"},{"items":{"$ref":"#/$defs/JSONValue"},"type":["array"]},{"type":["boolean","integer","string"]}]}`,
+}}
 
 // rawMembers are objects that stay raw JSON in Go, so that the order of their
 // members and the text of their numbers survive. Other open objects become maps

@@ -43,6 +43,8 @@ func unzip(t testing.TB, name string) []byte {
 func TestStructureIsUpstreams(t *testing.T) {
 	for file, version := range map[string]string{
 		"2025-06-18/schema.json": "2025-06-18",
+		"2026-07-28/schema.json": "2026-07-28",
+		"2026-07-28/tasks.json":  "tasks",
 	} {
 		var ours, theirs any
 		if err := json.Unmarshal(readFile(t, "../schema/"+file), &ours); err != nil {
@@ -88,8 +90,66 @@ func TestOtherVersions(t *testing.T) {
 		}
 		packages = append(packages, "./"+pkg)
 	}
+	packages = append(packages, "./"+versionOfTomorrow(t, r, dir))
 	goRun(t, dir, append([]string{"vet", "-trimpath"}, packages...)...)
 	goRun(t, dir, append(append([]string{"test", "-trimpath", "-vet=off"}, packages...), "-roundtrips", strconv.Itoa(*roundTrips))...)
+}
+
+// versionOfTomorrow does to the package of 2025-11-25 what CONTRIBUTING.md says
+// of a new version, and returns the new package.
+func versionOfTomorrow(t *testing.T, r refresher, dir string) (pkg string) {
+	const old, version = "2025-11-25", "2026-07-28"
+	source := filepath.Join(dir, version, "schema.json")
+	writeFile(t, source, upstream(t, version))
+	var report bytes.Buffer
+	r.report = &report
+	r.project = project{
+		schema: filepath.Join(dir, "schema", old, "schema.json"),
+		base:   r.schema,
+		out:    filepath.Join(dir, "mcptypes/v20251125"),
+	}
+	described := strings.Replace(string(readFile(t, r.schema)), `"Icon": {`, `"Icon": { "description": "Our words.",`, 1)
+	writeFile(t, r.schema, []byte(described))
+
+	r.dryRun = true
+	if err := r.refresh(context.Background(), source); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"schema: 366\n", // as many differences as upstream's own comparison would list
+		"\n  + #/$defs/DiscoverRequest {",
+		"\n  - #/$defs/InitializeRequest {",
+		"\nGo API: ",
+		"\n  + ServerDiscover: method server/discover RequestParams DiscoverResult sent by the client\n",
+		"\n  - TasksResult: method tasks/result ",
+		"\n  ~ CallToolRequestParams.Meta: *RequestMeta _meta -> RequestMetaObject _meta\n",
+		"\nwithout a description: ",
+		"\n  RequestMetaObject\n",
+	} {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if strings.Contains(report.String(), "\n  Icon\n") {
+		t.Error("a description that is there is reported as missing")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "schema", version)); err == nil {
+		t.Error("a dry run has written the schema")
+	}
+
+	r.dryRun = false
+	if err := r.refresh(context.Background(), source); err != nil {
+		t.Fatal(err)
+	}
+	pkg = "mcptypes/v" + strings.ReplaceAll(version, "-", "")
+	if text := readFile(t, filepath.Join(dir, pkg, "zz_types.go")); !bytes.Contains(text, []byte("// Our words.\n")) {
+		t.Error("our description is lost")
+	}
+	ledger := filepath.Join(dir, "schema", version, "deviations.json")
+	if !bytes.Equal(readFile(t, ledger), readFile(t, "testdata/deviations.json")) {
+		t.Error("the ledger was not carried over")
+	}
+	return pkg
 }
 
 // goRun runs the go command in a module, without the network. With -trimpath it
