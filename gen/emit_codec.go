@@ -77,7 +77,7 @@ func (e *emitter) besideDecoder(s *source, t *goType) {
 	s.line("return err\n}\n")
 	s.line("// members reads the members that do not belong to %s.", t.beside.name)
 	s.line("func (v *%s) members(d *codec.Decoder) error {", t.name)
-	e.objectLoop(s, t, e.readField, "err = d.SkipValue()")
+	e.objectLoop(s, t, e.readField, "err = d.SkipBeside(name)")
 }
 
 func memberNames(t *goType) (names []string) {

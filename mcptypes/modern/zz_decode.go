@@ -1819,7 +1819,7 @@ func (v *GetTaskResult) members(d *codec.Decoder) error {
 			err = d.Constant("complete")
 		default:
 			variant = codec.Variant(variant, name, "resultType")
-			err = d.SkipValue()
+			err = d.SkipBeside(name)
 		}
 		if err != nil {
 			return err
@@ -5009,7 +5009,7 @@ func (v *TaskStatusNotificationParams) members(d *codec.Decoder) error {
 		case "_meta":
 			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
 		default:
-			err = d.SkipValue()
+			err = d.SkipBeside(name)
 		}
 		if err != nil {
 			return err

@@ -83,8 +83,12 @@ func Into[T any](to *T, read ReadFunc[T]) func(*Decoder) error {
 type Decoder struct {
 	*jsontext.Decoder
 	strict bool
-	beside []string // names of the outermost object that another type reads
 	buf    *bytes.Buffer
+
+	// While an object is read whose members belong to two types, see ReadBeside.
+	beside  []string // names of the outermost object that the other type reads
+	tagName string   // the member that tells the arms of the union apart
+	tag     []byte   // its value, nil before it is read
 }
 
 var decoders = sync.Pool{New: func() any {
@@ -112,7 +116,7 @@ func newDecoder(b []byte, checked bool) *Decoder {
 func (d *Decoder) Release() {
 	*d.buf = bytes.Buffer{}
 	d.Reset(d.buf)
-	d.strict, d.beside = false, nil
+	d.strict, d.beside, d.tagName, d.tag = false, nil, "", nil
 	decoders.Put(d)
 }
 

@@ -65,12 +65,6 @@ func Tagged[T any](d *Decoder, member string, read func(d *Decoder, tag []byte) 
 	if err != nil {
 		return none, err
 	}
-	return taggedAgain(d, raw, member, read)
-}
-
-// taggedAgain is Tagged for an object that has been read before.
-func taggedAgain[T any](d *Decoder, raw []byte, member string, read func(d *Decoder, tag []byte) (T, error)) (T, error) {
-	var none T
 	tag, found, err := d.findTag(raw, member)
 	if err != nil {
 		return none, err
@@ -116,7 +110,7 @@ func TaggedOr[T any](d *Decoder, member string, shapes []Shape, read func(d *Dec
 }
 
 // findTag returns the string value of a member of raw, the object that was read
-// last. Null counts as absent where a strict reader does not see it.
+// last.
 func (d *Decoder) findTag(raw []byte, member string) (tag []byte, found bool, err error) {
 	tag, err = again(d, raw, func(sub *Decoder) ([]byte, error) {
 		if err := sub.Begin(); err != nil {
@@ -142,21 +136,44 @@ func (d *Decoder) findTag(raw []byte, member string) (tag []byte, found bool, er
 }
 
 // ReadBeside reads an object some of whose members, names, are read by own, and
-// all others as a union that the member tag tells apart.
+// all others as a union that the member tag tells apart. For those others own
+// has to call SkipBeside.
 func ReadBeside[T any](d *Decoder, tag string, own func(*Decoder) error, read func(d *Decoder, tag []byte) (T, error), names ...string) (T, error) {
 	var none T
 	raw, err := d.objectValue()
 	if err != nil {
 		return none, err
 	}
-	_, err = again(d, raw, func(sub *Decoder) (struct{}, error) { return struct{}{}, own(sub) })
+	value, err := again(d, raw, func(sub *Decoder) ([]byte, error) {
+		sub.tagName = tag
+		err := own(sub)
+		return sub.tag, err
+	})
 	if err != nil {
 		return none, err
 	}
-	return taggedAgain(d, raw, tag, func(sub *Decoder, tag []byte) (T, error) {
+	if value == nil {
+		return none, d.missing(tag)
+	}
+	v, err := again(d, raw, func(sub *Decoder) (T, error) {
 		sub.beside = names
-		return read(sub, tag)
+		return read(sub, value)
 	})
+	if err != nil {
+		return none, err
+	}
+	return v, nil
+}
+
+// SkipBeside walks a member that belongs to the union of ReadBeside, and notes
+// the one that tells its arms apart.
+func (d *Decoder) SkipBeside(name []byte) error {
+	if string(name) != d.tagName {
+		return d.SkipValue()
+	}
+	tag, err := d.scratch("a string")
+	d.tag = append([]byte{}, tag...)
+	return err
 }
 
 // Shape is what tells the arms of a union apart: without a constant an arm is chosen
