@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,6 +84,14 @@ func codecs(mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
 	return all
 }
 
+// modernCodecs are the ways for a message of 2026-07-28.
+func modernCodecs(modern_, gosdk_, mcpgo_ func() any) []codec {
+	return append(others(gosdk_, mcpgo_),
+		codec{"modern", modern_, modern.Decode, modern.Encode},
+		codec{"modern-jsonv2", modern_, unmarshalV2, marshalV2},
+		codec{"modern-jsonv1", modern_, json.Unmarshal, json.Marshal})
+}
+
 func others(gosdk_, mcpgo_ func() any) []codec {
 	all := []codec{
 		{"gosdk-jsonv1", gosdk_, json.Unmarshal, json.Marshal},
@@ -113,6 +122,18 @@ var messages = []message{
 		func() any { return new(mcpgo.ListToolsResult) },
 		goJSONSchema["ListToolsResult"])},
 	{"text", bigText, results},
+	{"modern-call", modernCall, modernCodecs(
+		func() any { return new(modern.CallToolRequestParams) },
+		func() any { return new(gosdk.CallToolParamsRaw) },
+		func() any { return new(mcpgo.CallToolParams) })},
+	{"modern-task", modernTask, modernCodecs(
+		func() any { return new(modern.GetTaskResult) },
+		func() any { return new(gosdkTask) },
+		nil)},
+	{"modern-list", modernList, modernCodecs(
+		func() any { return new(modern.ListToolsResult) },
+		func() any { return new(gosdk.ListToolsResult) },
+		func() any { return new(mcpgo.ListToolsResult) })},
 }
 
 var results = codecs(
