@@ -339,15 +339,21 @@ func (e *emitter) objectBody(s *source, t *goType) {
 			s.line("%s", e.writeField(f))
 		}
 	}
-	known := quoted(memberNames(t))
+	known, guards := quoted(memberNames(t)), e.guards(t)
 	switch {
 	case t.beside != nil:
 		union := e.resolve(t.beside.typ)
 		s.line("switch arm := v.%s.(type) {", t.beside.name)
 		for _, a := range union.arms {
-			s.line("case *%s:\nif arm == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}\ncodec.Beside(e, arm, (*%s).encode, arm.Extra, %s)", a.name, a.name, known)
+			s.line("case *%s:\nif arm == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}", a.name)
+			if guards != nil {
+				s.line("e.Guard(arm.Extra, %s)", quoted(guards))
+			}
+			s.line("codec.Beside(e, arm, (*%s).encode, arm.Extra, %s)", a.name, known)
 		}
 		s.line("default:\ne.Fail(codec.ErrNoValue)\n}")
+	case guards != nil:
+		s.line("if len(v.Extra) > 0 {\ne.Guard(v.Extra, %s)\ne.Extra(v.Extra, %s)\n}", quoted(guards), known)
 	case !t.closed:
 		s.line("if len(v.Extra) > 0 {\ne.Extra(v.Extra, %s)\n}", known)
 	}

@@ -104,6 +104,7 @@ func TestResults(t *testing.T) {
 		{`{"resultType":"task","taskId":"t","status":"working","createdAt":"","lastUpdatedAt":"","ttlMs":null}`, "task"},
 		{`{"resultType":"complete","content":[],"inputRequests":{}}`, "call"},
 		{`{"resultType":"complete","ResultType":"input_required","content":[]}`, "/ResultType"},
+		{`{"resultType":"complete","re\u017fultType":"input_required","content":[]}`, "/re\u017fultType"},
 		{`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":5}}}`, "/inputRequests/q/params"},
 		{`{"resultType":"task","taskId":"t"}`, "/createdAt"},
 		{`{"resultType":"complete","content":5}`, "/content"},

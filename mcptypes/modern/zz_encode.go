@@ -76,6 +76,7 @@ func (v *CacheableResult) encode(e *codec.Encoder) {
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "resultType", "ttlMs")
 	}
 	e.Close('}')
@@ -134,6 +135,7 @@ func (v *CallToolResult) encode(e *codec.Encoder) {
 		codec.Member(e, "structuredContent", v.StructuredContent, (*codec.Encoder).Any)
 	}
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "content", "isError", "resultType", "structuredContent")
 	}
 	e.Close('}')
@@ -193,6 +195,7 @@ func (v *CancelTaskResult) encode(e *codec.Encoder) {
 		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	}
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "resultType")
 	}
 	e.Close('}')
@@ -355,6 +358,7 @@ func (v *CompleteResult) encode(e *codec.Encoder) {
 	codec.MemberOf(e, "completion", &v.Completion, (*CompleteResultCompletion).encode)
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "completion", "resultType")
 	}
 	e.Close('}')
@@ -497,6 +501,7 @@ func (v *CreateTaskResult) encode(e *codec.Encoder) {
 		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
 	})
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "createdAt", "lastUpdatedAt", "pollIntervalMs", "resultType", "status", "statusMessage", "taskId", "ttlMs")
 	}
 	e.Close('}')
@@ -532,6 +537,7 @@ func (v *DiscoverResult) encode(e *codec.Encoder) {
 	codec.Member(e, "supportedVersions", v.SupportedVersions, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "capabilities", "instructions", "resultType", "supportedVersions", "ttlMs")
 	}
 	e.Close('}')
@@ -606,6 +612,7 @@ func (v *ElicitResult) encode(e *codec.Encoder) {
 		})
 	}
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "action", "content")
 		e.Extra(v.Extra, "action", "content")
 	}
 	e.Close('}')
@@ -755,6 +762,7 @@ func (v *GetPromptResult) encode(e *codec.Encoder) {
 	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []PromptMessage) { codec.WriteObjects(e, v, (*PromptMessage).encode) })
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "description", "messages", "resultType")
 	}
 	e.Close('}')
@@ -819,30 +827,35 @@ func (v *GetTaskResult) encode(e *codec.Encoder) {
 			e.Fail(codec.ErrNoValue)
 			return
 		}
+		e.Guard(arm.Extra, "resultType")
 		codec.Beside(e, arm, (*WorkingTask).encode, arm.Extra, "_meta", "resultType")
 	case *InputRequiredTask:
 		if arm == nil {
 			e.Fail(codec.ErrNoValue)
 			return
 		}
+		e.Guard(arm.Extra, "resultType")
 		codec.Beside(e, arm, (*InputRequiredTask).encode, arm.Extra, "_meta", "resultType")
 	case *CompletedTask:
 		if arm == nil {
 			e.Fail(codec.ErrNoValue)
 			return
 		}
+		e.Guard(arm.Extra, "resultType")
 		codec.Beside(e, arm, (*CompletedTask).encode, arm.Extra, "_meta", "resultType")
 	case *FailedTask:
 		if arm == nil {
 			e.Fail(codec.ErrNoValue)
 			return
 		}
+		e.Guard(arm.Extra, "resultType")
 		codec.Beside(e, arm, (*FailedTask).encode, arm.Extra, "_meta", "resultType")
 	case *CancelledTask:
 		if arm == nil {
 			e.Fail(codec.ErrNoValue)
 			return
 		}
+		e.Guard(arm.Extra, "resultType")
 		codec.Beside(e, arm, (*CancelledTask).encode, arm.Extra, "_meta", "resultType")
 	default:
 		e.Fail(codec.ErrNoValue)
@@ -978,6 +991,7 @@ func (v *InputRequiredResult) encode(e *codec.Encoder) {
 	codec.Maybe(e, "requestState", v.RequestState, (*codec.Encoder).Str)
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "input_required"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "inputRequests", "requestState", "resultType")
 	}
 	e.Close('}')
@@ -1194,6 +1208,7 @@ func (v *ListPromptsResult) encode(e *codec.Encoder) {
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "prompts", "resultType", "ttlMs")
 	}
 	e.Close('}')
@@ -1242,6 +1257,7 @@ func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "resourceTemplates", "resultType", "ttlMs")
 	}
 	e.Close('}')
@@ -1290,6 +1306,7 @@ func (v *ListResourcesResult) encode(e *codec.Encoder) {
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "resources", "resultType", "ttlMs")
 	}
 	e.Close('}')
@@ -1381,6 +1398,7 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 	codec.Member(e, "tools", v.Tools, func(e *codec.Encoder, v []Tool) { codec.WriteObjects(e, v, (*Tool).encode) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "resultType", "tools", "ttlMs")
 	}
 	e.Close('}')
@@ -1595,6 +1613,7 @@ func (v *PaginatedResult) encode(e *codec.Encoder) {
 	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "nextCursor", "resultType")
 	}
 	e.Close('}')
@@ -1765,6 +1784,7 @@ func (v *ReadResourceResult) encode(e *codec.Encoder) {
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "cacheScope", "contents", "resultType", "ttlMs")
 	}
 	e.Close('}')
@@ -1996,6 +2016,7 @@ func (v *Result) encode(e *codec.Encoder) {
 	}
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "resultType")
 	}
 	e.Close('}')
@@ -2181,6 +2202,7 @@ func (v *SubscriptionsListenResult) encode(e *codec.Encoder) {
 	codec.MemberOf(e, "_meta", &v.Meta, (*SubscriptionsListenResultMetaObject).encode)
 	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "resultType")
 	}
 	e.Close('}')
@@ -2656,6 +2678,7 @@ func (v *UpdateTaskResult) encode(e *codec.Encoder) {
 		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	}
 	if len(v.Extra) > 0 {
+		e.Guard(v.Extra, "resultType")
 		e.Extra(v.Extra, "_meta", "resultType")
 	}
 	e.Close('}')

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -90,6 +91,7 @@ var (
 	errUTF8    = errors.New("string is not UTF-8")
 	errNoFloat = errors.New("number has no JSON form")
 	errKnown   = errors.New("a known member stands among the unknown ones")
+	errVariant = errors.New("an unknown member differs from a known one by case alone")
 	errObject  = errors.New("want a JSON object")
 )
 
@@ -125,6 +127,18 @@ func (e *Encoder) Extra(extra map[string]json.RawMessage, known ...string) {
 			return
 		}
 		entry(e, name, extra[name], (*Encoder).Any)
+	}
+}
+
+// Guard fails for an unknown member that differs from one of the names by case
+// alone: a reader would refuse the object.
+func (e *Encoder) Guard(extra map[string]json.RawMessage, names ...string) {
+	for other := range extra {
+		for _, name := range names {
+			if other != name && strings.EqualFold(other, name) {
+				e.Fail(fmt.Errorf("%w: %q", errVariant, other))
+			}
+		}
 	}
 }
 
