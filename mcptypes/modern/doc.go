@@ -79,6 +79,24 @@
 //
 // All others differ. The deviations from the schema, with their reasons, are in
 // schema/2026-07-28/deviations.json.
+//
+// # Speed
+//
+// Microseconds and allocations for one message: call is the params of a
+// repeated tools/call of 1.2 kB with its metadata and an answer, task the result
+// of tasks/get of 1.2 kB for a completed task, list a tools/list of 100 tools and
+// 57 kB. The rows are Decode and Encode of this package, then the types of go-sdk
+// v1.8.0 by encoding/json and by the decoder of its own connection, and of
+// mcp-go v1.2.1. Neither has tasks; for go-sdk a struct in its style was written.
+// One run of the benchmarks in the nested module mcptypes/bench, the best of 20,
+// on two shared cores of an Intel Xeon with Go 1.26.8:
+//
+//	                decode:                      encode:
+//	                   call    task        list     call    task      list
+//	modern           6.7/31  8.4/20    350/1013   3.5/20   2.8/1   190/101
+//	go-sdk          17.8/80 14.2/32    928/6621   9.0/32  7.7/11  693/4201
+//	its connection  22.5/72 20.0/27    701/6315    6.5/5   6.1/1   637/201
+//	mcp-go          31.4/82       -  2499/11922  19.8/34       - 1869/7205
 package modern
 
 //go:generate go run ../../gen -schema ../../schema/2026-07-28/schema.json -extension ../../schema/2026-07-28/tasks.json -base ../../schema/2025-06-18/schema.json -out .
