@@ -24,11 +24,14 @@ func (e *emitter) decoders(s *source) error {
 			s.line("func read%s(d *codec.Decoder) (%s, error) { return %s }\n", t.name, t.name, call(e.reader(t.content()), "d"))
 		case kindObject:
 			s.line("func (v *%s) decode(d *codec.Decoder) error {\n*v = %s{}", t.name, t.name)
-			if t.beside != nil {
+			switch {
+			case t.beside != nil:
 				e.besideDecoder(s, t)
-				continue
+			case t.closed:
+				s.line("return d.Empty()\n}\n")
+			default:
+				e.objectLoop(s, t, e.readField, unknownMember)
 			}
-			e.objectLoop(s, t, e.readField, unknownMember(t))
 		case kindShape:
 			s.line("func check%s(d *codec.Decoder) error {", upper(t.name))
 			var failed error
@@ -58,14 +61,9 @@ func (t *goType) content() ref {
 	return ref{kind: refArray, elem: &t.elem, most: t.max}
 }
 
-// unknownMember returns the statement that reads a member that an object's type
-// has no field for.
-func unknownMember(t *goType) string {
-	if t.closed {
-		return "err = d.Closed()"
-	}
-	return "err = d.Unknown(&v.Extra, name)"
-}
+// unknownMember is the statement that reads a member that an object's type has
+// no field for.
+const unknownMember = "err = d.Unknown(&v.Extra, name)"
 
 // besideDecoder writes the rest of a method that reads an object of which a
 // union has the members beside its own.
@@ -324,16 +322,17 @@ func (e *emitter) objectEncoder(s *source, t *goType) {
 // objectBody writes the body of a function that writes the object v.
 func (e *emitter) objectBody(s *source, t *goType) {
 	s.line("if v == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}")
-	start := "{"
+	var start strings.Builder
+	start.WriteString("{")
 	for _, f := range t.fields {
 		switch {
 		case f.constant && f.typ.kind == refInt:
-			start += strconv.Quote(f.json) + ":" + f.typ.constant + ","
+			start.WriteString(strconv.Quote(f.json) + ":" + f.typ.constant + ",")
 		case f.constant:
-			start += strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant) + ","
+			start.WriteString(strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant) + ",")
 		}
 	}
-	s.line("e.Open(%s)", "`"+start+"`")
+	s.line("e.Open(%s)", "`"+start.String()+"`")
 	for _, f := range t.fields {
 		if !f.constant {
 			s.line("%s", e.writeField(f))

@@ -22,7 +22,7 @@ func share(m, base *model) {
 		case kindHand:
 			shared[t.name] = true
 		case kindObject, kindEnum, kindString:
-			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil
+			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil && !t.closed
 		}
 	}
 	for removed := true; removed; {
@@ -80,7 +80,7 @@ func (e *emitter) sharedTypes(s *source) error {
 			s.line("%s", handCodecs[t.name])
 		case kindObject:
 			s.line("func decode%s(v *%s, d *codec.Decoder) error {\n*v = %s{}", t.name, t.name, t.name)
-			e.objectLoop(s, t, e.readField, unknownMember(t))
+			e.objectLoop(s, t, e.readField, unknownMember)
 			s.line("func encode%s(v *%s, e *codec.Encoder) {", t.name, t.name)
 			e.objectBody(s, t)
 		}

@@ -5075,26 +5075,7 @@ func (v *TaskSubscriptionNotifications) decode(d *codec.Decoder) error {
 
 func (v *TasksExtensionCapability) decode(d *codec.Decoder) error {
 	*v = TasksExtensionCapability{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
-		switch string(name) {
-		default:
-			err = d.Closed()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return d.Empty()
 }
 
 func (v *TextContent) decode(d *codec.Decoder) error {

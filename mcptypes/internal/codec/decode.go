@@ -277,16 +277,20 @@ func (d *Decoder) isBeside(name []byte) bool {
 	if d.StackDepth() != 1 {
 		return false
 	}
-	for _, b := range d.beside {
-		if string(name) == b {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.beside, string(name))
 }
 
-// Closed refuses a member of an object that may have no others than its own.
-func (d *Decoder) Closed() error {
+// Empty reads an object that has no members.
+func (d *Decoder) Empty() error {
+	if err := d.Begin(); err != nil {
+		return err
+	}
+	if !d.More() {
+		return d.End()
+	}
+	if _, err := d.Name(); err != nil {
+		return err
+	}
 	if err := d.SkipValue(); err != nil {
 		return err
 	}
