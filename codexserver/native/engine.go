@@ -16,6 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -109,6 +111,7 @@ type Engine struct {
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
+	keepers   *keeper.Pool // nil where there are none
 }
 
 // New makes an engine. A config.toml that cannot be read is an error that names
@@ -127,6 +130,9 @@ func New(o *Options) (*Engine, error) {
 		sandbox:   o.Sandbox,
 		version:   o.Version,
 		log:       o.Logger,
+	}
+	if sandbox.CanKeep() {
+		e.keepers = &keeper.Pool{}
 	}
 	if o.Environ == nil {
 		e.environ = os.Environ()
@@ -189,10 +195,13 @@ func httpClient(caFile string) (*http.Client, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// Close frees the engine's connections and ends a sign-in that is under way.
-// Its conversations are closed by those who started them.
+// Close frees the engine's connections, and ends commands and a sign-in that are
+// under way. Its conversations are closed by those who started them.
 func (e *Engine) Close() error {
 	err := e.auth.Close()
+	if e.keepers != nil {
+		err = errors.Join(err, e.keepers.Close())
+	}
 	e.http.CloseIdleConnections()
 	return err
 }

@@ -1,14 +1,12 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"math"
-	"os"
 	"os/exec"
-	"strconv"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proctable"
 	"golang.org/x/sys/unix"
 )
 
@@ -79,26 +77,6 @@ func killEach(pids []int, wait time.Duration) {
 	}
 }
 
-// lastPID is the id that was given to a process or thread last, 0 if unknown.
-func lastPID() int {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(b)
-	if len(fields) == 0 {
-		return 0
-	}
-	pid, _ := strconv.Atoi(string(fields[len(fields)-1]))
-	return pid
-}
-
-// procStat is what /proc/PID/stat says of a process.
-type procStat struct {
-	pid, parent, group, session int
-	dead                        bool
-}
-
 // family is how the processes of a command are told from others.
 type family struct {
 	leader int
@@ -109,79 +87,30 @@ type family struct {
 // members are the live processes of the leader's session and group, those on its
 // leash, those that are known, and the descendants of all of them.
 func (f family) members() []int {
-	all := processes(f.leader)
+	oldest := 0
+	if proctable.Last() >= f.leader { // ids have not begun anew since
+		oldest = f.leader
+	}
+	all := proctable.List(oldest)
 	found := map[int]bool{f.leader: true}
 	for _, p := range all {
-		found[p.pid] = found[p.pid] || p.session == f.leader || p.group == f.leader || f.known[p.pid] || f.leash.holds(p.pid)
+		found[p.PID] = found[p.PID] || p.Session == f.leader || p.Group == f.leader || f.known[p.PID] || f.leash.holds(p.PID)
 	}
 	for grew := true; grew; {
 		grew = false
 		for _, p := range all {
-			if !found[p.pid] && found[p.parent] {
-				found[p.pid], grew = true, true
+			if !found[p.PID] && found[p.Parent] {
+				found[p.PID], grew = true, true
 			}
 		}
 	}
 	var live []int
 	for _, p := range all {
-		if found[p.pid] && !p.dead {
-			live = append(live, p.pid)
+		if found[p.PID] && !p.Dead {
+			live = append(live, p.PID)
 		}
 	}
 	return live
-}
-
-// processes are those that may be younger than leader, and itself.
-func processes(leader int) []procStat {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	inOrder := lastPID() >= leader // ids have not begun anew since
-	var all []procStat
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || inOrder && pid < leader {
-			continue
-		}
-		b, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue // ended meanwhile
-		}
-		if p, ok := parseStat(b); ok {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// parseStat reads "pid (name) state ppid pgrp session …"; the name may hold anything.
-func parseStat(b []byte) (procStat, bool) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 1 || end < open {
-		return procStat{}, false
-	}
-	fields := bytes.Fields(b[end+1:])
-	if len(fields) < 4 {
-		return procStat{}, false
-	}
-	var p procStat
-	p.dead = fields[0][0] == 'Z' || fields[0][0] == 'X'
-	for i, to := range map[int]*int{1: &p.parent, 2: &p.group, 3: &p.session} {
-		n, err := strconv.Atoi(string(fields[i]))
-		if err != nil {
-			return procStat{}, false
-		}
-		*to = n
-	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
-	p.pid = pid
-	return p, err == nil
 }
 
 // SealDescriptors keeps what this process inherited itself from its commands. A

@@ -21,6 +21,8 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
+func codeOf(status syscall.WaitStatus) int { return status.ExitStatus() }
+
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 // killAll ends the process tree below leader.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
@@ -36,6 +37,15 @@ type helperSpec struct {
 // startInNamespaces starts our own program again, in new namespaces, which
 // becomes the command.
 func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
+	if err := c.enterNamespaces(cmd); err != nil {
+		return err
+	}
+	return cmd.Start()
+}
+
+// enterNamespaces makes cmd our own program, in new namespaces, which becomes
+// the command.
+func (c *Confinement) enterNamespaces(cmd *exec.Cmd) error {
 	spec, err := json.Marshal(helperSpec{
 		Policy: c.policy, Roots: c.roots, Protect: c.protect, Path: cmd.Path, User: os.Geteuid(), Group: os.Getegid(),
 	})
@@ -54,11 +64,11 @@ func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 	}
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	cmd.SysProcAttr = attr
-	return cmd.Start()
+	return nil
 }
 
-// mainCalled says that this program, started again, becomes a command. It is
-// the one thing about a process that only its main knows.
+// mainCalled says that this program, started again, becomes a command or a
+// keeper. It is the one thing about a process that only its main knows.
 var mainCalled atomic.Bool
 
 // tryNamespaces says what this system lacks for the second tier.
@@ -80,11 +90,12 @@ func tryNamespaces() error {
 	return nil
 }
 
-// Main must be the first statement of a program that uses [TierNamespaces]: it
-// returns at once, unless the program was started again to become a confined
-// command.
+// Main must be the first statement of a program that uses [TierNamespaces] or
+// keepers: it returns at once, unless the program was started again to become a
+// confined command or a keeper of commands.
 func Main() {
 	mainCalled.Store(true)
+	keeper.Main(startOrdered)
 	if len(os.Args) < 3 || os.Args[0] != helperName {
 		return
 	}

@@ -16,15 +16,25 @@ import (
 // prying are the capabilities that lead around all of it.
 var prying = []int{unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO}
 
+// HideProcess keeps this process's memory, environment and descriptors from
+// other processes of the user, for good. A program whose environment holds
+// secrets calls it before it starts anything. It costs core dumps and debuggers
+// that attach without rights.
+func HideProcess() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide the process: %w", err)
+	}
+	return nil
+}
+
 // hideServer keeps this process's memory, environment and descriptors from
 // processes without the prying capabilities, and takes those from the calling
 // thread: with no new privileges, what it starts cannot get them back.
 //
-// The first is for all of the process and for good. It costs core dumps and
-// debuggers that attach without rights.
+// The first is for all of the process; see [HideProcess].
 func hideServer() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("hide the process: %w", err)
+	if err := HideProcess(); err != nil {
+		return err
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
