@@ -19,13 +19,13 @@ import (
 // not.
 func end(gone <-chan struct{}) {
 	deadline := time.Now().Add(Grace / 2)
-	stopped := map[uint64]bool{}
+	stopped := map[proctable.Identity]bool{}
 	for fresh := true; fresh && time.Now().Before(deadline); {
 		fresh = false
 		for _, p := range proctable.Descendants(proctable.List(0), os.Getpid()) {
-			if id := p.Start<<22 ^ uint64(p.PID); !stopped[id] {
+			if !stopped[p.Identity] {
 				p.Signal(unix.SIGSTOP)
-				stopped[id], fresh = true, true
+				stopped[p.Identity], fresh = true, true
 			}
 		}
 	}

@@ -2,10 +2,12 @@ package keeper
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -39,7 +41,10 @@ func serve(start Start) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	unix.CloseOnExec(socketFD)
+	// Neither the socket nor what the server inherited itself is for commands.
+	if err := unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
+	}
 	link, err := linkOf(socketFD)
 	if err != nil {
 		return err
@@ -108,9 +113,13 @@ func (s *service) keep(o start, files []*os.File) bool {
 	go reap(pid, replies, gone)
 	inbox, ending := s.inbox, false
 	var deadline <-chan time.Time
+	var killing sync.WaitGroup
 	for {
 		select {
 		case r := <-replies:
+			if r.Gone {
+				killing.Wait() // it must not see the next command
+			}
 			_ = s.link.send(r) // fails when the server is gone
 			if r.Gone {
 				return inbox != nil
@@ -122,7 +131,7 @@ func (s *service) keep(o start, files []*os.File) bool {
 			}
 			if (!ok || m.request.End) && !ending {
 				ending = true
-				go end(gone)
+				killing.Go(func() { end(gone) })
 			}
 		case <-deadline:
 			return false

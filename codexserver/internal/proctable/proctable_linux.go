@@ -9,14 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Identity tells a process from those that had or will have the same PID.
+type Identity struct {
+	PID   int
+	Start uint64 // in clock ticks since the system's start
+}
+
 // Process is what /proc/PID/stat says of a process.
 type Process struct {
-	PID, Parent, Group, Session int
+	Identity
+	Parent, Group, Session int
 	// Dead is true of a process that ended and was not reaped yet.
 	Dead bool
-	// Start is the time of its start in clock ticks. A process that gets the
-	// same PID later has another one.
-	Start uint64
 }
 
 // List returns the processes of the system with a PID of at least least. A
@@ -80,7 +84,7 @@ func parse(b []byte) (Process, bool) {
 	if len(fields) <= startField {
 		return Process{}, false
 	}
-	p := Process{PID: pid, Dead: fields[0][0] == 'Z' || fields[0][0] == 'X'}
+	p := Process{Identity: Identity{PID: pid}, Dead: fields[0][0] == 'Z' || fields[0][0] == 'X'}
 	for i, to := range []*int{&p.Parent, &p.Group, &p.Session} {
 		if *to, err = strconv.Atoi(string(fields[1+i])); err != nil {
 			return Process{}, false
@@ -121,7 +125,7 @@ func (p Process) Signal(sig unix.Signal) {
 		return // gone
 	}
 	defer unix.Close(fd)
-	if now, ok := Read(p.PID); ok && now.Start == p.Start {
+	if now, ok := Read(p.PID); ok && now.Identity == p.Identity {
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
 }
