@@ -129,13 +129,13 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		timeout = DefaultTimeout
 	}
 
-	begin := time.Now()
 	proc, err := start(cmd, spec)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.abandon()
 		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
 	}
+	begin := time.Now()
 	pipes.read()
 
 	timer := time.NewTimer(timeout)

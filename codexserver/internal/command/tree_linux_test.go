@@ -30,8 +30,8 @@ say second
 sh -c "trap '' TERM HUP INT; sleep 1000.$mark & wait" &
 setsid setsid sleep 1000.$mark &
 if [ "$keeping" = kept ]; then # daemons: forked twice, sessions of their own, nothing inherited
-	(setsid sh -c "exec 99>&- 2>&- >&- <&-; (sleep 1000.$mark &)" &)
-	(setsid setsid sh -c "exec 99>&- 2>&- >&- <&-; setsid setsid sleep 1000.$mark & exit" &)
+	(setsid bash -c "exec 99>&- 2>&- >&- <&-; (sleep 1000.$mark &)" &)
+	(setsid setsid bash -c "exec 99>&- 2>&- >&- <&-; setsid setsid sleep 1000.$mark & exit" &)
 fi
 say third
 sleep 0.01
