@@ -122,6 +122,9 @@ func becomeConfined(text string, argv []string) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
+	if err := lockLimit(); err != nil {
+		return err
+	}
 	c := &Confinement{policy: spec.Policy, roots: spec.Roots}
 	if err := c.compile(); err != nil {
 		return err

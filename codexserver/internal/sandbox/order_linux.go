@@ -34,7 +34,12 @@ func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
 		return errors.New("sandbox: the order does not have one ruleset")
 	}
 	c := &Confinement{rules: rules{ruleset: files[0], sparing: sparing}}
-	return c.Do(cmd.Start)
+	return c.Do(func() error {
+		if err := installFilter(limitLock()); err != nil {
+			return err
+		}
+		return cmd.Start()
+	})
 }
 
 const instructionSize = 8

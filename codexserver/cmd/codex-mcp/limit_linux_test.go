@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndForkBomb has a confined command use up all processes that its user
+// may have. The server stays, and the next command runs.
+func TestEndToEndForkBomb(t *testing.T) {
+	for _, tier := range []string{"thread", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			f, user := foldersOfAnother(t)
+			limit := threadsOf(t, user) + 150
+			bomb := fmt.Sprintf(`ulimit -Su %d; bomb() { bomb | bomb & }; bomb 2> /dev/null; while :; do bomb 2> /dev/null; done`, limit)
+			model := providertest.New(
+				providertest.Call(providertest.Tool("c1", "shell", map[string]any{"command": []string{"bash", "-c", bomb}, "timeout_ms": 1500})),
+				providertest.Call(providertest.Shell("c2", "sh", "-c", "echo still; echo here")),
+				providertest.Say("done"))
+			t.Cleanup(model.Close)
+			config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			bin, err := binary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Dir(bin), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("bash", "-c", `ulimit -u "$0"; exec "$@"`, strconv.Itoa(limit),
+				bin, "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox.tier="+tier)
+			if os.Getuid() == 0 {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+			}
+			p := launch(t, f, cmd)
+			p.send(`{"jsonrpc":"2.0","id":"turn","method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+			seen := map[int]bool{}
+			p.expect(map[string]any{"method": "codex/event", "params": map[string]any{"msg": map[string]any{"type": "exec_command_begin"}}}, seen)
+			for id := range 60 { // work that takes threads
+				p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"fuzzyFileSearch","params":{"query":"x","roots":["/usr/include","/etc"]}}`, id))
+			}
+			for id := range 60 {
+				p.expect(map[string]any{"id": float64(id), "result": "*"}, seen)
+			}
+			p.expect(map[string]any{"id": "turn", "result": map[string]any{"content": []any{map[string]any{"text": "done"}}}}, seen)
+			if output := model.Requests()[2].LastToolOutput(); !strings.Contains(output, "still") {
+				t.Errorf("after the bomb a command printed %s", output)
+			}
+			p.stdin.Close()
+			p.wait()
+			if left := threadsOf(t, user); os.Getuid() == 0 && left > 0 {
+				t.Errorf("%d threads are left", left)
+			}
+		})
+	}
+}
+
+// foldersOfAnother makes folders that belong to a user who has no processes, or
+// to this one without the right to be another.
+func foldersOfAnother(t *testing.T) (folders, int) {
+	t.Helper()
+	user := os.Getuid()
+	if user == 0 {
+		user = 100_000 + os.Getpid()
+	}
+	tmp, err := os.MkdirTemp("", "codex-mcp-limit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for os.Getuid() == 0 && threadsOf(t, user) > 0 { // when the test failed
+			kill := exec.Command("sh", "-c", "kill -KILL -1")
+			kill.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+			_ = kill.Run()
+		}
+		os.RemoveAll(tmp)
+	})
+	f := folders{filepath.Join(tmp, "home"), filepath.Join(tmp, "work"), filepath.Join(tmp, "user")}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{f.home, f.cwd, f.user} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, user, user); err != nil && os.Getuid() == 0 {
+			t.Fatal(err)
+		}
+	}
+	return f, user
+}
+
+// threadsOf counts the threads of a user, as the kernel does for the limit.
+func threadsOf(t *testing.T, user int) (n int) {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		b, err := os.ReadFile(task)
+		if err == nil && strings.Contains(string(b), fmt.Sprintf("\nUid:\t%d\t", user)) {
+			n++
+		}
+	}
+	return n
+}
