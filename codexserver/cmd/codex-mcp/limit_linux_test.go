@@ -18,7 +18,11 @@ import (
 func TestEndToEndForkBomb(t *testing.T) {
 	for _, tier := range []string{"thread", "namespaces"} {
 		t.Run(tier, func(t *testing.T) {
-			f, user := foldersOfAnother(t)
+			user := os.Getuid()
+			if user == 0 {
+				user = 100_000 + os.Getpid() // who has no other processes
+			}
+			f := foldersOf(t, user)
 			limit := threadsOf(t, user) + 150
 			bomb := fmt.Sprintf(`ulimit -Su %d; bomb() { bomb | bomb & }; bomb 2> /dev/null; while :; do bomb 2> /dev/null; done`, limit)
 			model := providertest.New(
@@ -30,16 +34,9 @@ func TestEndToEndForkBomb(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			bin, err := binary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(filepath.Dir(bin), 0o755); err != nil {
-				t.Fatal(err)
-			}
 			cmd := exec.Command("bash", "-c", `ulimit -u "$0"; exec "$@"`, strconv.Itoa(limit),
-				bin, "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox.tier="+tier)
-			if os.Getuid() == 0 {
+				program(t), "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox.tier="+tier)
+			if user != os.Getuid() {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 			}
 			p := launch(t, f, cmd)
@@ -58,27 +55,36 @@ func TestEndToEndForkBomb(t *testing.T) {
 			}
 			p.stdin.Close()
 			p.wait()
-			if left := threadsOf(t, user); os.Getuid() == 0 && left > 0 {
+			if left := threadsOf(t, user); user != os.Getuid() && left > 0 {
 				t.Errorf("%d threads are left", left)
 			}
 		})
 	}
 }
 
-// foldersOfAnother makes folders that belong to a user who has no processes, or
-// to this one without the right to be another.
-func foldersOfAnother(t *testing.T) (folders, int) {
+// program is the program where every user can run it.
+func program(t *testing.T) string {
 	t.Helper()
-	user := os.Getuid()
-	if user == 0 {
-		user = 100_000 + os.Getpid()
+	bin, err := binary()
+	if err == nil {
+		err = os.Chmod(filepath.Dir(bin), 0o755)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// foldersOf makes folders that belong to a user. When the test fails the user's
+// processes are killed, if that is another user than this one.
+func foldersOf(t *testing.T, user int) folders {
+	t.Helper()
 	tmp, err := os.MkdirTemp("", "codex-mcp-limit")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for os.Getuid() == 0 && threadsOf(t, user) > 0 { // when the test failed
+		for user != os.Getuid() && threadsOf(t, user) > 0 { // when the test failed
 			kill := exec.Command("sh", "-c", "kill -KILL -1")
 			kill.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 			_ = kill.Run()
@@ -93,11 +99,11 @@ func foldersOfAnother(t *testing.T) (folders, int) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chown(dir, user, user); err != nil && os.Getuid() == 0 {
+		if err := os.Chown(dir, user, -1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return f, user
+	return f
 }
 
 // threadsOf counts the threads of a user, as the kernel does for the limit.
