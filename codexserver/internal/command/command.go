@@ -129,10 +129,13 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		timeout = DefaultTimeout
 	}
 
-	proc, err := start(cmd, spec)
+	proc, err := start(ctx, cmd, spec)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.abandon()
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
 		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
 	}
 	begin := time.Now()

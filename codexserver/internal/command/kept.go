@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -27,12 +28,12 @@ func orderOf(spec Spec) (order func(*exec.Cmd) (keeper.Order, error), ok bool) {
 // kept is a command under a keeper.
 type kept struct{ *keeper.Process }
 
-func startKept(cmd *exec.Cmd, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (kept, error) {
+func startKept(ctx context.Context, cmd *exec.Cmd, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (kept, error) {
 	o, err := order(cmd)
 	if err != nil {
 		return kept{}, err
 	}
-	p, err := pool.Start(o)
+	p, err := pool.Start(ctx, o)
 	return kept{p}, err
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"time"
@@ -20,9 +21,9 @@ type process interface {
 }
 
 // start starts cmd.
-func start(cmd *exec.Cmd, spec Spec) (process, error) {
+func start(ctx context.Context, cmd *exec.Cmd, spec Spec) (process, error) {
 	if order, ok := orderOf(spec); ok {
-		return startKept(cmd, spec.Keepers, order)
+		return startKept(ctx, cmd, spec.Keepers, order)
 	}
 	return startOwn(cmd, spec.Starter)
 }

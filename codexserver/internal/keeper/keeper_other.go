@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"context"
 	"errors"
 	"syscall"
 )
@@ -11,7 +12,7 @@ import (
 type Pool struct{}
 
 // Start fails.
-func (*Pool) Start(Order) (*Process, error) { return nil, errors.ErrUnsupported }
+func (*Pool) Start(context.Context, Order) (*Process, error) { return nil, errors.ErrUnsupported }
 
 // Close does nothing.
 func (*Pool) Close() error { return nil }

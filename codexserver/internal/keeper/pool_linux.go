@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,11 +33,13 @@ type Pool struct {
 // keeper is a keeper's process as the server sees it.
 type keeper struct {
 	*link
-	ended chan struct{} // closed when the process has ended
+	proc *os.Process
 }
 
-// Start starts a command. Its error is the system's where there is one.
-func (p *Pool) Start(o Order) (*Process, error) {
+// Start starts a command. Its error is the system's where there is one, or the
+// cause of ctx if that ends before the command has started; ctx does not end a
+// command that runs.
+func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	if len(o.Cmd.Args) == 0 {
 		return nil, errors.New("no program")
 	}
@@ -59,10 +62,17 @@ func (p *Pool) Start(o Order) (*Process, error) {
 			return nil, fmt.Errorf("keeper: %w", err)
 		}
 	}
+	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with what it has started
 	var r reply
-	if _, err := k.receive(&r); err != nil {
+	_, err = k.receive(&r)
+	if !stop() {
+		err = context.Cause(ctx)
+	} else if err != nil {
+		err = ErrLost
+	}
+	if err != nil {
 		p.discard(k)
-		return nil, ErrLost
+		return nil, err
 	}
 	if r.Error != nil {
 		p.put(k)
@@ -149,15 +159,12 @@ func (p *Pool) spawn() (*keeper, error) {
 		l.conn.Close()
 		return nil, err
 	}
-	k := &keeper{link: l, ended: make(chan struct{})}
+	k := &keeper{link: l, proc: cmd.Process}
 	if p.all == nil {
 		p.all = map[*keeper]bool{}
 	}
 	p.all[k] = true
-	p.busy.Go(func() {
-		_ = cmd.Wait()
-		close(k.ended)
-	})
+	p.busy.Go(func() { _ = cmd.Wait() })
 	return k, nil
 }
 
@@ -179,7 +186,11 @@ func (p *Pool) discard(k *keeper) {
 	delete(p.all, k)
 	p.mu.Unlock()
 	k.conn.Close()
+	k.resume()
 }
+
+// resume lets a keeper that somebody stopped go on.
+func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
 
 // Close ends every command and its keeper. Its error is [ErrAlive] when that
 // takes longer than [Grace] allows; the keepers go on trying then.
@@ -191,20 +202,23 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	for k := range all {
 		_ = k.conn.CloseWrite() // what it has to say until its end is still read
+		k.resume()
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.busy.Wait()
+	}()
 	timeout := time.NewTimer(2 * Grace)
 	defer timeout.Stop()
+	var err error
+	select {
+	case <-ended:
+	case <-timeout.C:
+		err = ErrAlive
+	}
 	for k := range all {
-		select {
-		case <-k.ended:
-		case <-timeout.C:
-			for k := range all {
-				k.conn.Close()
-			}
-			return ErrAlive
-		}
 		k.conn.Close()
 	}
-	p.busy.Wait()
-	return nil
+	return err
 }
