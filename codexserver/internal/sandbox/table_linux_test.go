@@ -184,7 +184,7 @@ func TestTableAsUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"-test.run=^(TestTable|TestStartingThread)$", "-test.v"}
+	args := []string{"-test.run=^(TestTable|TestStartingThread|TestKept)$", "-test.v"}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, suidVar+"="+suid)
