@@ -54,7 +54,7 @@ func killHidden() {
 		if err != nil {
 			continue
 		}
-		for _, field := range bytes.Fields(b) {
+		for field := range bytes.FieldsSeq(b) {
 			if pid, err := strconv.Atoi(string(field)); err == nil {
 				killChild(pid)
 			}

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -35,19 +36,35 @@ func Main(start Start) {
 }
 
 func serve(start Start) error {
+	if err := prepare(); err != nil {
+		start = func(*exec.Cmd, []byte, []*os.File) error { return fmt.Errorf("prepare a keeper: %w", err) }
+	}
+	link, err := linkOf(socketFD)
+	if err != nil {
+		return err
+	}
+	s := &service{link: link, start: start, inbox: make(chan message)}
+	go s.read()
+	for m := range s.inbox {
+		// The end of a command that is gone has no effect.
+		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
+			break
+		}
+	}
+	return nil
+}
+
+// prepare makes this process fit to keep commands.
+func prepare() error {
 	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for those who look
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return err
-	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return err
-	}
 	// Neither the socket nor what the server inherited itself is for commands.
 	if err := unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
-	link, err := linkOf(socketFD)
-	if err != nil {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
 	for n := 1; n < 32; n++ {
@@ -60,15 +77,6 @@ func serve(start Start) error {
 	// With one processor a goroutine that waits for a process would keep others
 	// from running for a while.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
-
-	s := &service{link: link, start: start, inbox: make(chan message)}
-	go s.read()
-	for m := range s.inbox {
-		// The end of a command that is gone has no effect.
-		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
-			break
-		}
-	}
 	return nil
 }
 

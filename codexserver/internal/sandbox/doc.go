@@ -2,6 +2,7 @@
 //
 //	New(Options) ──▶ Sandbox.Confine(policy, cwd, env) ──▶ Confinement
 //	Confinement.Start(cmd): a command        Confinement.Do(f): a function
+//	Confinement.Order(cmd): a command that a keeper starts; see package keeper
 //
 // # Tiers
 //
@@ -13,11 +14,15 @@
 // new privileges, signals to and tracing of other processes, io_uring, and the
 // system calls and capabilities that administrate the machine or look into it.
 //
-// Until that thread has ended it is confined as the command is, which Landlock
-// would let reach it. So from its first use the tier makes the whole process
+// A thread of the keeper's starts the command, or of the server's where there are
+// no keepers. Until it has ended it is confined as the command is, which Landlock
+// would let reach it. So from the first use of the tier the whole process is
 // undumpable, see PR_SET_DUMPABLE in prctl(2): it leaves no core, and debuggers
 // of the same user cannot attach to it. And the command's filter denies signals
-// to the thread.
+// to the thread. [HideProcess] makes a server undumpable from its start.
+//
+// Under a keeper a command has a lower limit of processes than the server, which
+// it cannot raise; root has no limit.
 //
 // The second tier, [TierNamespaces], also starts the command in user and mount
 // namespaces of its own, in which all but the writable folders is read-only and
@@ -39,7 +44,8 @@
 // inside a writable folder is a file of that folder, and a .git that is not there
 // may be made. With network access named sockets, such as that of a container
 // engine, can be connected to before Landlock's ninth version. Before its sixth
-// signals reach every process of the user.
+// signals reach every process of the user: a command can kill its keeper, and a
+// daemon of its that has left the session outlives it then.
 //
 // Where a system lacks what a tier needs, Confine fails and says what: it never
 // gives less than was asked for.
