@@ -25,10 +25,10 @@ for pid in $server $PPID %d; do
 done
 `
 
-// TestEndToEndEnvironment looks for the server's keys in /proc, as this user
+// TestServerEnvironment looks for the server's keys in /proc, as this user
 // and, as root, as another one: from outside before the first command, and from a
 // read-only command.
-func TestEndToEndEnvironment(t *testing.T) {
+func TestServerEnvironment(t *testing.T) {
 	users := []int{os.Getuid()}
 	if os.Getuid() == 0 {
 		users = append(users, 200_000+os.Getpid())

@@ -13,9 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestEndToEndForkBomb has a confined command use up all processes that its user
+// TestForkBomb has a confined command use up all processes that its user
 // may have. The server stays, and the next command runs.
-func TestEndToEndForkBomb(t *testing.T) {
+func TestForkBomb(t *testing.T) {
 	for _, tier := range []string{"thread", "namespaces"} {
 		t.Run(tier, func(t *testing.T) {
 			user := os.Getuid()

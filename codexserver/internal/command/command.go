@@ -129,7 +129,7 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		timeout = DefaultTimeout
 	}
 
-	proc, err := start(ctx, cmd, spec)
+	proc, err := start(ctx, cmd, pipes, spec)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.abandon()
@@ -155,7 +155,7 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 	}
 	var code int
 	if spec.Leftovers != nil && !timedOut && interrupted == nil {
-		code, err = proc.leave(spec.Leftovers, pipes)
+		code, err = proc.leave(spec.Leftovers)
 	} else {
 		code, err = proc.end()
 		if !pipes.wait(drainGrace) {

@@ -26,15 +26,21 @@ func orderOf(spec Spec) (order func(*exec.Cmd) (keeper.Order, error), ok bool) {
 }
 
 // kept is a command under a keeper.
-type kept struct{ *keeper.Process }
+type kept struct {
+	*keeper.Process
+	output *pipes
+}
 
-func startKept(ctx context.Context, cmd *exec.Cmd, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (kept, error) {
+func startKept(ctx context.Context, cmd *exec.Cmd, output *pipes, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (kept, error) {
 	o, err := order(cmd)
 	if err != nil {
 		return kept{}, err
 	}
 	p, err := pool.Start(ctx, o)
-	return kept{p}, err
+	if errors.Is(err, keeper.ErrLost) { // the command may have started, and may be who killed it
+		killLost(0, output)
+	}
+	return kept{p, output}, err
 }
 
 func (p kept) exited() <-chan struct{} { return p.Exited() }
@@ -42,9 +48,7 @@ func (p kept) exited() <-chan struct{} { return p.Exited() }
 func (p kept) end() (int, error) {
 	err := p.End()
 	if errors.Is(err, keeper.ErrLost) {
-		// The kernel has given its children to somebody else. What stayed in the
-		// command's session can still be found.
-		killAll(p.PID, nil)
+		killLost(p.PID, p.output)
 		return -1, fmt.Errorf("%w: what could be found of it was killed", err)
 	}
 	return p.code(), err
@@ -64,13 +68,13 @@ func (p kept) code() int {
 	return codeOf(status)
 }
 
-func (p kept) leave(l *Leftovers, output *pipes) (int, error) {
-	if _, err := p.Status(); err == nil && l.add(p, output) {
+func (p kept) leave(l *Leftovers) (int, error) {
+	if _, err := p.Status(); err == nil && l.add(p) {
 		return p.code(), nil
 	}
 	code, err := p.end()
-	if !output.wait(drainGrace) {
-		output.abandon()
+	if !p.output.wait(drainGrace) {
+		p.output.abandon()
 	}
 	return code, err
 }

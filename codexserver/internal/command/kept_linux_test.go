@@ -85,9 +85,10 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 // and the next one has a keeper again.
 func TestKeeperKilled(t *testing.T) {
 	mark := "79" + strconv.Itoa(os.Getpid())
+	pool := pool(t)
 	spec := command.Spec{
-		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; kill -KILL $PPID; sleep 1000.$0`, mark},
-		Dir:  "/", Env: path, Timeout: time.Minute, Keepers: pool(t),
+		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: time.Minute, Keepers: pool,
 	}
 	res, err := command.Run(t.Context(), spec, nil)
 	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, keeper.ErrLost.Error()) || res.Stdout != "up\n" {
@@ -95,6 +96,17 @@ func TestKeeperKilled(t *testing.T) {
 	}
 	if now := find(mark); len(now) != 0 {
 		t.Errorf("left: %v", now)
+	}
+	// A command may be faster than the keeper's word that it has started.
+	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
+	for range 20 {
+		var start *command.StartError
+		if res, err := command.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if now := find(mark); len(now) != 0 {
+			t.Fatalf("left: %v", now)
+		}
 	}
 	// One that is killed while it waits for a command is replaced unseen.
 	spec.Argv = []string{"sh", "-c", "echo $PPID"}

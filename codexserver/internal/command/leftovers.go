@@ -10,29 +10,20 @@ import (
 // safe for concurrent use.
 type Leftovers struct {
 	mu     sync.Mutex
-	left   []leftover
+	left   []kept
 	closed bool
-}
-
-type leftover struct {
-	process kept
-	output  *pipes
 }
 
 // add takes what is left of a command, and drops its further output. It reports
 // false when it is closed.
-func (l *Leftovers) add(p kept, output *pipes) bool {
+func (l *Leftovers) add(p kept) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
 	}
-	l.left = slices.DeleteFunc(l.left, func(o leftover) bool { return isClosed(o.process.Gone()) && isClosed(o.output.done) })
-	output.drop()
-	if isClosed(p.Gone()) && isClosed(output.done) {
-		return true // the usual case
-	}
-	l.left = append(l.left, leftover{p, output})
+	p.output.drop()
+	l.left = slices.DeleteFunc(append(l.left, p), func(p kept) bool { return isClosed(p.Gone()) && isClosed(p.output.done) })
 	return true
 }
 
@@ -43,11 +34,11 @@ func (l *Leftovers) Close() {
 	l.left, l.closed = nil, true
 	l.mu.Unlock()
 	var ending sync.WaitGroup
-	for _, o := range left {
+	for _, p := range left {
 		ending.Go(func() {
-			_, _ = o.process.end()
-			if !o.output.wait(drainGrace) {
-				o.output.abandon()
+			_, _ = p.end()
+			if !p.output.wait(drainGrace) {
+				p.output.abandon()
 			}
 		})
 	}

@@ -17,25 +17,26 @@ type process interface {
 	end() (int, error)
 	// leave hands what is left to l, with its output, after the first process
 	// has ended. It returns what end does.
-	leave(l *Leftovers, output *pipes) (int, error)
+	leave(l *Leftovers) (int, error)
 }
 
 // start starts cmd.
-func start(ctx context.Context, cmd *exec.Cmd, spec Spec) (process, error) {
+func start(ctx context.Context, cmd *exec.Cmd, output *pipes, spec Spec) (process, error) {
 	if order, ok := orderOf(spec); ok {
-		return startKept(ctx, cmd, spec.Keepers, order)
+		return startKept(ctx, cmd, output, spec.Keepers, order)
 	}
-	return startOwn(cmd, spec.Starter)
+	return startOwn(cmd, output, spec.Starter)
 }
 
 // own is a command that this process started itself.
 type own struct {
-	cmd   *exec.Cmd
-	leash *leash
-	done  chan struct{}
+	cmd    *exec.Cmd
+	output *pipes
+	leash  *leash
+	done   chan struct{}
 }
 
-func startOwn(cmd *exec.Cmd, starter Starter) (*own, error) {
+func startOwn(cmd *exec.Cmd, output *pipes, starter Starter) (*own, error) {
 	l, err := newLeash(cmd)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func startOwn(cmd *exec.Cmd, starter Starter) (*own, error) {
 		return nil, err
 	}
 	l.started()
-	p := &own{cmd: cmd, leash: l, done: make(chan struct{})}
+	p := &own{cmd: cmd, output: output, leash: l, done: make(chan struct{})}
 	go func() {
 		awaitExit(cmd)
 		close(p.done)
@@ -78,10 +79,10 @@ func (p *own) end() (int, error) {
 }
 
 // leave kills what is left: there is nobody to find it again later.
-func (p *own) leave(_ *Leftovers, output *pipes) (int, error) {
+func (p *own) leave(*Leftovers) (int, error) {
 	code, err := p.end()
-	if !output.wait(drainGrace) {
-		output.abandon()
+	if !p.output.wait(drainGrace) {
+		p.output.abandon()
 	}
 	return code, err
 }

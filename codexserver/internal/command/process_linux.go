@@ -3,7 +3,11 @@ package command
 import (
 	"errors"
 	"math"
+	"os"
 	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proctable"
@@ -43,6 +47,41 @@ func killAll(leader int, l *leash) {
 	for deadline := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(deadline); left = mine.members() {
 		killEach(left, time.Until(deadline))
 	}
+}
+
+// killLost kills what can be found of a command whose keeper was killed: the
+// kernel has given its processes to somebody else. These are the command's
+// session, unless leader is 0, and those of the processes that write to its
+// output, with all that descends from them.
+func killLost(leader int, output *pipes) {
+	sessions := map[int]bool{}
+	if leader > 0 {
+		sessions[leader] = true
+	}
+	links := output.links()
+	for _, p := range proctable.List(0) {
+		for _, fd := range []string{"1", "2"} {
+			link, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/" + fd)
+			if err == nil && slices.Contains(links, link) {
+				sessions[p.Session] = true
+			}
+		}
+	}
+	for session := range sessions {
+		killAll(session, nil)
+	}
+}
+
+// links are what /proc says of the descriptors of both streams.
+func (p *pipes) links() (links []string) {
+	for _, r := range p.readers {
+		if info, err := r.Stat(); err == nil {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				links = append(links, "pipe:["+strconv.FormatUint(stat.Ino, 10)+"]")
+			}
+		}
+	}
+	return links
 }
 
 // killEach kills the processes and waits until they are dead.

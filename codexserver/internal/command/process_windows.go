@@ -25,6 +25,8 @@ func codeOf(status syscall.WaitStatus) int { return status.ExitStatus() }
 
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
+func killLost(int, *pipes) {} // there are no keepers
+
 // killAll ends the process tree below leader.
 func killAll(leader int, _ *leash) {
 	kill := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(leader))
