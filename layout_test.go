@@ -31,19 +31,25 @@ var arrows = []struct {
 	{"codexserver/protocol", nil},
 	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
 	{"codexserver/engine/*", []string{"codexserver/engine", "codexserver/protocol", "elicit"}},
-	{"codexserver", []string{"codexserver/engine", "codexserver/internal/policy", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
-	{"codexserver/page", []string{"codexserver", "codexserver/protocol", "elicit"}},
+	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/legacy", "codexserver/internal/thread", "codexserver/internal/tools", "elicit", "jsonrpc"}},
+	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
+	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/protocol", "elicit"}},
+	// A tool does not know the era in which it is called, nor an era another one.
+	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/thread", "codexserver/protocol", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/page", []string{"codexserver/approval", "codexserver/protocol", "elicit"}},
 	{"codexserver/native/providertest", nil},
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/appserver", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/mcpclient", []string{"codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/terminal", []string{"codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/tool", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
-	{"codexserver/cmd/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
 	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},
 	{"examples/websocket", []string{"jsonrpc", "jsonrpc/wsrpc"}},
-	{"examples/*", []string{"codexserver", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+	{"examples/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 }
 
 // light are the packages that import, beside the module's own, the standard

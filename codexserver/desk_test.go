@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -29,7 +30,7 @@ type desk struct {
 	decided []string
 }
 
-func (d *desk) Event(c codexserver.Thread, m protocol.EventMsg) {
+func (d *desk) Event(c approval.Thread, m protocol.EventMsg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stop = c.Stop
@@ -42,15 +43,15 @@ func (d *desk) Event(c codexserver.Thread, m protocol.EventMsg) {
 
 func (d *desk) Invite() string { return "come here" }
 
-func (d *desk) Ask(ctx context.Context, r *codexserver.ApprovalRequest) (json.RawMessage, error) {
+func (d *desk) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
 	answer, err := d.ask(ctx)
 	return json.RawMessage(answer), err
 }
 
-func (d *desk) Decided(r *codexserver.ApprovalRequest, out elicit.Outcome, by string) {
+func (d *desk) Decided(_ *approval.Request, made approval.Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.decided = append(d.decided, string(out.Decision)+" by "+by)
+	d.decided = append(d.decided, string(made.Decision)+" by "+string(made.By))
 }
 
 // silent is a place where nobody looks.
@@ -223,7 +224,7 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 				out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: once, Changes: map[string]protocol.FileChange{
 					"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
-				}})
+				}, Links: map[string]string{"/etc/passwd": "/work/notes.txt"}})
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			})
@@ -239,7 +240,7 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 			if got.Content != string(want) {
 				t.Errorf("once %v: %s, want %s", once, got.Content, want)
 			}
-			if !strings.Contains(message, "(outside the workspace)") {
+			if !strings.Contains(message, "- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)") {
 				t.Errorf("the client was asked %q", message)
 			}
 		})
@@ -249,10 +250,10 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 func TestDecideIsAPolicyInCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		rules := codexserver.Rules{
+		rules := approval.Rules{
 			Deny: [][]string{{"git", "push"}},
-			Decide: func(_ context.Context, r *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
-				exec := r.Request.(protocol.ExecApprovalRequest)
+			Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+				exec := r.Event.(protocol.ExecApprovalRequest)
 				switch exec.Command[0] {
 				case "git":
 					return elicit.Outcome{Decision: elicit.Approved}, true
@@ -323,21 +324,21 @@ func TestDeskThatPanics(t *testing.T) {
 
 type fragile struct{}
 
-func (fragile) Event(codexserver.Thread, protocol.EventMsg) { panic("event") }
-func (fragile) Ask(context.Context, *codexserver.ApprovalRequest) (json.RawMessage, error) {
+func (fragile) Event(approval.Thread, protocol.EventMsg) { panic("event") }
+func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) {
 	panic("ask")
 }
-func (fragile) Decided(*codexserver.ApprovalRequest, elicit.Outcome, string) { panic("decided") }
+func (fragile) Decided(*approval.Request, approval.Decision) { panic("decided") }
 
 // A rule that panics denies, and one approves for no longer than was offered.
 func TestDecideThatFails(t *testing.T) {
 	for name, tt := range map[string]struct {
-		decide func(context.Context, *codexserver.ApprovalRequest) (elicit.Outcome, bool)
+		decide func(context.Context, *approval.Request) (elicit.Outcome, bool)
 		want   string
 	}{
-		"panics": {func(context.Context, *codexserver.ApprovalRequest) (elicit.Outcome, bool) { panic("rule") },
+		"panics": {func(context.Context, *approval.Request) (elicit.Outcome, bool) { panic("rule") },
 			"denied declined: a rule of the user failed"},
-		"for the session": {func(context.Context, *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
+		"for the session": {func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: elicit.ApprovedForSession}, true
 		}, "approved "},
 	} {
@@ -348,7 +349,7 @@ func TestDecideThatFails(t *testing.T) {
 					host.Emit(protocol.AgentMessage{Message: string(out.Decision) + " " + out.ForModel()})
 					return nil
 				})
-				c := connect(t, e, &codexserver.Options{Rules: codexserver.Rules{Decide: tt.decide}}, nil)
+				c := connect(t, e, &codexserver.Options{Rules: approval.Rules{Decide: tt.decide}}, nil)
 				got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
 				if err != nil || got.Content != tt.want {
 					t.Errorf("%q, %v; want %q", got.Content, err, tt.want)
@@ -395,7 +396,7 @@ func TestOtherQuestion(t *testing.T) {
 			done := make(chan elicit.Decision, 1)
 			e := &bare{turn: func(ctx context.Context, host engine.Host) {
 				q := &elicit.Question{Message: "Call the tool?", Meta: map[string]any{"tool_params": map[string]any{"path": "/etc"}}}
-				done <- host.(engine.Approver).Approve(ctx, q).Decision
+				done <- host.Approve(ctx, q).Decision
 			}}
 			var record strings.Builder
 			c := connect(t, e, &codexserver.Options{Desk: &desk{ask: says(`{"action":"accept"}`)}, Record: &record}, nil)
@@ -427,8 +428,8 @@ func TestOtherQuestion(t *testing.T) {
 	}
 }
 
-// Sessions that have opened the same conversation are told apart.
-func TestThreadsOfSessions(t *testing.T) {
+// Threads of different servers are told apart.
+func TestThreadsOfServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[string]bool{}
 		e := &bare{turn: func(context.Context, engine.Host) {}}
@@ -443,14 +444,14 @@ func TestThreadsOfSessions(t *testing.T) {
 			c.Close()
 			synctest.Wait()
 			for _, th := range d.seen {
-				if th.Session == "" || th.Session != d.seen[0].Session {
-					t.Errorf("one session is %q and %q", th.Session, d.seen[0].Session)
+				if th.Server == "" || th.Server != d.seen[0].Server {
+					t.Errorf("one server is %q and %q", th.Server, d.seen[0].Server)
 				}
 			}
-			seen[d.seen[0].Session] = true
+			seen[d.seen[0].Server] = true
 		}
 		if len(seen) != 2 {
-			t.Errorf("two sessions are %v", seen)
+			t.Errorf("two servers are %v", seen)
 		}
 	})
 }
@@ -458,7 +459,35 @@ func TestThreadsOfSessions(t *testing.T) {
 // threads keeps what conversations it is told of.
 type threads struct {
 	fragile
-	seen []codexserver.Thread
+	seen []approval.Thread
 }
 
-func (d *threads) Event(c codexserver.Thread, _ protocol.EventMsg) { d.seen = append(d.seen, c) }
+func (d *threads) Event(c approval.Thread, _ protocol.EventMsg) { d.seen = append(d.seen, c) }
+
+// TestReplaceableProgramIsApprovedOnce has an engine that found the program
+// where commands may write: the question says where, no rule answers it, and an
+// approval for the session holds once.
+func TestReplaceableProgramIsApprovedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Program: "/work/node_modules/.bin/tsc",
+			})
+			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+			return nil
+		})
+		var message string
+		options := &codexserver.Options{Rules: approval.Rules{Allow: [][]string{{"tsc"}}}}
+		c := connect(t, e, options, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+			message = p.Message
+			return &mcptypes.ElicitResult{Action: "accept", Content: map[string]mcptypes.ElicitValue{"decision": mcptypes.ElicitString("approved_for_session")}}, nil
+		})
+		got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "Allow Codex to run `tsc` in `/work`?\nThe program is `/work/node_modules/.bin/tsc`."; message != want || got.Content != string(elicit.Approved) {
+			t.Errorf("%s after %q, want %q", got.Content, message, want)
+		}
+	})
+}

@@ -32,13 +32,13 @@
 //
 // # Who decides
 //
-// When an engine asks for an approval, [Rules] come first: lists of commands,
-// then a function of yours. What they leave open stands before the client and,
-// where there is one, at the [Desk] at once. The first answer counts, of two that
-// arrive together the stricter one:
+// When an engine asks for an approval, [approval.Rules] come first: lists of
+// commands, then a function of yours. What they leave open stands before the client
+// and, where there is one, at the [approval.Desk] at once. The first answer counts,
+// of two that arrive together the stricter one:
 //
 //	ApproveExec ─▶ Rules ─▶ client: elicitation/create ─┐
-//	                     └▶ Desk.Ask ───────────────────┴▶ elicit.Outcome
+//	                     └▶ Desk.Ask ───────────────────┴▶ approval.Decision
 //
 // [Options].Approvals says how to ask and what becomes of a question that
 // nobody answers; by default it is a denial after ten minutes. [Options].Record
@@ -58,8 +58,8 @@
 //
 // # What can go wrong
 //
-// A client that cannot show elicitations is told so in the second block of a
-// tool's result; a [Desk] or [Rules] help. A turn that fails or is aborted is an
+// A client that cannot show elicitations gets the reason in the second block of a
+// tool's result; a desk or rules help. A turn that fails or is aborted is an
 // isError result with the reason, and its conversation stays usable. An engine
 // that cannot start a conversation says why in the result of the call. Serve
 // returns an error only when the connection itself broke; engines are closed by
@@ -75,7 +75,7 @@
 //
 // # Where to go next
 //
-// Package engine is the seam, native and appserver are the engines, protocol
+// Package approval decides, engine is the seam, native and appserver are the engines, protocol
 // has the events, elicit the questions, jsonrpc the transports. docs/wire.md of
 // the module lists every tool, method and event, docs/approvals.md every answer,
 // docs/differences.md where the server of September 2025 and this one part, and

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -46,10 +47,10 @@ func Example() {
 // A policy in code answers before anybody is asked. What it leaves open goes to
 // the client, which cannot be asked here.
 func ExampleRules() {
-	rules := codexserver.Rules{
+	rules := approval.Rules{
 		Allow: [][]string{{"go", "test"}},
-		Decide: func(_ context.Context, r *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
-			exec, ok := r.Request.(protocol.ExecApprovalRequest)
+		Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+			exec, ok := r.Event.(protocol.ExecApprovalRequest)
 			if ok && slices.Contains(exec.Command, "sudo") {
 				return elicit.Outcome{Decision: elicit.Denied, Feedback: "work without sudo"}, true
 			}

@@ -432,6 +432,8 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"execOneOffCommand", `{}`, "command must not be empty"},
 			{"execOneOffCommand", `{"command":"ls"}`, "/command"},
 			{"execOneOffCommand", `{"command":["ls"],"timeoutMs":-1}`, "/timeoutMs"},
+			{"execOneOffCommand", `{"command":["ls","a\u0000b"]}`, "/command/1"},
+			{"execOneOffCommand", `{"command":["ls"],"cwd":"a\u0000"}`, "/cwd"},
 			{"execOneOffCommand", `{"command":["ls"],"sandboxPolicy":{"mode":"none"}}`, "/sandboxPolicy/mode"},
 			{"fuzzyFileSearch", `{"query":"x"}`, "/roots"},
 			{"fuzzyFileSearch", `{"query":5,"roots":[]}`, "/query"},

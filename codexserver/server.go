@@ -1,6 +1,7 @@
 package codexserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"syscall"
-	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/legacy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -22,9 +26,9 @@ type Options struct {
 	// cannot be. The zero value denies whatever was not approved.
 	Approvals elicit.Options
 	// Rules answer some questions before anybody is asked. None by default.
-	Rules Rules
+	Rules approval.Rules
 	// Desk is a second place where questions are answered. None by default.
-	Desk Desk
+	Desk approval.Desk
 	// Record gets every question with its decision, a JSON object a line. It
 	// is written to by one goroutine at a time. Default: none.
 	Record io.Writer
@@ -37,6 +41,21 @@ type Options struct {
 	// a call that has one is refused. What fills in a call is mostly a model.
 	// None by default.
 	LockedArguments []string
+	// TrustedCalls lets the argument config of the tool codex set every key of
+	// the engine's configuration. By default it may set the model, how much it
+	// reasons, the sandbox and the approval policy, and some others; what could
+	// name a program, a provider or a file is refused or left out with a
+	// warning.
+	TrustedCalls bool
+	// Folder is where conversations work whose caller names no folder; it is
+	// absolute. Default: the client's first root, else the process's own folder.
+	Folder string
+	// Finish lets calls under way finish when the client's input ends. By
+	// default those of a client that has said initialize are interrupted then;
+	// input without initialize, such as a file of requests, is always finished.
+	// A question that nobody is left to answer is decided by
+	// Approvals.OnUnsupported.
+	Finish bool
 	// EngineName and EngineReason say in serverInfo which engine it is and why.
 	// Default: nothing is said.
 	EngineName, EngineReason string
@@ -48,52 +67,67 @@ type Options struct {
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
 type Server struct {
-	engine  engine.Engine
-	options Options
-	log     *slog.Logger
-	record  record
+	legacy *legacy.Server
+	trace  jsonrpc.Hooks // one lock for the messages of every session
+	log    *slog.Logger
 }
 
 // New returns a server for e.
 func New(e engine.Engine, o *Options) *Server {
-	s := &Server{engine: e}
-	if o != nil {
-		s.options = *o
+	if o == nil {
+		o = &Options{}
 	}
-	if s.options.Version == "" {
-		s.options.Version = "dev"
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
-	s.record.w = s.options.Record
-	s.log = s.options.Logger
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	threads := thread.NewTable(e, &approval.Options{
+		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Record: approval.NewRecord(o.Record), Logger: log,
+	})
+	return &Server{
+		legacy: &legacy.Server{
+			Threads:      threads,
+			Tools:        tools.New(e, tools.Options{SessionTools: o.SessionTools, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls}),
+			Approvals:    o.Approvals,
+			Version:      cmp.Or(o.Version, "dev"),
+			EngineName:   o.EngineName,
+			EngineReason: o.EngineReason,
+			Folder:       o.Folder,
+			Finish:       o.Finish,
+			Logger:       log,
+		},
+		trace: *trace(o.Trace),
+		log:   log,
 	}
-	return s
 }
 
 // Serve is one session with one client. It returns nil when the client's input
-// or ctx has ended, every turn of the session has, and every answer that the
-// client still took was written. Conversations belong to the session and are
-// closed with it.
+// (see [Options].Finish) or ctx has ended, every turn of the session has, and
+// every answer that the client still took was written. A thread is closed with the
+// last session that has used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	session, end := context.WithCancelCause(ctx)
+	turns, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	ss := newSession(session, s)
-	ss.peer = jsonrpc.NewPeer(t, ss.mux(), &jsonrpc.Options{
+	handling, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	session := legacy.NewSession(turns, s.legacy, func() { stop(jsonrpc.ErrClosed) })
+	hooks := s.trace
+	hooks.InputEnd = session.InputEnded
+	peer := jsonrpc.NewPeer(t, session.Mux(), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         inline(),
+		Inline:         legacy.Inline(),
 		LenientVersion: true, // as the server of 2025 did
-		DrainTimeout:   drain,
+		DrainTimeout:   -1,   // the session decides
 		Logger:         s.log,
-		Hooks:          trace(s.options.Trace),
+		Hooks:          &hooks,
 	})
-	err := ss.peer.Run(ctx)
+	session.Connect(peer)
+	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)
-	ss.turns.Wait()
-	if cerr := ss.conversations.close(); cerr != nil {
-		s.log.Warn("closing conversations", "error", cerr)
+	if cerr := session.Close(); cerr != nil {
+		s.log.Warn("closing threads", "error", cerr)
 	}
-	if err != nil && ctx.Err() == nil && !clientGone(err) {
+	if err != nil && handling.Err() == nil && !clientGone(err) {
 		return fmt.Errorf("codexserver: %w", err)
 	}
 	return nil
@@ -104,7 +138,3 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 func clientGone(err error) bool {
 	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
-
-// drain is how long a turn may go on after the end of the client's input: long
-// enough for requests that take no time, too short for a model.
-const drain = 50 * time.Millisecond

@@ -357,18 +357,19 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// TestVersions gives clients of every version what that version has.
+// TestVersions gives clients of every version what that version has, and the
+// thread's id whatever they speak.
 func TestVersions(t *testing.T) {
 	for _, tt := range []struct {
-		asked, spoken                         string
-		annotations, outputSchema, structured bool
+		asked, spoken             string
+		annotations, outputSchema bool
 	}{
-		{"2024-11-05", "2024-11-05", false, false, false},
-		{"2025-03-26", "2025-03-26", true, false, false},
-		{"2025-06-18", "2025-06-18", true, true, true},
-		{"2025-11-25", "2025-11-25", true, true, true},
-		{"2099-01-01", "2025-11-25", true, true, true},
-		{"bogus", "2025-11-25", true, true, true},
+		{"2024-11-05", "2024-11-05", false, false},
+		{"2025-03-26", "2025-03-26", true, false},
+		{"2025-06-18", "2025-06-18", true, true},
+		{"2025-11-25", "2025-11-25", true, true},
+		{"2099-01-01", "2025-11-25", true, true},
+		{"bogus", "2025-11-25", true, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := connectRPC(t, echo)
@@ -381,7 +382,7 @@ func TestVersions(t *testing.T) {
 			for what, is := range map[string][2]bool{
 				"annotations":       {strings.Contains(tools, `"annotations"`), tt.annotations},
 				"outputSchema":      {strings.Contains(tools, `"outputSchema"`), tt.outputSchema},
-				"structuredContent": {strings.Contains(result, `"structuredContent"`), tt.structured},
+				"structuredContent": {strings.Contains(result, `"structuredContent":{"threadId":"`), true}, // as Codex did
 			} {
 				if is[0] != is[1] {
 					t.Errorf("%s: %s is there: %v", tt.asked, what, is[0])

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -83,11 +84,11 @@ func TestSessionTools(t *testing.T) {
 func TestRulesAndRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
-			rules codexserver.Rules
+			rules approval.Rules
 			want  string
 		}{
-			{codexserver.Rules{Allow: [][]string{{"git"}}}, "approved"},
-			{codexserver.Rules{Allow: [][]string{{"git"}}, Deny: [][]string{{"git", "init"}}}, "denied"},
+			{approval.Rules{Allow: [][]string{{"git"}}}, "approved"},
+			{approval.Rules{Allow: [][]string{{"git"}}, Deny: [][]string{{"git", "init"}}}, "denied"},
 		} {
 			var record strings.Builder
 			c := connectWith(t, asking, &codexserver.Options{Rules: tt.rules, Record: &record})
@@ -135,7 +136,7 @@ func TestLockedArguments(t *testing.T) {
 			`{"prompt":"p","config":null}`:                         "codex: argument /config is locked",
 			`{"prompt":"p","sandbox":"danger-full-access"}`:        "codex: argument /sandbox is locked",
 			`{"prompt":"p","\u0073andbox":"danger-full-access"}`:   "codex: argument /sandbox is locked",
-			`{"prompt":"p","approval-policy":"never","Config":{}}`: `"text":"denied"`, // "Config" is nothing
+			`{"prompt":"p","approval-policy":"never","Config":{}}`: "unknown argument /Config",
 		} {
 			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
 				t.Errorf("%s: %s, want %s", args, got, want)

@@ -17,10 +17,10 @@ import (
 //
 //	2026-01-02T15:04:05.000Z < {"jsonrpc":"2.0", …}
 //
-// < is from the client, > to it. It returns nil for no writer.
+// < is from the client, > to it. Without a writer the hooks do nothing.
 func trace(w io.Writer) *jsonrpc.Hooks {
 	if w == nil {
-		return nil
+		return &jsonrpc.Hooks{}
 	}
 	var mu sync.Mutex
 	write := func(direction string) func([]byte) {

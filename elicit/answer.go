@@ -33,7 +33,7 @@ func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	unread := func(detail string) Outcome {
 		return Outcome{
 			Decision: Denied,
-			Reason:   notUnderstood,
+			Reason:   ReasonNotUnderstood,
 			Detail:   "approval answer not understood: " + detail,
 			Level:    slog.LevelWarn,
 			model:    "the approval answer was not understood, so " + notDone,
@@ -61,14 +61,14 @@ func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	case answer.action == "decline", answer.action == "cancel":
 		out := Outcome{
 			Decision: Denied,
-			Reason:   declined,
+			Reason:   ReasonDeclined,
 			Feedback: answer.feedback,
 			Detail:   "declined by the client",
 			model:    declinedWords(answer.feedback),
 		}
 		if answer.action == "cancel" {
 			out = refuse(opt.OnCancel, Outcome{
-				Reason: cancelled,
+				Reason: ReasonCancelled,
 				Detail: "cancelled by the client",
 				model:  "the client cancelled the approval request",
 			})
@@ -102,9 +102,9 @@ func (a *answer) decided(v vote) Outcome {
 	}
 	switch out.Decision {
 	case Denied:
-		out.Reason, out.Feedback, out.model = declined, a.feedback, declinedWords(a.feedback)
+		out.Reason, out.Feedback, out.model = ReasonDeclined, a.feedback, declinedWords(a.feedback)
 	case Abort:
-		out.Reason, out.Feedback, out.model = cancelled, a.feedback, "the client chose to abort the turn"
+		out.Reason, out.Feedback, out.model = ReasonCancelled, a.feedback, "the client chose to abort the turn"
 	}
 	return out
 }

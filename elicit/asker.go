@@ -69,7 +69,7 @@ func (a *Asker) Ask(ctx context.Context, q *Question) Outcome {
 	out := a.ask(ctx, q)
 	// What is the same with every question is worth a louder line only once.
 	switch {
-	case out.Reason == unsupported && out.Decision != Approved:
+	case out.Reason == ReasonUnsupported && out.Decision != Approved:
 		if a.warnedUnsupported.Swap(true) {
 			out.Level = slog.LevelDebug
 		}
@@ -97,7 +97,7 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	}
 	defer a.open.release()
 
-	timed, cancel := a.options.withTimeout(ctx)
+	timed, cancel := a.options.WithTimeout(ctx)
 	defer cancel()
 	var result json.RawMessage
 	err = a.caller.Call(timed, method, params, &result)
@@ -110,13 +110,4 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 		return q.ReadError(context.DeadlineExceeded, a.options)
 	}
 	return q.ReadError(err, a.options)
-}
-
-// withTimeout bounds the time for an answer. Its cause is what a peer may give
-// the client as the reason of a cancellation.
-func (o *Options) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.Timeout < 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, o.Timeout, errors.New("no answer within "+seconds(o.Timeout)))
 }

@@ -42,33 +42,33 @@ func readError(err error, o *Options, q *Question) Outcome {
 			code = " (" + strconv.FormatInt(int64(answer.Code), 10) + ")"
 		}
 		return q.failed(opt, opt.OnError, Outcome{
-			Reason: clientError,
+			Reason: ReasonClientError,
 			Detail: "error answer to the approval request:" + code + " " + showQuote(answer.Message),
 			model:  "the client could not show the approval request" + code,
 		})
 	case errors.Is(err, context.DeadlineExceeded):
 		return q.failed(opt, opt.OnTimeout, Outcome{
-			Reason: timedOut,
+			Reason: ReasonTimeout,
 			Detail: "no answer to the approval request within " + opt.Timeout.String(),
 			model:  "no answer within " + seconds(opt.Timeout),
 		})
 	case errors.Is(err, context.Canceled):
 		return Outcome{
 			Decision: Abort,
-			Reason:   interrupted,
+			Reason:   ReasonInterrupted,
 			Detail:   "the turn was interrupted while the approval request was open",
 			model:    "the turn was interrupted",
 		}
 	case errors.Is(err, jsonrpc.ErrClosed), errors.Is(err, io.EOF):
 		return Outcome{
 			Decision: Abort,
-			Reason:   peerGone,
+			Reason:   ReasonPeerGone,
 			Detail:   "the client was gone while the approval request was open",
 			model:    "the client is gone",
 		}
 	}
 	return q.failed(opt, opt.OnError, Outcome{
-		Reason: clientError,
+		Reason: ReasonClientError,
 		Detail: "the approval request failed: " + showQuote(fmt.Sprint(err)),
 		model:  "the client could not show the approval request",
 	})
@@ -78,13 +78,13 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 	if opt.OnUnsupported == policySafeOnly && q.Safe {
 		return Outcome{
 			Decision: Approved,
-			Reason:   unsupported,
+			Reason:   ReasonUnsupported,
 			Detail:   "approved without asking by on_unsupported = " + policySafeOnly + ": the client has no elicitation",
 			Level:    slog.LevelWarn,
 		}
 	}
 	return q.failed(opt, opt.OnUnsupported, Outcome{
-		Reason: unsupported,
+		Reason: ReasonUnsupported,
 		Detail: "not asked for approval: the client has no elicitation",
 		model:  "this MCP client cannot show approval requests; " + q.notDone(),
 	})
@@ -96,10 +96,10 @@ func (q *Question) failed(opt *Options, policy string, out Outcome) Outcome {
 	out = refuse(policy, out)
 	out.Level = slog.LevelWarn
 	out.caller = sentence(out.model)
-	if out.Reason != unsupported {
+	if out.Reason != ReasonUnsupported {
 		out.caller = sentence(out.model + ", so " + q.notDone())
 	}
-	if out.Reason == unsupported || out.FailCall {
+	if out.Reason == ReasonUnsupported || out.FailCall {
 		out.caller += " " + opt.Hint
 	}
 	return out

@@ -126,13 +126,20 @@ func TestPatchMessage(t *testing.T) {
 			"- add\\n ``$'a`\\n\\u{202e}'`` (contains hidden characters)\n- add `..x/y`"},
 		{"workspace that is no path", elicit.PatchQuestion{Cwd: "w", Changes: []elicit.Change{{Kind: "add", Path: "/w/x"}}},
 			sentence + "\n- add `/w/x` (outside the workspace)"},
+		{"behind links", elicit.PatchQuestion{Cwd: "/w", Changes: []elicit.Change{
+			{Kind: "update", Path: "/home/u/.bashrc", Via: "/w/notes.txt", Added: 1},
+			{Kind: "update", Path: "/w/a", MoveTo: "/w/real`/b", MoveVia: "/w/link/b"},
+		}}, sentence + "\n- update `/w/notes.txt` → `/home/u/.bashrc` (outside the workspace) (+1 -0)\n" +
+			"- update `/w/a` and move it to `/w/link/b` → ``'/w/real`/b'``"},
 		{"many", elicit.PatchQuestion{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all)"},
+		{"many, one outside", elicit.PatchQuestion{Cwd: "/w", Changes: append(many[:40:40], elicit.Change{Kind: "add", Path: "/x"})},
+			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all)"},
 	} {
 		q := tt.patch.Question()
 		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
-		if q.Once != (tt.name == "many") {
+		if q.Once != strings.HasPrefix(tt.name, "many") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
 		}
 	}
@@ -240,7 +247,7 @@ func FuzzMessage(f *testing.F) {
 		checkExec(t, []string{program, arg}, cwd, reason)
 		q := (&elicit.PatchQuestion{
 			Subject: program, Reason: reason, GrantRoot: cwd, Cwd: "/w", Notes: []string{arg},
-			Changes: []elicit.Change{{Kind: program, Path: arg, MoveTo: cwd}},
+			Changes: []elicit.Change{{Kind: program, Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg}},
 		}).Question()
 		visible(t, q.Message, 5)
 	})

@@ -2,6 +2,8 @@ package elicit
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,7 +36,7 @@ type Options struct {
 	OnCancel string
 
 	// Timeout is how long an answer may take, counted from the moment the
-	// question is sent. 0 means ten minutes, less than 0 for ever.
+	// question is sent. 0 means DefaultTimeout, less than 0 for ever.
 	Timeout time.Duration
 
 	// Schema is the form that a question shows: "empty" (the default) has no
@@ -57,6 +59,9 @@ type Options struct {
 	// with elicitation.
 	Hint string
 }
+
+// DefaultTimeout is how long an answer may take where Options say nothing.
+const DefaultTimeout = 10 * time.Minute
 
 const (
 	policyDeny     = "deny"
@@ -115,8 +120,21 @@ func (o *Options) resolved() *Options {
 			*field.value = field.words[0]
 		}
 	}
-	full.Timeout = cmp.Or(full.Timeout, 10*time.Minute)
+	full.Timeout = cmp.Or(full.Timeout, DefaultTimeout)
 	full.MaxPending = cmp.Or(full.MaxPending, 32)
 	full.Hint = cmp.Or(full.Hint, "Use a client that supports elicitation in form mode.")
 	return full
+}
+
+// WithTimeout returns a context that ends when the time for an answer is over. Its
+// cause is what a peer may send the client as the reason of a cancellation.
+func (o *Options) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout := DefaultTimeout
+	if o != nil {
+		timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	}
+	if timeout < 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, timeout, errors.New("no answer within "+seconds(timeout)))
 }

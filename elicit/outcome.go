@@ -39,15 +39,16 @@ type Outcome struct {
 //	peer_gone       the client is gone
 type Reason string
 
+// The reasons.
 const (
-	declined      Reason = "declined"
-	cancelled     Reason = "cancelled"
-	notUnderstood Reason = "not_understood"
-	clientError   Reason = "client_error"
-	unsupported   Reason = "unsupported"
-	timedOut      Reason = "timeout"
-	interrupted   Reason = "interrupted"
-	peerGone      Reason = "peer_gone"
+	ReasonDeclined      Reason = "declined"
+	ReasonCancelled     Reason = "cancelled"
+	ReasonNotUnderstood Reason = "not_understood"
+	ReasonClientError   Reason = "client_error"
+	ReasonUnsupported   Reason = "unsupported"
+	ReasonTimeout       Reason = "timeout"
+	ReasonInterrupted   Reason = "interrupted"
+	ReasonPeerGone      Reason = "peer_gone"
 )
 
 // ForModel returns what to tell the model about a refusal, as a clause without

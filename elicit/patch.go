@@ -3,6 +3,7 @@ package elicit
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,7 +22,8 @@ type PatchQuestion struct {
 	// Changes are the files, in the order in which to show them.
 	Changes []Change
 	// Cwd is the folder that relative paths start from. When it is set,
-	// changes outside of it are marked so. Links are not followed.
+	// changes outside of it are marked so, by their name: the caller follows
+	// symbolic links and fills in Change.Via.
 	Cwd string
 	// Reason is why, in the model's own words; it is shown as such, in the
 	// first line.
@@ -38,6 +40,8 @@ type Change struct {
 	Kind    string // add, delete, update
 	Path    string // the file, relative to the question's Cwd or absolute
 	MoveTo  string // its new path, if an update moves it
+	Via     string // the path that was asked for, if symbolic links lead from it to Path
+	MoveVia string // the same for MoveTo
 	Added   int    // lines added; shown when it or Removed is set
 	Removed int    // lines removed
 }
@@ -53,11 +57,22 @@ func (p *PatchQuestion) Question() *Question {
 		lines = append(lines, reasonLine(p.Reason))
 	}
 	lines = append(lines, "Allow "+subject(p.Subject)+" to apply proposed code changes?")
-	for _, change := range p.Changes[:min(len(p.Changes), maxChanges)] {
+	changes, left := p.Changes, len(p.Changes)-maxChanges
+	if left > 0 {
+		// What is unusual is not left out.
+		changes = slices.Clone(changes)
+		slices.SortStableFunc(changes, func(a, b Change) int { return p.unusual(b) - p.unusual(a) })
+		changes = changes[:maxChanges]
+	}
+	for _, change := range changes {
 		lines = append(lines, p.changeLine(change))
 	}
-	if n := len(p.Changes) - maxChanges; n > 0 {
-		lines = append(lines, fmt.Sprintf("- and %s more (%s in all)", thousands(n), thousands(len(p.Changes))))
+	if left > 0 {
+		more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(p.Changes)))
+		if p.unusual(changes[maxChanges-1]) > 0 {
+			more += ", which may be outside the workspace too"
+		}
+		lines = append(lines, more)
 	}
 	if p.GrantRoot != "" {
 		lines = append(lines, "An approval for the session allows later changes under "+p.place(p.GrantRoot)+" too.")
@@ -72,10 +87,20 @@ func (p *PatchQuestion) Question() *Question {
 	}
 }
 
+// unusual is 1 for a change that is named by way of links or leaves the workspace,
+// else 0.
+func (p *PatchQuestion) unusual(c Change) int {
+	leaves := func(path string) bool { return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) }
+	if c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo) {
+		return 1
+	}
+	return 0
+}
+
 func (p *PatchQuestion) changeLine(c Change) string {
-	line := "- " + showLine(clip(c.Kind, 20, 0)) + " " + p.place(c.Path)
+	line := "- " + showLine(clip(c.Kind, 20, 0)) + " " + p.led(c.Via, c.Path)
 	if c.MoveTo != "" {
-		line += " and move it to " + p.place(c.MoveTo)
+		line += " and move it to " + p.led(c.MoveVia, c.MoveTo)
 	}
 	if c.Added != 0 || c.Removed != 0 {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
@@ -83,15 +108,28 @@ func (p *PatchQuestion) changeLine(c Change) string {
 	return line
 }
 
-// place returns a path without detours, marked when it leaves the workspace.
-func (p *PatchQuestion) place(path string) string {
-	clean := filepath.Clean(path)
-	shown, hidden := showPath(clean)
+// led returns a path, after the one from which links lead to it if there is one.
+func (p *PatchQuestion) led(via, path string) string {
+	if via == "" {
+		return p.place(path)
+	}
+	return codePath(via) + " → " + p.place(path)
+}
+
+// codePath returns a path without detours in a code span.
+func codePath(path string) string {
+	shown, hidden := showPath(filepath.Clean(path))
 	shown = codeSpan(clip(shown, pathHead, pathTail))
 	if hidden {
 		shown += " " + hiddenMarker
 	}
-	if p.Cwd != "" && outside(p.Cwd, clean) {
+	return shown
+}
+
+// place returns a path, marked when it leaves the workspace.
+func (p *PatchQuestion) place(path string) string {
+	shown := codePath(path)
+	if p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) {
 		shown += " (outside the workspace)"
 	}
 	return shown

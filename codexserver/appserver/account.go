@@ -63,7 +63,7 @@ func (c *child) signedIn(ctx context.Context, r *threadReply) error {
 
 // provider is the app-server's own model provider.
 func (c *child) provider(ctx context.Context) string {
-	config, err := c.config(ctx)
+	config, err := c.config(ctx, "")
 	if err != nil {
 		return builtIn
 	}

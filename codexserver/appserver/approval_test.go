@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,17 +61,21 @@ func withAgent(r *run) {
 }
 
 // deaf is a host that can be asked about commands and patches alone.
-type deaf struct{ engine.Host }
-
-// former is a host that can pass forms on, and nothing else beside.
-type former struct {
-	engine.Host
-	engine.Asker
+type deaf struct {
+	engine.DenyAll
+	commands engine.Host
 }
 
-func form(result string) former {
-	h := answering(result, nil)
-	return former{h, h}
+func (h deaf) Emit(m protocol.EventMsg) { h.commands.Emit(m) }
+
+func (h deaf) EmitAs(id string, m protocol.EventMsg) { h.commands.EmitAs(id, m) }
+
+func (h deaf) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	return h.commands.ApproveExec(ctx, r)
+}
+
+func (h deaf) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	return h.commands.ApprovePatch(ctx, r)
 }
 
 // answering is a host whose client answers a forwarded elicitation.
@@ -108,17 +114,17 @@ func questions() []question {
 		{"unknown thread", yes, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied},
 		{"agent nobody announced", yes, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied},
 		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"humanCommand",`, 1), denied},
+		{"a NUL byte", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied},
+		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
+		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"acceptForSession"}`},
 		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
 		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
 		{"no params", yes, withItems, askCommand, `{}`, denied},
 		{"wrong types", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":5}`, "error: invalid params"},
 		{"duplicate members", yes, withItems, askCommand, `{` + ofTurn + `,"itemId":"c1","command":"ls","command":"rm x","cwd":"/work"}`, "error: invalid params"},
-		{"permissions of a deaf host", deaf{yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
-		{"tool call of a deaf host", deaf{yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
-		{"permissions by form", form(`{"action":"accept"}`), nil, askMore, moreParams, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
-		{"tool call by form", form(`{"action":"accept"}`), nil, askElicit, toolParams, `{"action":"accept","content":{}}`},
-		{"tool call by form, nonsense", form(`{"action":"accept","Action":"decline"}`), nil, askElicit, toolParams, `{"action":"decline","content":null}`},
-		{"input of a deaf host", deaf{yes}, nil, askInput, inputParams, `{"answers":{}}`},
+		{"permissions of a deaf host", deaf{commands: yes}, nil, askMore, moreParams, `{"permissions":{},"scope":"turn"}`},
+		{"tool call of a deaf host", deaf{commands: yes}, nil, askElicit, toolParams, `{"action":"decline","content":null}`},
+		{"input of a deaf host", deaf{commands: yes}, nil, askInput, inputParams, `{"answers":{}}`},
 		{"form accepted", answering(`{"action":"accept","content":{"a":"b"}}`, nil), nil, askElicit, formParams, `{"action":"accept","content":{"a":"b"}}`},
 		{"form declined", answering(`{"action":"decline"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
 		{"form answered by nonsense", answering(`{"action":"perhaps"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`},
@@ -183,10 +189,17 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 					Params json.RawMessage `json:"tool_params"`
 				} `json:"_meta"`
 			}
-			h := &recorder{elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-				return json.RawMessage(`{"action":"accept","content":{"decision":"approved_for_session"}}`), json.Unmarshal(params, &asked)
+			h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+				params, err := q.Params(elicit.Client{}, nil)
+				if err == nil {
+					err = json.Unmarshal(params, &asked)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return q.Read([]byte(`{"action":"accept","content":{"decision":"approved_for_session"}}`), nil)
 			}}
-			if err := start(t, f.engine(appserver.Options{}), former{h, h}).Turn(t.Context(), text("go")); err != nil {
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(asked.Message, "Run it?") || !strings.Contains(asked.Message, tt.message) {
@@ -218,6 +231,7 @@ func TestQuestionShown(t *testing.T) {
 		want := protocol.ExecApprovalRequest{
 			CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
 			Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
+			Judged: []string{"sh", "-c", "rm x"},
 		}
 		for _, e := range h.all() {
 			if got, ok := e.(protocol.ExecApprovalRequest); ok {
@@ -229,6 +243,51 @@ func TestQuestionShown(t *testing.T) {
 		}
 		t.Errorf("nothing was asked: %v", h.types())
 	})
+}
+
+// TestProgramOfTheWorkspace approves for the session what the model could write
+// anew: the approval holds once.
+func TestProgramOfTheWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "run.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]protocol.ExecApprovalRequest{
+		"/bin/bash -lc ./run.sh":   {Command: []string{"/bin/bash", "-lc", "./run.sh"}, Judged: []string{"bash", "-lc", "./run.sh"}, Once: true, Program: script},
+		"/bin/bash -lc 'rm x'":     {Command: []string{"/bin/bash", "-lc", "rm x"}, Judged: []string{"bash", "-lc", "rm x"}},
+		"/tmp/bash -lc 'rm x'":     {Command: []string{"/tmp/bash", "-lc", "rm x"}, Judged: []string{"/tmp/bash", "-lc", "rm x"}, Once: true},
+		"/bin/bash --norc run.sh":  {Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Once: true},
+		"/usr/bin/env ./run.sh -x": {Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			answer := ""
+			f.turn = func(r *run) {
+				answer = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q}`, command, dir)
+				answered(r)
+			}
+			h := decide(elicit.ApprovedForSession)
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			want.CallID, want.Cwd, want.LeavesSandbox = "c9", dir, true
+			for _, e := range h.all() {
+				if got, ok := e.(protocol.ExecApprovalRequest); ok {
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("request (-want +got):\n%s", diff)
+					}
+				}
+			}
+			accepted := `{"decision":"acceptForSession"}`
+			if want.Once {
+				accepted = `{"decision":"accept"}`
+			}
+			if answer != accepted {
+				t.Errorf("%s: answered %s, want %s", command, answer, accepted)
+			}
+		})
+	}
 }
 
 // TestWithdrawnQuestion: an answer to what is not asked any more approves nothing.

@@ -5,35 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
-
-// approve asks the host for an approval in the question's own words.
-func (a *asked) approve(q *elicit.Question) (elicit.Outcome, error) {
-	switch host := a.turn.host.(type) {
-	case engine.Approver:
-		return host.Approve(a.ctx, q), nil
-	case engine.Asker:
-		params, err := q.Params(elicit.Client{}, nil)
-		if err != nil {
-			return elicit.Outcome{}, err
-		}
-		result, err := host.Elicit(a.ctx, params)
-		switch {
-		case a.ctx.Err() != nil:
-			return q.ReadError(context.Canceled, nil), nil
-		case err != nil:
-			return q.ReadError(err, nil), nil
-		}
-		return q.Read(result, nil), nil
-	}
-	return elicit.Outcome{}, errNoAsker
-}
 
 // asked is one request of the app-server that a person is to decide.
 type asked struct {
@@ -206,9 +185,19 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	if len(q.Command) == 0 {
 		return c.refuse(askCommand, errors.New("it names no command")), nil
 	}
+	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
+		return c.refuse(askCommand, errors.New("its command or folder has a NUL byte")), nil
+	}
 	q.LeavesSandbox = a.turn.thread.leavesSandbox(&p)
-	q.Safe = p.Network == nil && p.Kind != "writeStdin" && harmless(q.Command)
+	q.Judged = bareShell(q.Command)
+	if p.Network == nil || q.Command[0] != networkAccess {
+		q.Program, q.Once = a.turn.thread.place(q.Cwd).Replaceable(q.Command)
+	}
+	q.Safe = p.Network == nil && p.Kind != "writeStdin" && !q.Once && policy.KnownSafeStrict(q.Judged)
 	out := a.turn.host.ApproveExec(a.ctx, q)
+	if q.Once && out.Decision == elicit.ApprovedForSession {
+		out.Decision = elicit.Approved
+	}
 	a.decided(out)
 	a.tell(p.ThreadID, p.TurnID, out)
 	return a.answer(p.ItemID, out), nil
@@ -262,11 +251,7 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 		return noPermissions, nil
 	}
 	defer a.done()
-	out, err := a.approve(permissionsQuestion(&p, a.agent))
-	if err != nil {
-		c.refuse(askPermissions, err)
-		return noPermissions, nil
-	}
+	out := a.turn.host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
 	a.decided(out)
 	a.tell(p.ThreadID, p.TurnID, out)
 	if a.ctx.Err() != nil {
@@ -274,8 +259,6 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 	}
 	return permissionsAnswer(&p, out), nil
 }
-
-var errNoAsker = errors.New("the host has no way to ask this")
 
 // askElicitation handles what an MCP server of Codex's own asks, and the
 // approval of its tools' calls.
@@ -303,23 +286,16 @@ func (a *asked) elicit(p *elicitation) (elicitationReply, error) {
 		if err != nil {
 			return declinedElicitation, err
 		}
-		out, err := a.approve(q)
-		if err != nil {
-			return declinedElicitation, err
-		}
+		out := a.turn.host.Approve(a.ctx, q)
 		a.decided(out)
 		a.tell(p.ThreadID, p.TurnID, out)
 		return toolAnswer(out), nil
-	}
-	host, ok := a.turn.host.(engine.Asker)
-	if !ok {
-		return declinedElicitation, errNoAsker
 	}
 	params, err := p.forward()
 	if err != nil {
 		return declinedElicitation, err
 	}
-	result, err := host.Elicit(a.ctx, params)
+	result, err := a.turn.host.Elicit(a.ctx, params)
 	if err != nil {
 		return declinedElicitation, err
 	}
@@ -335,15 +311,10 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, 
 		return none, nil
 	}
 	defer a.done()
-	host, ok := a.turn.host.(engine.Asker)
-	if !ok {
-		c.refuse(askUserInput, errNoAsker)
-		return none, nil
-	}
 	params, err := p.form()
 	if err == nil {
 		var result json.RawMessage
-		if result, err = host.Elicit(a.ctx, params); err == nil {
+		if result, err = a.turn.host.Elicit(a.ctx, params); err == nil {
 			return p.answers(result), nil
 		}
 	}

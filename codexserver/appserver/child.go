@@ -28,10 +28,10 @@ type child struct {
 	log     *slog.Logger
 	peer    *jsonrpc.Peer
 	stderr  *tail
+	path    string // of the program; "" where it was dialled
 	pid     int    // 0 where it was dialled
 	mark    string // of the process
 	version version
-	agent   string // the user agent that it tells providers
 	home    string // its CODEX_HOME
 	policy  string // the approval policy of conversations that name none
 
@@ -106,7 +106,7 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	c.agent, c.home = r.UserAgent, r.CodexHome
+	c.home = r.CodexHome
 	if c.version, err = agentVersion(r.UserAgent); err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p}
 	conv.params.LastTurnID = ""
 	host.Emit(protocol.SessionConfigured{
-		SessionID: r.Thread.ID, Model: r.Model, RolloutPath: r.Thread.Path,
+		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
+		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})

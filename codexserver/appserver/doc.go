@@ -43,8 +43,8 @@
 //
 // A request of the app-server to run a command or to apply a patch goes to the
 // host's ApproveExec and ApprovePatch; questions of another kind, such as the
-// call of an MCP server's tool, to a host that is an [engine.Approver] or
-// [engine.Asker]. Whatever is not an approval declines: a request of a thread
+// call of an MCP server's tool, to the
+// host. Whatever is not an approval declines: a request of a thread
 // that nobody follows, a patch whose changes are not known, a host that cannot
 // ask, an answer that comes too late. Of one turn one question is open at a time.
 // After an answer that aborts, the whole turn ends, also when a sub-agent has

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -28,6 +29,10 @@ type Options struct {
 	// gives them to a reviewing model (approvals_reviewer). Default: as
 	// configured.
 	AskUser bool
+	// Self is the program that serves the conversations. An MCP server of
+	// Codex's configuration that would start it is disabled in each: it would
+	// be asked to start itself. Default: none is.
+	Self string
 	// Version is the version of the program that uses the engine, as Codex
 	// records it. Default: "dev".
 	Version string
@@ -60,6 +65,7 @@ type Engine struct {
 	options  Options
 	args     []string // of the app-server
 	defaults defaults // of every conversation
+	self     *recursion.Program
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -67,8 +73,9 @@ type Engine struct {
 
 	mu     sync.Mutex
 	closed bool
-	launch *launch     // the run that is or was last
-	deaths []time.Time // of runs, within the last minute
+	launch *launch         // the run that is or was last
+	deaths []time.Time     // of runs, within the last minute
+	left   map[string]bool // MCP servers that were said to be left out
 }
 
 // launch is one run of the app-server in the making, and then made.
@@ -89,6 +96,7 @@ func New(o *Options) (*Engine, error) {
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
+	e.self = recursion.New(e.options.Self)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -182,7 +190,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(cfg, c, true)
+	p, err := e.params(ctx, cfg, c, "")
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Confi
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.params(cfg, c, false)
+	p, err := e.params(ctx, cfg, c, id)
 	if err != nil {
 		return nil, err
 	}
@@ -74,19 +74,31 @@ func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var r struct {
-		Summary struct {
-			Path string `json:"path"`
-		} `json:"summary"`
-	}
-	err = c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
-	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+	s, err := c.summary(ctx, id)
+	if err != nil {
 		return "", err
 	}
-	if r.Summary.Path == "" {
+	if s.Path == "" {
 		return "", fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
-	return r.Summary.Path, nil
+	return s.Path, nil
+}
+
+// summary is where a conversation is kept and works.
+type summary struct {
+	Path string `json:"path"`
+	Cwd  string `json:"cwd"`
+}
+
+func (c *child) summary(ctx context.Context, id string) (summary, error) {
+	var r struct {
+		Summary summary `json:"summary"`
+	}
+	err := c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
+	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+		return summary{}, err
+	}
+	return r.Summary, nil
 }
 
 // past are the events of the turns that a thread has had.

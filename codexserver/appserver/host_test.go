@@ -33,6 +33,8 @@ func (h *recorder) Emit(m protocol.EventMsg) {
 	}
 }
 
+func (h *recorder) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
+
 func (h *recorder) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	h.Emit(r)
 	if h.exec == nil {

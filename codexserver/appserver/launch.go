@@ -19,23 +19,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Find gives the path of the codex program: path itself, or $CODEX_BIN when it
-// is empty, or else codex; a name without a folder is looked for in the PATH.
-// The error is a [*NotFoundError].
-func Find(path string) (string, error) {
-	if path == "" {
-		path = os.Getenv("CODEX_BIN")
-	}
-	if path == "" {
-		path = "codex"
-	}
-	found, err := exec.LookPath(path)
-	if err != nil {
-		return "", &NotFoundError{Path: path, Err: err}
-	}
-	return filepath.Abs(found)
-}
-
 // defaults hold for every conversation that does not say otherwise. They are
 // the overrides that the app-server does not take as such.
 type defaults struct {
@@ -43,6 +26,9 @@ type defaults struct {
 	policy  string
 	keys    map[string]json.RawMessage // the overrides, flat: they win over a profile
 	passed  map[string]json.RawMessage // those of them that the app-server takes
+	// disabled are MCP servers. Codex refuses to start with the key when there
+	// is no such server, so that it is given with each conversation.
+	disabled []string
 }
 
 // commandLine gives the app-server's arguments for the overrides.
@@ -73,6 +59,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	if err := rest.take(passed, version{}); err != nil {
 		return nil, d, err
 	}
+	d.disabled = takeDisabled(passed)
 	d.policy, d.passed = rest.ApprovalPolicy, passed
 	args := []string{"app-server"}
 	for _, key := range slices.Sorted(maps.Keys(passed)) {
@@ -109,9 +96,28 @@ func tomlOf(v jsontext.Value) string {
 	return string(v) // strings, numbers and booleans are written alike
 }
 
-// params are the parameters of a conversation's thread. A thread that is not
-// new has rules of its own, which Codex keeps: our defaults are not for it.
-func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams, error) {
+// params are the parameters of a conversation's thread, a new one or that of an
+// id. A thread that is not new has rules of its own, which Codex keeps: our
+// defaults are not for it.
+func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id string) (threadParams, error) {
+	isNew, folder := id == "", cfg.Cwd
+	if !isNew && folder == "" {
+		s, err := c.summary(ctx, id)
+		if err != nil {
+			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will tell
+		}
+		folder = s.Cwd
+	}
+	file, err := c.config(ctx, folder)
+	if err != nil {
+		return threadParams{}, err
+	}
+	var call map[string]json.RawMessage // what it says of the environment
+	if cfg.FromCall {
+		if cfg.Overrides, call, err = splitCall(cfg.Overrides, file); err != nil {
+			return threadParams{}, err
+		}
+	}
 	if cfg.Profile == "" && isNew {
 		if _, own := cfg.Overrides["profile"]; !own {
 			cfg.Profile = e.defaults.profile
@@ -119,7 +125,6 @@ func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams
 	}
 	home := c.home
 	if home == "" {
-		var err error
 		if home, err = e.home(); err != nil {
 			return threadParams{}, err
 		}
@@ -141,7 +146,10 @@ func (e *Engine) params(cfg protocol.Config, c *child, isNew bool) (threadParams
 	if e.options.AskUser {
 		p.ApprovalsReviewer = "user"
 	}
-	return p, nil
+	if err := e.setServers(c, file, folder, &p); err != nil {
+		return p, err
+	}
+	return p, p.restrict(file, call)
 }
 
 func (e *Engine) home() (string, error) {
@@ -164,10 +172,22 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		}
 		return c, err
 	}
-	path, err := Find(e.options.Path)
+	paths, err := find(e.options.Path)
 	if err != nil {
 		return nil, err
 	}
+	for _, path := range paths {
+		c, err := e.openProgram(ctx, path)
+		if !errors.Is(err, errOwn) {
+			return c, err
+		}
+	}
+	return nil, &NotFoundError{Path: paths[0], Err: fmt.Errorf("%s: %w", paths[0], errOwn)}
+}
+
+// openProgram starts the program at path as an app-server. The error is errOwn where
+// it is no Codex but a copy of this program, or a script around it.
+func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	c, err := e.spawn(ctx, path, e.args)
 	if err == nil {
 		c.policy = e.defaults.policy
@@ -196,28 +216,24 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, err
 	}
-	c.pid, c.mark = p.pid, p.mark
+	c.path, c.pid, c.mark = path, p.pid, p.mark
 	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
 }
 
-// environment is ours with Codex's folder.
-func (e *Engine) environment() []string {
-	env := os.Environ()
-	if home := e.options.CodexHome; home != "" {
-		env = append(env, "CODEX_HOME="+home)
-	}
-	return env
-}
-
-// older explains a failed start by the program's age where that is why: old
-// versions have no app-server, and say so in words of their own.
+// older explains a failed start by the program where that is why: old versions
+// have no app-server and say so in words of their own, and what is not Codex
+// has none at all.
 func (e *Engine) older(ctx context.Context, path string, err error) error {
 	var old *TooOldError
 	if errors.As(err, &old) {
 		return err
 	}
-	if v, e := programVersion(ctx, path, e.environment()); e == nil && v.less(oldest) {
+	v, unread := programVersion(ctx, path, e.environment())
+	switch {
+	case errors.Is(unread, errOwn):
+		return unread
+	case unread == nil && v.less(oldest):
 		return tooOld(v)
 	}
 	return err
@@ -237,6 +253,9 @@ func programVersion(ctx context.Context, path string, env []string) (version, er
 	words := strings.Fields(string(out))
 	if len(words) == 0 {
 		return version{}, fmt.Errorf("%s --version says nothing", path)
+	}
+	if words[0] == ownName {
+		return version{}, errOwn
 	}
 	return parseVersion(words[len(words)-1])
 }

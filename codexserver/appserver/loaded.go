@@ -2,9 +2,12 @@ package appserver
 
 import (
 	"context"
+	"os"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -15,9 +18,10 @@ type loaded struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	policy  string // the approval policy where it is a word
-	sandbox string // the type of the sandbox policy
-	cwd     string // the working folder
+	policy  string   // the approval policy where it is a word
+	sandbox string   // the type of the sandbox policy
+	roots   []string // the writable folders of the sandbox policy, beside the working folder
+	cwd     string   // the working folder
 	running *running
 	left    *running // interrupted, and not known to have ended over there
 	before  string   // the id of the turn before, whose late messages are dropped
@@ -27,7 +31,7 @@ type loaded struct {
 func (t *loaded) setRules(r *threadReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.policy, t.sandbox, t.cwd = r.policy(), r.Sandbox.Type, r.Cwd
+	t.policy, t.sandbox, t.roots, t.cwd = r.policy(), r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd
 }
 
 // changed notes what a turn changes of it.
@@ -38,7 +42,7 @@ func (t *loaded) changed(p *turnParams) {
 		t.policy = p.ApprovalPolicy
 	}
 	if p.SandboxPolicy != nil {
-		t.sandbox = p.SandboxPolicy.Type
+		t.sandbox, t.roots = p.SandboxPolicy.Type, p.SandboxPolicy.WritableRoots
 	}
 	if p.Cwd != "" {
 		t.cwd = p.Cwd
@@ -50,6 +54,16 @@ func (t *loaded) folder() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cwd
+}
+
+// place is where a command of the thread runs in dir. Whatever the sandbox
+// policy, a command of another turn, or a patch, may have written there.
+func (t *loaded) place(dir string) program.Place {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append([]string{dir}, t.roots...)}
+	env := os.Environ()
+	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
 }
 
 // leavesSandbox reports whether an approved command may run outside the

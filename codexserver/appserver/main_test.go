@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	policy "github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -31,6 +32,11 @@ func TestMain(m *testing.M) {
 		os.Exit(mcpServer())
 	case os.Getenv(asCodex) != "":
 		os.Exit(codex(os.Getenv(asCodex), os.Args[1:]))
+	}
+	for _, entry := range os.Environ() { // the developer's own
+		if name, _, _ := strings.Cut(entry, "="); policy.MatchName(policy.Secrets(), name) {
+			os.Unsetenv(name)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -81,6 +87,9 @@ func codex(kind string, args []string) int {
 	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), turn: answered, on: map[string]func(*run, *jsonrpc.Request) (any, error){
 		// What it was started with is told as its configuration.
 		"config/read": func(*run, *jsonrpc.Request) (any, error) {
+			if kind == "environ" {
+				args = os.Environ()
+			}
 			return map[string]any{"config": map[string]any{"model": strings.Join(args, " ")}}, nil
 		},
 	}}

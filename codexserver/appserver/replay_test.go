@@ -108,6 +108,8 @@ func (r *replay) read() (message, bool) {
 			r.t.Errorf("the dialect has no jsonrpc member: %s", line)
 		}
 		switch m.Method {
+		case "config/read":
+			r.must(r.wire.Write(context.Background(), [][]byte{fmt.Appendf(nil, `{"id":%s,"result":{"config":{}}}`, m.ID)}))
 		case "account/read":
 			r.must(r.wire.Write(context.Background(), [][]byte{fmt.Appendf(nil, `{"id":%s,"result":{"account":null,"requiresOpenaiAuth":false}}`, m.ID)}))
 		default:

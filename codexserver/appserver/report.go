@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,10 +69,11 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.Version, r.Home = c.version.String(), c.home
+	r.Path = cmp.Or(c.path, r.Path)
 	if r.Home == "" {
 		r.Home, _ = e.home() // of no more than the report
 	}
-	config, err := c.config(ctx)
+	config, err := c.config(ctx, "")
 	var broken *engine.ConfigError
 	switch {
 	case errors.As(err, &broken): // it runs, but no thread will

@@ -19,27 +19,7 @@ var (
 	_ engine.Commander    = (*Engine)(nil)
 	_ engine.Searcher     = (*Engine)(nil)
 	_ engine.Differ       = (*Engine)(nil)
-	_ engine.Agent        = (*Engine)(nil)
 )
-
-// UserAgent implements [engine.Agent]. It is "" while no app-server runs.
-func (e *Engine) UserAgent() string {
-	e.mu.Lock()
-	l := e.launch
-	e.mu.Unlock()
-	if l == nil {
-		return ""
-	}
-	select {
-	case <-l.done:
-	default:
-		return ""
-	}
-	if l.err != nil {
-		return ""
-	}
-	return l.child.agent
-}
 
 // Model is one of the models that Codex knows.
 type Model struct {
@@ -77,12 +57,13 @@ func (e *Engine) Models(ctx context.Context) ([]Model, error) {
 	}
 }
 
-// config is the configuration in its own keys.
-func (c *child) config(ctx context.Context) (map[string]json.RawMessage, error) {
+// config is the configuration in its own keys, as it is for a folder; "" is for
+// no folder in particular.
+func (c *child) config(ctx context.Context, cwd string) (map[string]json.RawMessage, error) {
 	var r struct {
 		Config map[string]json.RawMessage `json:"config"`
 	}
-	return r.Config, c.control(ctx, "config/read", struct{}{}, &r)
+	return r.Config, c.control(ctx, "config/read", configParams{Cwd: cwd}, &r)
 }
 
 // SavedConfig implements [engine.Configurator].
@@ -91,7 +72,7 @@ func (e *Engine) SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, er
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.config(ctx)
+	config, err := c.config(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -108,12 +89,17 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if err != nil {
 		return nil, err
 	}
+	file, err := c.config(ctx, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
 	params := struct {
-		Command       []string       `json:"command"`
-		Cwd           string         `json:"cwd,omitzero"`
-		TimeoutMS     *int64         `json:"timeoutMs,omitzero"`
-		SandboxPolicy *sandboxPolicy `json:"sandboxPolicy,omitzero"`
-	}{p.Command, p.Cwd, p.TimeoutMs, nil}
+		Command       []string           `json:"command"`
+		Cwd           string             `json:"cwd,omitzero"`
+		TimeoutMS     *int64             `json:"timeoutMs,omitzero"`
+		Env           map[string]*string `json:"env,omitempty"`
+		SandboxPolicy *sandboxPolicy     `json:"sandboxPolicy,omitzero"`
+	}{p.Command, p.Cwd, p.TimeoutMs, withheld(file), nil}
 	if p.SandboxPolicy != nil {
 		if params.SandboxPolicy = sandboxOf(*p.SandboxPolicy); params.SandboxPolicy == nil {
 			return nil, &engine.RefusedError{Err: errors.New("sandboxPolicy: its mode is not known")}

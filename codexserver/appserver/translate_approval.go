@@ -3,10 +3,10 @@ package appserver
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -26,6 +26,9 @@ func decisionOf(out elicit.Outcome) decision {
 	}
 	return decline
 }
+
+// networkAccess stands for a program in the question about a host.
+const networkAccess = "network-access"
 
 // execApproval is the question about a command. agent is the sub-agent that
 // asks, "" for the conversation itself.
@@ -53,7 +56,7 @@ func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecAp
 	if n := p.Network; n != nil {
 		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
 		if line == "" {
-			r.Command = []string{"network-access", n.Protocol, n.Host}
+			r.Command = []string{networkAccess, n.Protocol, n.Host}
 		}
 	}
 	r.Reason = reason(about, p.Reason)
@@ -61,13 +64,18 @@ func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecAp
 	return r
 }
 
-// harmless reports whether a command is known to change nothing, the shell
-// that Codex wraps around it set aside.
-func harmless(argv []string) bool {
-	if len(argv) > 0 && (argv[0] == "/bin/bash" || argv[0] == "/usr/bin/bash") {
-		argv = append([]string{"bash"}, argv[1:]...)
+// bareShell names the shell that Codex wraps around a command, which lies in a
+// folder of the system, by a bare word: it is Codex's choice, not the model's.
+func bareShell(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
 	}
-	return policy.KnownSafeStrict(argv)
+	switch dir, name := path.Split(argv[0]); {
+	case dir != "/bin/" && dir != "/usr/bin/":
+	case slices.Contains([]string{"bash", "sh", "zsh"}, name):
+		return append([]string{name}, argv[1:]...)
+	}
+	return argv
 }
 
 // patchApproval is the question about a patch.

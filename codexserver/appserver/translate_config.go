@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -26,7 +28,7 @@ import (
 func startParams(cfg protocol.Config, v version, codexHome string, over map[string]json.RawMessage) (threadParams, error) {
 	p := threadParams{
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: cfg.Sandbox, BaseInstructions: cfg.BaseInstructions,
-		ApprovalPolicy: string(cfg.ApprovalPolicy),
+		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
 	}
 	if cfg.Cwd != "" {
 		if info, err := os.Stat(cfg.Cwd); err != nil || !info.IsDir() {
@@ -55,10 +57,14 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 		maps.Copy(profile, config) // what the caller says wins
 		config = profile
 	}
-	if err := p.take(config, v); err != nil {
-		return p, err
+	if cfg.CompactPrompt != nil { // a key alone, and above what the caller's config says of it
+		raw, err := jsonv2.Marshal(*cfg.CompactPrompt, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return p, configErrorf("compact-prompt: %w", err)
+		}
+		config["compact_prompt"] = json.RawMessage(raw)
 	}
-	return p, nil
+	return p, p.take(config, v)
 }
 
 // removed are keys that today's Codex has no use for.
@@ -181,8 +187,11 @@ func readProfile(codexHome, name string) (map[string]json.RawMessage, error) {
 	return flat, flatten(flat, "", nested)
 }
 
+// maxConfig bounds a configuration file.
+const maxConfig = 4 << 20
+
 func readTOML(path string) (map[string]any, error) {
-	b, err := os.ReadFile(path)
+	b, err := regularfile.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}

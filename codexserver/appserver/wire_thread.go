@@ -27,6 +27,10 @@ type capabilities struct {
 	ExperimentalAPI bool `json:"experimentalApi"`
 }
 
+type configParams struct {
+	Cwd string `json:"cwd,omitzero"`
+}
+
 type initializeReply struct {
 	UserAgent string `json:"userAgent"`
 	CodexHome string `json:"codexHome"` // since 0.125

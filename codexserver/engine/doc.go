@@ -46,7 +46,7 @@
 //   - Turns of one conversation never overlap; conversations run side by side.
 //   - Emit returns without waiting for the client, and events reach it in the
 //     order of the calls.
-//   - ApproveExec and ApprovePatch always return, and return
+//   - ApproveExec, ApprovePatch and Approve always return, and return
 //     [elicit.Abort] once their context has ended. They emit the request's event
 //     themselves.
 //
@@ -63,8 +63,8 @@
 //	Searcher      fuzzyFileSearch
 //	Differ        gitDiffToRemote
 //
-// In the other direction [Submitter], [Asker] and [Approver] are what some hosts
-// can do beyond Host.
+// Whoever runs an engine without a server writes a [Host]; [DenyAll] is the half of
+// it that answers questions.
 //
 // # What can go wrong
 //

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -28,13 +29,26 @@ type Conversation interface {
 }
 
 // Host is what an engine may ask of its server. It is safe for concurrent use.
+//
+// The three methods that approve always return. Once their context has ended they
+// return [elicit.Abort].
 type Host interface {
-	// Emit reports an event to everybody who listens to the conversation.
+	// Emit reports an event of the conversation.
 	Emit(protocol.EventMsg)
+	// EmitAs is Emit under a submission id of the engine's own, for what it does
+	// by itself within a turn; "" is the turn's.
+	EmitAs(submission string, m protocol.EventMsg)
 	// ApproveExec asks whether a command may run.
 	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
 	// ApprovePatch asks whether a patch may be applied.
 	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
+	// Approve asks for the approval of something else, such as the call of an MCP
+	// server's tool, in the question's own words.
+	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
+	// Elicit sends the client an elicitation/create request with these params
+	// and returns the client's result as it came. The error says why there is
+	// none, in the terms of [elicit.ReadError].
+	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 }
 
 // ConfigError says that a conversation cannot start as its configuration

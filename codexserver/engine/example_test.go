@@ -10,9 +10,11 @@ import (
 )
 
 // terminal is a host that prints events and approves everything.
-type terminal struct{}
+type terminal struct{ engine.DenyAll }
 
 func (terminal) Emit(m protocol.EventMsg) { fmt.Println(m.EventType()) }
+
+func (terminal) EmitAs(_ string, m protocol.EventMsg) { fmt.Println(m.EventType()) }
 
 func (terminal) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
 	return elicit.Outcome{Decision: elicit.Approved}

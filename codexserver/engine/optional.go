@@ -2,17 +2,14 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // The interfaces below are optional. A server finds them by type assertion on
-// the [Engine]; the methods that need one which is not there do not exist for
-// the client. [Submitter], [Asker] and [Approver] are those of a host, which an
-// engine finds in the same way.
+// the [Engine]; the methods that need one which the engine lacks do not exist for
+// the client.
 
 // ErrNotFound says that what was named (a conversation, a rollout, a login) is
 // not there.
@@ -94,35 +91,4 @@ type Differ interface {
 	// GitDiffToRemote gives the difference to the closest commit that a remote
 	// has. A folder without one is a [*RefusedError].
 	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
-}
-
-// Submitter is a [Host] that can report an event under a submission id of the
-// engine's own, for what an engine does by itself within a turn.
-type Submitter interface {
-	// EmitAs is Emit under another submission id; "" is the turn's.
-	EmitAs(submission string, m protocol.EventMsg)
-}
-
-// Asker is a [Host] that can put questions to its client that are not about a
-// command or a patch. An engine declines such questions where there is none.
-type Asker interface {
-	// Elicit sends an elicitation/create request with these params and returns
-	// the client's result as it came. The error says why there is none, in the
-	// terms of [elicit.ReadError].
-	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
-}
-
-// Approver is a [Host] that can be asked for approvals of other things than
-// commands and patches: the call of an MCP server's tool, or permissions beyond
-// the sandbox.
-type Approver interface {
-	// Approve asks in the question's own words. As ApproveExec it always
-	// returns, with [elicit.Abort] once its context has ended.
-	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
-}
-
-// Agent is an engine with a user agent of its own.
-type Agent interface {
-	// UserAgent is what the engine calls itself towards model providers.
-	UserAgent() string
 }

@@ -26,7 +26,6 @@ type Auth struct {
 
 var (
 	_ engine.Accounts = (*Engine)(nil)
-	_ engine.Agent    = (*Engine)(nil)
 )
 
 // AuthStatus implements [engine.Accounts]. A configured provider that needs no
@@ -115,7 +114,7 @@ func (e *Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
 	return &protocol.UserInfoResult{AllegedUserEmail: &who.Email}, nil
 }
 
-// UserAgent implements [engine.Agent].
-func (e *Engine) UserAgent() string {
+// userAgent is what the engine calls itself towards model providers.
+func (e *Engine) userAgent() string {
 	return fmt.Sprintf("codex-mcp/%s (%s; %s)", e.version, runtime.GOOS, runtime.GOARCH)
 }

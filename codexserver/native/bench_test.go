@@ -37,6 +37,8 @@ type silent struct{ host }
 
 func (*silent) Emit(protocol.EventMsg) {}
 
+func (*silent) EmitAs(string, protocol.EventMsg) {}
+
 func benchEngine(b *testing.B, wire string, provider http.RoundTripper) engine.Conversation {
 	b.Helper()
 	home := b.TempDir()

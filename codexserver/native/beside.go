@@ -31,7 +31,7 @@ func (t *turn) callAll(ctx context.Context, calls []tool.Call) ([]tool.Result, [
 	for i, call := range calls {
 		beside := *t.tools
 		beside.Acting = nil
-		beside.Host = queuedHost{toolHost{t.conversation}, q, i}
+		beside.Host = queuedHost{t.toolHost(), q, i}
 		running.Go(func() {
 			defer q.done(i)
 			results[i], errs[i] = beside.Call(ctx, call)

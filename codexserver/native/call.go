@@ -3,6 +3,8 @@ package native
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
@@ -22,10 +24,10 @@ func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Tool
 		shell = e.getenv("SHELL")
 	}
 	return tool.New(tool.Options{
-		Environ:    environ(cfg.ShellEnvironment, e.environ),
+		Environ:    environ(cfg, e.environ),
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
-		Sandbox:    tool.Confine(e.newSandbox()),
+		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		Keepers:    e.keepers,
 		Leftovers:  left,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
@@ -36,11 +38,21 @@ func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Tool
 }
 
 // newSandbox makes the sandbox of one conversation, or of a command outside of one.
-func (e *Engine) newSandbox() *sandbox.Sandbox {
+func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
+	private := []string{e.home}
+	if home, err := os.UserHomeDir(); err == nil {
+		private = append(private, home)
+	}
+	if home := e.getenv("HOME"); filepath.IsAbs(home) {
+		private = append(private, home)
+	}
 	return sandbox.New(sandbox.Options{
 		Tier:      sandbox.Tier(e.sandbox.Tier),
 		Helper:    e.sandbox.Helper,
 		Protected: []string{e.home},
+		Private:   private,
+		Named:     cfg.NamedRoots,
+		Folders:   e.folders,
 	})
 }
 
@@ -48,9 +60,24 @@ func (e *Engine) newSandbox() *sandbox.Sandbox {
 func (c *conversation) offer() []model.Tool {
 	tools := append(c.box.Offer(), c.servers.offer...)
 	if c.cfg.Tools.WebSearch && !c.chat() {
-		tools = append(tools, model.Tool{Type: "web_search"})
+		tools = append(tools, model.Tool{Type: "web_search", WebSearch: webSearch(c.cfg.WebSearch)})
 	}
 	return tools
+}
+
+// webSearch is the configuration of a search as the provider takes it.
+func webSearch(s config.WebSearch) *model.WebSearch {
+	w := &model.WebSearch{SearchContextSize: s.ContextSize}
+	if s.Cached {
+		w.ExternalWebAccess = new(false)
+	}
+	if s.AllowedDomains != nil {
+		w.Filters = &model.WebSearchFilters{AllowedDomains: s.AllowedDomains}
+	}
+	if l := s.Location; l != (config.Location{}) {
+		w.UserLocation = &model.UserLocation{Type: "approximate", Country: l.Country, Region: l.Region, City: l.City, Timezone: l.Timezone}
+	}
+	return w
 }
 
 // callOf reads an item that is a call.

@@ -14,7 +14,7 @@ import (
 )
 
 //go:embed prompts/compact.md
-var compactPrompt string
+var builtinCompactPrompt string
 
 const (
 	// maxQuoted bounds what is kept of the user's own words, in bytes.
@@ -119,7 +119,7 @@ func (t *turn) summarise(ctx context.Context, submission string) (string, error)
 		req := &model.Request{
 			Model:          t.now.Model,
 			Instructions:   t.instructions,
-			Items:          append(slices.Clip(items), userMessage(compactPrompt)),
+			Items:          append(slices.Clip(items), userMessage(t.summaryPrompt())),
 			Reasoning:      t.reasoning(),
 			ConversationID: t.id,
 		}
@@ -150,7 +150,7 @@ func (t *turn) summarise(ctx context.Context, submission string) (string, error)
 
 // opening is what every history begins with.
 func (c *conversation) opening() []protocol.ResponseItem {
-	var items []protocol.ResponseItem
+	items := c.developerMessage()
 	if c.rules != "" {
 		items = append(items, instructionsMessage(c.rules))
 	}

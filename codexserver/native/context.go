@@ -5,67 +5,100 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // docName is the file with the user's rules for a folder.
 const docName = "AGENTS.md"
 
-// userInstructions are the rules of the user and of the project, "" without
-// any: $CODEX_HOME/AGENTS.md, a separator, then the file of each folder from
-// the git root down to cwd.
-func userInstructions(cfg *config.Config) (text, warning string, err error) {
-	own, _, err := readDoc(filepath.Join(cfg.Home, docName), 1<<20)
+// maxOwnDoc bounds what is read of the user's own rules.
+const maxOwnDoc = 1 << 20
+
+// userInstructions returns the rules of the user and of the project, "" without
+// any: $CODEX_HOME/AGENTS.md, a separator, then the file of each folder from the
+// git root down to cwd. A warning says which file was cut or left out, and why.
+func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
+	project := projectDocs{cfg: cfg, left: cfg.ProjectDocMaxBytes}
+	own, err := project.own()
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
-	project, warning, err := projectDocs(cfg)
-	if err != nil {
-		return "", "", err
-	}
+	project.read()
+	docs := strings.Join(project.docs, "\n\n")
 	switch {
 	case own == "":
-		return project, warning, nil
-	case project == "":
-		return own, warning, nil
+		return docs, project.warnings, nil
+	case docs == "":
+		return own, project.warnings, nil
 	}
-	return own + "\n\n--- project-doc ---\n\n" + project, warning, nil
+	return own + "\n\n--- project-doc ---\n\n" + docs, project.warnings, nil
 }
 
-func projectDocs(cfg *config.Config) (text, warning string, err error) {
-	left := cfg.ProjectDocMaxBytes
-	var docs []string
-	for _, dir := range foldersDown(gitinfo.Root(cfg.Cwd), cfg.Cwd) {
-		for _, name := range append([]string{docName}, cfg.ProjectDocFallbacks...) {
-			if left <= 0 {
-				break
+// projectDocs collects the rules of a project, and warnings.
+type projectDocs struct {
+	cfg      *config.Config
+	left     int64
+	docs     []string
+	warnings []string
+}
+
+func (p *projectDocs) read() {
+	root := gitinfo.Root(p.cfg.Cwd)
+	for _, dir := range foldersDown(root, p.cfg.Cwd) {
+		bound := root
+		if root == "" || below(p.cfg.Home, root) { // such as a home folder that is a repository
+			bound = dir
+		}
+		open := func(path string) (*regularfile.File, error) { return openWithin(bound, path) }
+		for _, name := range append([]string{docName}, p.cfg.ProjectDocFallbacks...) {
+			if p.left <= 0 {
+				return
 			}
-			doc, cut, err := readDoc(filepath.Join(dir, name), left)
+			path := filepath.Join(dir, name)
+			doc, cut, err := readDoc(open, path, p.left)
 			if err != nil {
-				return "", "", err
+				p.warn("%s is left out: %v", path, err)
+				continue
 			}
 			if cut {
-				warning = fmt.Sprintf("%s is cut: together the files are longer than project_doc_max_bytes (%d)",
-					filepath.Join(dir, name), cfg.ProjectDocMaxBytes)
+				p.warn("%s is cut: together the files are longer than project_doc_max_bytes (%d)", path, p.cfg.ProjectDocMaxBytes)
 			}
 			if doc != "" {
-				docs = append(docs, doc)
-				left -= int64(len(doc))
+				p.docs = append(p.docs, doc)
+				p.left -= int64(len(doc))
 				break
 			}
 		}
 	}
-	return strings.Join(docs, "\n\n"), warning, nil
 }
 
-// foldersDown are the folders from root, or cwd without one, down to cwd.
+// own reads the rules of the user. They may be a link to any file, unless their
+// folder lies in the workspace.
+func (p *projectDocs) own() (string, error) {
+	path := filepath.Join(p.cfg.Home, docName)
+	if !below(p.cfg.Home, p.cfg.Cwd) && !below(p.cfg.Home, gitinfo.Root(p.cfg.Cwd)) {
+		text, _, err := readDoc(regularfile.Open, path, maxOwnDoc)
+		return text, err
+	}
+	text, _, err := readDoc(openHere, path, maxOwnDoc)
+	if err != nil {
+		p.warn("%s is left out: %v", path, err)
+	}
+	return text, nil
+}
+
+func (p *projectDocs) warn(format string, args ...any) {
+	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
+}
+
+// foldersDown returns the folders from root, or cwd without one, down to cwd.
 func foldersDown(root, cwd string) []string {
 	if root == "" {
 		return []string{cwd}
@@ -80,15 +113,11 @@ func foldersDown(root, cwd string) []string {
 }
 
 // readDoc reads at most limit bytes of a regular file. One that is not there is empty.
-func readDoc(path string, limit int64) (text string, cut bool, err error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+func readDoc(open func(path string) (*regularfile.File, error), path string, limit int64) (text string, cut bool, err error) {
+	f, err := open(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
-	if err != nil {
-		return "", false, err
-	}
-	f, err := os.Open(path)
 	if err != nil {
 		return "", false, err
 	}
@@ -97,7 +126,7 @@ func readDoc(path string, limit int64) (text string, cut bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), info.Size() > limit, nil
+	return strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), f.Info().Size() > limit, nil
 }
 
 func instructionsMessage(text string) protocol.MessageItem {

@@ -20,7 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
 )
 
@@ -41,15 +40,17 @@ type conversation struct {
 
 	servers *mcpServers
 
-	instructions string
-	rules        string               // of the AGENTS.md files
-	now          protocol.TurnContext // what turns run under
-	history      []protocol.ResponseItem
-	usage        *protocol.TokenUsageInfo
-	limits       *protocol.RateLimits
-	turns        int
-	compactions  int
-	fileFailed   bool // a write to the rollout failed and the user was told
+	instructions  string
+	developer     string               // developer instructions, "" for none
+	compactPrompt string               // what a summary is asked for with
+	rules         string               // of the AGENTS.md files
+	now           protocol.TurnContext // what turns run under
+	history       []protocol.ResponseItem
+	usage         *protocol.TokenUsageInfo
+	limits        *protocol.RateLimits
+	turns         int
+	compactions   int
+	fileFailed    bool // a write to the rollout failed and the user was told
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
@@ -74,7 +75,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host
 
 // open begins the conversation's file and history.
 func (c *conversation) open(ctx context.Context) error {
-	rules, warning, err := userInstructions(c.cfg)
+	rules, warnings, err := userInstructions(c.cfg)
 	if err != nil {
 		return &engine.ConfigError{Err: err}
 	}
@@ -86,18 +87,19 @@ func (c *conversation) open(ctx context.Context) error {
 		Cwd:        c.cfg.Cwd,
 		Originator: originator,
 		CLIVersion: c.engine.version,
-		Git:        gitinfo.Read(ctx, c.cfg.Cwd),
+		Git:        gitinfo.Read(ctx, c.cfg.Cwd, c.engine.scratch()),
 	}
 	if rules != "" {
 		meta.Instructions = &rules
 	}
+	c.keepPrompts(&meta)
 	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta)
 	if err != nil {
 		return err
 	}
 	c.record(c.opening()...)
 	c.emit(c.configured())
-	if warning != "" {
+	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
 	return nil
@@ -121,11 +123,13 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		summary = protocol.SummaryAuto
 	}
 	c := &conversation{
-		engine:       e,
-		cfg:          cfg,
-		host:         host,
-		id:           id,
-		instructions: text,
+		engine:        e,
+		cfg:           cfg,
+		host:          host,
+		id:            id,
+		instructions:  text,
+		developer:     cfg.DeveloperInstructions,
+		compactPrompt: cfg.CompactPrompt,
 		now: protocol.TurnContext{
 			Cwd:            cfg.Cwd,
 			ApprovalPolicy: cfg.ApprovalPolicy,
@@ -139,7 +143,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			HTTP:         e.http,
 			Getenv:       e.getenv,
 			APIKey:       e.openAIKey,
-			UserAgent:    e.UserAgent(),
+			UserAgent:    e.userAgent(),
 			Originator:   originator,
 			MaxBytes:     e.limits.ResponseBytes,
 			MaxToolCalls: e.limits.ToolCalls,
@@ -155,6 +159,9 @@ func (c *conversation) configured() protocol.SessionConfigured {
 	return protocol.SessionConfigured{
 		SessionID:       c.id,
 		Model:           c.now.Model,
+		ModelProviderID: c.cfg.ModelProvider,
+		ApprovalPolicy:  c.now.ApprovalPolicy,
+		Cwd:             c.now.Cwd,
 		ReasoningEffort: c.now.Effort,
 		RolloutPath:     c.file.Path(),
 	}
@@ -209,35 +216,27 @@ func (c *conversation) record(items ...protocol.ResponseItem) {
 // emit reports an event of the turn.
 func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
 
-// emitAs reports an event of a submission of the engine's own, to hosts that
-// can tell it from those of the turn. It keeps what a later reader of the
-// rollout wants to see.
+// emitAs reports an event of a submission of the engine's own. It keeps what a
+// later reader of the rollout wants to see.
 func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
 		protocol.TokenCount, protocol.TurnAborted:
 		c.keep(c.file.Event(m))
 	}
-	host, ok := c.host.(engine.Submitter)
-	if ok && submission != "" {
-		host.EmitAs(submission, m)
-		return
-	}
-	c.host.Emit(m)
+	c.host.EmitAs(submission, m)
 }
 
 // toolHost is the conversation as its tools see it.
-type toolHost struct{ *conversation }
-
-func (h toolHost) Emit(m protocol.EventMsg) { h.emit(m) }
-
-func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	return h.host.ApproveExec(ctx, r)
+type toolHost struct {
+	engine.Host
+	conversation *conversation
 }
 
-func (h toolHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	return h.host.ApprovePatch(ctx, r)
-}
+func (c *conversation) toolHost() toolHost { return toolHost{c.host, c} }
+
+// Emit implements [engine.Host].
+func (h toolHost) Emit(m protocol.EventMsg) { h.conversation.emit(m) }
 
 // keep looks at the result of a write to the rollout. The conversation goes on
 // without it.

@@ -46,8 +46,10 @@
 //     says approved. A response that breaks off runs nothing: it is asked for
 //     again, whole.
 //   - Under the sandbox modes read-only and workspace-write a command runs
-//     confined, unless it is known to be safe or the user approved it. Where the
-//     system cannot confine, it is asked for, or refused under the policy never.
+//     confined, unless the user approved it. Where it cannot be confined, it is
+//     asked for, or refused under the policy never. Under the policy untrusted a
+//     command that is known to be safe runs in the read-only sandbox without
+//     network, whatever the mode.
 //   - A turn ends with an event that says how, within its [Limits], whatever the
 //     model does.
 //   - When a command in the sandbox ends, or any command is interrupted or runs
@@ -99,8 +101,8 @@
 //
 // # What it does not do
 //
-// It confines commands on Linux alone. It uses no MCP servers by URL and makes no
-// model requests with a ChatGPT sign-in. Tools of configured MCP servers are
+// It confines commands on Linux and macOS alone. It uses no MCP servers by URL and
+// makes no model requests with a ChatGPT sign-in. Tools of configured MCP servers are
 // called without a question. It does not speak MCP to clients; package
 // codexserver does.
 //

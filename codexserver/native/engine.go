@@ -11,12 +11,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -45,6 +48,10 @@ type Options struct {
 	// Auth is where users sign in with ChatGPT. Default: nobody can, but those
 	// who are signed in with the Codex CLI are here too.
 	Auth Auth
+	// Self is the program that serves the conversations. An MCP server of the
+	// configuration that would start it is left out: it would be asked to start
+	// itself. Default: none is.
+	Self string
 	// Version is the engine's version as providers and rollouts see it, "dev"
 	// by default.
 	Version string
@@ -53,19 +60,20 @@ type Options struct {
 }
 
 // Sandbox says how commands are confined under the sandbox modes read-only and
-// workspace-write. Where the system cannot confine as it should, commands that
-// are not known to be safe are asked for, or refused under the policy never.
+// workspace-write. Where the system cannot confine as it should, commands
+// are asked for, or refused under the policy never.
 type Sandbox struct {
 	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
-	// which also keeps .git read-only below writable folders. Both need Linux.
+	// which also keeps .git read-only below writable folders. On macOS both are
+	// sandbox-exec; other systems have none.
 	Tier string
 	// Helper is a program with its arguments that confines instead. It is run
 	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
 	Helper []string
-	// Strict takes fewer commands for safe: none that its arguments, or a
-	// repository's configuration, could make write, run another program or
-	// reach the network.
+	// Strict takes git off the list of commands that are known to be safe, since
+	// a repository's configuration can make it start programs, and words that
+	// the shell expands.
 	Strict bool
 }
 
@@ -108,10 +116,15 @@ type Engine struct {
 	http      *http.Client
 	limits    Limits
 	sandbox   Sandbox
+	folders   *sandbox.Folders // of all conversations
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
 	keepers   *keeper.Pool // nil where there are none
+	self      *recursion.Program
+
+	mu     sync.Mutex
+	warned map[string]bool // what an operator was told of the configuration
 }
 
 // New makes an engine. A config.toml that cannot be read is an error that names
@@ -128,8 +141,10 @@ func New(o *Options) (*Engine, error) {
 		http:      o.HTTPClient,
 		limits:    o.Limits.resolved(),
 		sandbox:   o.Sandbox,
+		folders:   &sandbox.Folders{},
 		version:   o.Version,
 		log:       o.Logger,
+		self:      recursion.New(o.Self),
 	}
 	if sandbox.CanKeep() {
 		e.keepers = &keeper.Pool{}
@@ -166,7 +181,10 @@ func New(o *Options) (*Engine, error) {
 	for _, key := range config.Unknown(e.home) {
 		e.log.Warn("unknown key", "at", key)
 	}
-	_, err := e.config(protocol.Config{})
+	cfg, err := e.config(protocol.Config{})
+	if err == nil {
+		e.warn(cfg.Notes...)
+	}
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {
 		return nil, fmt.Errorf("native: %w", err)
@@ -174,12 +192,15 @@ func New(o *Options) (*Engine, error) {
 	return e, nil
 }
 
+// maxCertificates bounds the file with certificates.
+const maxCertificates = 16 << 20
+
 // httpClient has no timeout of its own: streams last as long as they say something.
 func httpClient(caFile string) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 32
 	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
+		pem, err := regularfile.Read(caFile, maxCertificates)
 		if err != nil {
 			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %w", err)
 		}
@@ -212,7 +233,25 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
+	e.warn(resolved.Notes...)
 	return e.start(ctx, resolved, host)
+}
+
+// warn logs each text once in the engine's life: the configuration is read anew
+// for each conversation.
+func (e *Engine) warn(texts ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, text := range texts {
+		if e.warned[text] {
+			continue
+		}
+		if e.warned == nil {
+			e.warned = map[string]bool{}
+		}
+		e.warned[text] = true
+		e.log.Warn(text)
+	}
 }
 
 // config reads the configuration anew: users edit it while the server runs.

@@ -5,13 +5,16 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// environ is what commands may know of the engine's environment.
-func environ(p config.ShellEnvironment, all []string) []string {
+// environ is what commands may know of the engine's environment: not the keys
+// of any provider, whatever their names.
+func environ(cfg *config.Config, all []string) []string {
+	p := cfg.ShellEnvironment
 	return command.EnvPolicy{
 		Inherit:               command.Inherit(p.Inherit),
 		IgnoreDefaultExcludes: p.IgnoreDefaultExcludes,
 		Exclude:               p.Exclude,
 		Set:                   p.Set,
 		IncludeOnly:           p.IncludeOnly,
+		Withhold:              cfg.KeyVariables(),
 	}.Environ(all)
 }

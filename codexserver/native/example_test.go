@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // answers is a host that prints what the model says and approves nothing.
-type answers struct{}
+type answers struct{ engine.DenyAll }
 
 func (answers) Emit(m protocol.EventMsg) {
 	if said, ok := m.(protocol.AgentMessage); ok {
@@ -20,13 +20,7 @@ func (answers) Emit(m protocol.EventMsg) {
 	}
 }
 
-func (answers) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-	return elicit.Outcome{Decision: elicit.Denied}
-}
-
-func (answers) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
-	return elicit.Outcome{Decision: elicit.Denied}
-}
+func (a answers) EmitAs(_ string, m protocol.EventMsg) { a.Emit(m) }
 
 // An engine without a server, on a scripted model.
 func Example() {

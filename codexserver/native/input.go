@@ -4,10 +4,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -48,14 +48,7 @@ func imageURL(cwd, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxImage {
-		return "", fmt.Errorf("%s is no file of at most %d bytes", path, maxImage)
-	}
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxImage)
 	if err != nil {
 		return "", err
 	}

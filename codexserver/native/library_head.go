@@ -3,9 +3,9 @@ package native
 import (
 	"bufio"
 	"errors"
-	"os"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -27,7 +27,7 @@ type head struct {
 
 // readHead reads as far as the user's first message.
 func readHead(path string) (*head, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,20 +1,23 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	stdjson "encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -49,12 +52,16 @@ func (c *conversation) startServers() {
 		if server.Enabled != nil && !*server.Enabled {
 			continue
 		}
+		if c.engine.startsSelf(server, c.cfg.Cwd) {
+			c.engine.warn(fmt.Sprintf("mcp_servers.%s is left out: it would start this server itself", name))
+			continue
+		}
 		all.Go(func() {
 			started[i], failed[i] = mcpclient.Start(c.life, mcpclient.Options{
 				Name:    name,
 				Server:  server,
 				Environ: c.engine.environ,
-				Dir:     c.cfg.Cwd,
+				Dir:     folderOf(server, c.cfg.Cwd),
 				Version: c.engine.version,
 				Elicit:  c.elicit(),
 				Logger:  c.engine.log,
@@ -69,24 +76,48 @@ func (c *conversation) startServers() {
 				s.warnings = append(s.warnings, fmt.Sprintf("the MCP server %q did not start, its tools are missing: %v", name, failed[i]))
 			}
 			if started[i] != nil {
-				s.add(name, started[i])
+				if left := s.add(name, c.cfg.MCPServers[name], started[i]); left > 0 {
+					c.engine.warn(fmt.Sprintf("mcp_servers.%s: tools that the configuration excludes, or wants asked about before each call, are not offered", name))
+				}
 			}
 		}
 	})
 }
 
-// elicit is how servers ask the user; nil when the host cannot.
-func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
-	host, ok := c.host.(engine.Asker)
-	if !ok {
-		return nil
-	}
-	return host.Elicit
+// startsSelf reports whether a server is the program that serves.
+func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
+	env := map[string]string{"PATH": e.getenv("PATH"), "HOME": e.getenv("HOME")}
+	maps.Copy(env, server.Env)
+	return e.self.StartedBy(recursion.Command{
+		Argv: append([]string{server.Command}, server.Args...), Dir: folderOf(server, cwd), Env: env,
+	})
 }
 
-func (s *mcpServers) add(name string, client *mcpclient.Client) {
+// folderOf is the folder that a server runs in.
+func folderOf(server config.MCPServer, cwd string) string {
+	if server.Cwd == "" || filepath.IsAbs(server.Cwd) {
+		return cmp.Or(server.Cwd, cwd)
+	}
+	return filepath.Join(cwd, server.Cwd)
+}
+
+// elicit is how servers ask the user; nil when the configuration declines.
+func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
+	if c.cfg.DeclineElicitations {
+		return nil
+	}
+	return c.host.Elicit
+}
+
+// add offers what the configuration allows of a server's tools, and returns how
+// many it does not.
+func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient.Client) (left int) {
 	s.clients = append(s.clients, client)
 	for _, t := range client.Tools() {
+		if !server.Allows(t.Name) {
+			left++
+			continue
+		}
 		known := toolName(name, t.Name)
 		if _, taken := s.tools[known]; taken {
 			s.warnings = append(s.warnings, fmt.Sprintf("the tool %q of the MCP server %q is left out: its name is taken", t.Name, name))
@@ -95,6 +126,7 @@ func (s *mcpServers) add(name string, client *mcpclient.Client) {
 		s.tools[known] = mcpTool{client: client, server: name, tool: t.Name}
 		s.offer = append(s.offer, model.Tool{Name: known, Description: t.Description, Parameters: t.Schema})
 	}
+	return left
 }
 
 // maxToolName is what providers allow.

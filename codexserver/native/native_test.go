@@ -20,6 +20,7 @@ import (
 
 // host records events and answers approvals.
 type host struct {
+	engine.DenyAll
 	mu     sync.Mutex
 	events []protocol.EventMsg
 	// on is called for each event, after it was recorded.
@@ -37,6 +38,8 @@ func (h *host) Emit(m protocol.EventMsg) {
 		on(m)
 	}
 }
+
+func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	h.Emit(r)

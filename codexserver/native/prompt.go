@@ -3,11 +3,12 @@ package native
 import (
 	_ "embed" // for the prompt
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 // PromptVersion names the instructions that the engine gives to models. Another
@@ -17,7 +18,10 @@ const PromptVersion = "v1"
 //go:embed prompts/v1.md
 var prompt string
 
-// instructions are what the model is told first: the caller's, those of a file
+// maxInstructions bounds the file with the model's instructions.
+const maxInstructions = 1 << 20
+
+// instructions returns what the model reads first: the caller's, those of a file
 // that the configuration names, or ours.
 func instructions(cfg *config.Config) (string, error) {
 	if cfg.BaseInstructions != nil {
@@ -30,13 +34,33 @@ func instructions(cfg *config.Config) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cfg.Cwd, path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := readInstructions(cfg, path)
 	if err != nil {
-		return "", fmt.Errorf("experimental_instructions_file: %w", err)
+		return "", fmt.Errorf("model_instructions_file: %w", err)
 	}
 	trimmed := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
 	if trimmed == "" {
-		return "", fmt.Errorf("experimental_instructions_file: %s is empty", path)
+		return "", fmt.Errorf("model_instructions_file: %s is empty", path)
 	}
 	return trimmed, nil
+}
+
+// readInstructions reads the file with the model's instructions. The user chose
+// its name; what the name leads to is the repository's to say where it lies there.
+func readInstructions(cfg *config.Config, path string) ([]byte, error) {
+	bound := cfg.Cwd
+	if root := gitinfo.Root(cfg.Cwd); root != "" {
+		bound = root
+	}
+	path = filepath.Clean(path)
+	rel, err := filepath.Rel(bound, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return regularfile.Read(path, maxInstructions)
+	}
+	f, err := openWithin(bound, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadAll(maxInstructions)
 }

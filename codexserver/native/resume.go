@@ -65,7 +65,8 @@ func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Conf
 	begin := time.Now()
 	meta := old.Meta
 	meta.ID, meta.Timestamp, meta.Cwd = c.id, rollout.Timestamp(begin), c.now.Cwd
-	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd)
+	c.keepPrompts(&meta)
+	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd, e.scratch())
 	if c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -104,6 +105,7 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 		c.rules = *old.Meta.Instructions
 	}
 	c.goOn(old.Context, &call)
+	c.restorePrompts(&old.Meta, &call)
 	items := old.Items
 	if old.Summary != "" {
 		items = append(append(c.opening(), bridge(userTexts(old.Before), old.Summary)), items...)
@@ -122,22 +124,25 @@ func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
 	if last == nil || call.Profile != "" {
 		return
 	}
-	chosen := func(keys ...string) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(call.Overrides)), func(key string) bool {
-			table, _, _ := strings.Cut(key, ".")
-			return slices.Contains(keys, table)
-		})
-	}
-	if call.ApprovalPolicy == "" && !chosen("approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
+	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
-	if call.Sandbox == "" && !chosen("sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
 		c.now.SandboxPolicy = last.SandboxPolicy
 	}
 }
 
+// chooses reports whether the call's own configuration has one of these keys.
+func chooses(call *protocol.Config, keys ...string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(call.Overrides)), func(key string) bool {
+		top, _, _ := strings.Cut(key, ".")
+		return slices.Contains(keys, top)
+	})
+}
+
 // catchUp tells the model what has changed and the host what was said.
 func (c *conversation) catchUp(old *rollout.Rollout) {
+	c.addDeveloper()
 	if old.Context != nil {
 		if m, ok := environmentMessage(c.now, old.Context, ""); ok {
 			c.record(m)

@@ -90,7 +90,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 		Cwd:            t.now.Cwd,
 		ApprovalPolicy: t.now.ApprovalPolicy,
 		SandboxPolicy:  t.now.SandboxPolicy,
-		Host:           toolHost{t.conversation},
+		Host:           t.toolHost(),
 		Acting:         t.commit,
 	})
 	for {

@@ -34,7 +34,11 @@ func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
 }
 
-// SearchFiles implements [engine.Searcher]. It gives no more than 50 files of
+// scratch is the folder for temporary files that no command may write: it lies
+// beside the configuration.
+func (e *Engine) scratch() string { return filepath.Join(e.home, "tmp") }
+
+// SearchFiles implements [engine.Searcher]. It returns no more than 50 files of
 // each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
@@ -45,7 +49,7 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 	if !filepath.IsAbs(cwd) {
 		return nil, &engine.RefusedError{Err: errors.New("want an absolute path")}
 	}
-	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd)
+	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd, e.scratch())
 	if err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}
@@ -78,7 +82,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	if err != nil {
 		return command.Spec{}, err
 	}
-	spec := command.Spec{Argv: p.Command, Env: environ(cfg.ShellEnvironment, e.environ), Timeout: command.DefaultTimeout, Keepers: e.keepers}
+	spec := command.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: command.DefaultTimeout, Keepers: e.keepers}
 	if p.TimeoutMs != nil {
 		// No command is waited for longer than a day, and none ended before it began.
 		const most = int64(24 * time.Hour / time.Millisecond)
@@ -99,7 +103,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	if policy.Mode == protocol.SandboxDangerFullAccess {
 		return spec, nil
 	}
-	confinement, err := e.newSandbox().Confine(policy, spec.Dir, spec.Env)
+	confinement, err := e.newSandbox(cfg).Confine(policy, spec.Dir, spec.Env)
 	if err != nil {
 		return command.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -32,10 +32,10 @@ type board struct {
 	revision      uint64
 	changed       chan struct{} // closed at the next change
 	lastID        int
-	conversations []*conversation                            // in the order in which they began
-	questions     map[int]*question                          // by the entry's id
-	byRequest     map[*codexserver.ApprovalRequest]*question // the open ones
-	openBytes     int                                        // of them
+	conversations []*conversation                 // in the order in which they began
+	questions     map[int]*question               // by the entry's id
+	byRequest     map[*approval.Request]*question // the open ones
+	openBytes     int                             // of them
 }
 
 func newBoard() board {
@@ -43,7 +43,7 @@ func newBoard() board {
 		revision:  1,
 		changed:   make(chan struct{}),
 		questions: map[int]*question{},
-		byRequest: map[*codexserver.ApprovalRequest]*question{},
+		byRequest: map[*approval.Request]*question{},
 	}
 }
 
@@ -52,7 +52,7 @@ func newBoard() board {
 type question struct {
 	conversation *conversation
 	entry        *entry
-	request      *codexserver.ApprovalRequest
+	request      *approval.Request
 	answered     chan json.RawMessage // of size 1; who fills it has set State
 }
 
@@ -64,7 +64,7 @@ type end struct {
 	// Decision is the server's word for it.
 	Decision elicit.Decision `json:"decision,omitzero"`
 	// By is "rule", "client" or "desk".
-	By string `json:"by,omitzero"`
+	By approval.Decider `json:"by,omitzero"`
 	// Reason is package elicit's word for why it is no plain approval.
 	Reason elicit.Reason `json:"reason,omitzero"`
 	// Feedback is what the agent is told.
@@ -133,10 +133,10 @@ func (b *board) trim(c *conversation) {
 	}
 }
 
-// conversation returns the one of a thread in a session, which is new when it is
-// not there.
-func (b *board) conversation(t codexserver.Thread) *conversation {
-	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.session == t.Session })
+// conversation returns the one of a thread that a server runs. It makes a new one
+// when there is none.
+func (b *board) conversation(t approval.Thread) *conversation {
+	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.server == t.Server })
 	if i >= 0 {
 		b.conversations[i].stop = t.Stop
 		return b.conversations[i]
@@ -187,7 +187,7 @@ var (
 )
 
 // ask puts a question on the board.
-func (b *board) ask(ctx context.Context, r *codexserver.ApprovalRequest) (*question, error) {
+func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error) {
 	view := viewQuestion(r)
 	view.end = end{State: stateOpen}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -249,7 +249,7 @@ func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
 }
 
 // decided shows how a question ended, also one that was never asked here.
-func (b *board) decided(r *codexserver.ApprovalRequest, how end) {
+func (b *board) decided(r *approval.Request, how end) {
 	b.mu.Lock()
 	q := b.byRequest[r]
 	if q != nil {

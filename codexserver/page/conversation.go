@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 )
 
 // A conversation is one section of the page.
 type conversation struct {
 	header
 	thread   string
-	session  string
+	server   string
 	stop     func()
 	folder   string   // that patches are seen from, once one was asked for
 	entries  []*entry // oldest first
@@ -28,7 +28,7 @@ type conversation struct {
 
 // header is what a page shows of a conversation beside its entries.
 type header struct {
-	// ID is the thread's, with a number where other sessions have opened it too.
+	// ID is the thread's, with a number where other servers run it too.
 	ID string `json:"id"`
 	// Began is a Unix time in ms.
 	Began int64 `json:"began"`
@@ -53,17 +53,17 @@ type conversationView struct {
 	Entries []entry `json:"entries"`
 }
 
-func newConversation(t codexserver.Thread) *conversation {
+func newConversation(t approval.Thread) *conversation {
 	stop := t.Stop
 	if stop == nil {
 		stop = func() {}
 	}
 	return &conversation{
-		header:  header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
-		thread:  t.ID,
-		session: t.Session,
-		stop:    stop,
-		calls:   map[string]*entry{},
+		header: header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
+		thread: t.ID,
+		server: t.Server,
+		stop:   stop,
+		calls:  map[string]*entry{},
 	}
 }
 

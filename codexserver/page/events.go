@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Event implements codexserver.Desk.
-func (p *Page) Event(t codexserver.Thread, m protocol.EventMsg) {
+// Event implements approval.Desk.
+func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 	b := &p.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,8 +32,8 @@ func (p *Page) Event(t codexserver.Thread, m protocol.EventMsg) {
 	b.event(c, m)
 }
 
-// Ask implements codexserver.Desk.
-func (p *Page) Ask(ctx context.Context, r *codexserver.ApprovalRequest) (json.RawMessage, error) {
+// Ask implements approval.Desk.
+func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
 	select {
 	case <-p.done:
 		return nil, errClosed
@@ -56,11 +56,11 @@ func (p *Page) Ask(ctx context.Context, r *codexserver.ApprovalRequest) (json.Ra
 	}
 }
 
-// Decided implements codexserver.Desk.
-func (p *Page) Decided(r *codexserver.ApprovalRequest, out elicit.Outcome, by string) {
+// Decided implements approval.Desk.
+func (p *Page) Decided(r *approval.Request, d approval.Decision) {
 	p.board.decided(r, end{
-		State: stateDecided, Decision: out.Decision, By: by, Reason: out.Reason,
-		Feedback: elicit.ShowText(out.Feedback),
+		State: stateDecided, Decision: d.Decision, By: d.By, Reason: d.Reason,
+		Feedback: elicit.ShowText(d.Feedback),
 	})
 }
 

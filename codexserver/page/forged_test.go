@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -19,7 +19,7 @@ func TestForged(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
 	const secretTask = "the task nobody else may see"
-	p.Event(codexserver.Thread{ID: "1", Stop: func() { t.Error("a forged request stopped the turn") }}, protocol.UserMessage{Message: secretTask})
+	p.Event(approval.Thread{ID: "1", Stop: func() { t.Error("a forged request stopped the turn") }}, protocol.UserMessage{Message: secretTask})
 	back := ask(t.Context(), p, exec("1", "git", "push"))
 	stream := v.events()
 	id := stream.question("open").ID

@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -117,7 +117,7 @@ func TestSlowReader(t *testing.T) {
 		if !p.Watched() {
 			t.Fatal("no stream is open")
 		}
-		me := codexserver.Thread{ID: "1"}
+		me := approval.Thread{ID: "1"}
 		for range 10_000 {
 			p.Event(me, protocol.AgentMessageDelta{Delta: strings.Repeat("x", 1000)})
 		}
@@ -180,7 +180,7 @@ func TestBounds(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	b := &p.board
 	all := func() []conversationView { u, _, _ := b.since(0); return u.Conversations }
-	me := codexserver.Thread{ID: "long"}
+	me := approval.Thread{ID: "long"}
 
 	for i := range 3 * maxEntries {
 		p.Event(me, protocol.AgentMessage{Message: fmt.Sprint(i)})
@@ -224,7 +224,7 @@ func TestBounds(t *testing.T) {
 		t.Error("an open question was forgotten")
 	}
 	for i := range 2 * maxConversations {
-		p.Event(codexserver.Thread{ID: fmt.Sprint(i)}, protocol.UserMessage{Message: "go"})
+		p.Event(approval.Thread{ID: fmt.Sprint(i)}, protocol.UserMessage{Message: "go"})
 	}
 	if got := all(); len(got) != maxConversations || got[len(got)-1].ID != "long" {
 		t.Errorf("%d conversations, the oldest %s", len(got), got[len(got)-1].ID)
@@ -239,11 +239,11 @@ func TestBounds(t *testing.T) {
 			changes[fmt.Sprint(i)] = protocol.FileChange{Add: &protocol.FileContent{}}
 		}
 		r := request("long", "")
-		r.Request = protocol.PatchApprovalRequest{Changes: changes}
+		r.Event = protocol.PatchApprovalRequest{Changes: changes}
 		if _, err := b.ask(t.Context(), r); !errors.Is(err, want) {
 			t.Errorf("a patch of %d files: %v", files, err)
 		}
-		p.Decided(r, elicit.Outcome{Decision: elicit.Denied}, "client")
+		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, By: approval.ByClient})
 	}
 	var questions []*question
 	for {
@@ -280,7 +280,7 @@ func TestBounds(t *testing.T) {
 // shown again.
 func TestForgotten(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
-	me := codexserver.Thread{ID: "1"}
+	me := approval.Thread{ID: "1"}
 	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
 	p.Event(me, protocol.AgentMessageDelta{Delta: "forgotten"})
 	c := p.board.conversations[0]
@@ -315,18 +315,18 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 	}
 }
 
-func request(thread, command string) *codexserver.ApprovalRequest {
+func request(thread, command string) *approval.Request {
 	argv := []string{command}
-	return &codexserver.ApprovalRequest{
-		Thread: codexserver.Thread{ID: thread}, Request: protocol.ExecApprovalRequest{Command: argv},
+	return &approval.Request{
+		Thread: approval.Thread{ID: thread}, Event: protocol.ExecApprovalRequest{Command: argv},
 		Question: &elicit.Question{},
 	}
 }
 
 // long is a question of that many bytes.
-func long(size int) *codexserver.ApprovalRequest {
-	return &codexserver.ApprovalRequest{
-		Thread: codexserver.Thread{ID: "long"}, Request: protocol.RawEvent{Type: "approval_request"},
+func long(size int) *approval.Request {
+	return &approval.Request{
+		Thread: approval.Thread{ID: "long"}, Event: protocol.RawEvent{Type: "approval_request"},
 		Question: &elicit.Question{Message: strings.Repeat("x", size)},
 	}
 }
@@ -382,8 +382,8 @@ func TestLinksAgeAsleep(t *testing.T) {
 func TestSessionsApart(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	stopped := ""
-	in := func(session string) codexserver.Thread {
-		return codexserver.Thread{ID: "t", Session: session, Stop: func() { stopped += session }}
+	in := func(session string) approval.Thread {
+		return approval.Thread{ID: "t", Server: session, Stop: func() { stopped += session }}
 	}
 	p.Event(in("a"), protocol.UserMessage{Message: "from a"})
 	p.Event(in("b"), protocol.UserMessage{Message: "from b"})
@@ -407,7 +407,7 @@ func TestSessionsApart(t *testing.T) {
 // which can still be stopped, and shows the past no second time.
 func TestTakenUpAgain(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
-	me := codexserver.Thread{ID: "1"}
+	me := approval.Thread{ID: "1"}
 	taken := protocol.SessionConfigured{SessionID: "1", InitialMessages: []json.RawMessage{[]byte(`{"type":"agent_message","message":"before"}`)}}
 	p.Event(me, taken)
 	p.Event(me, protocol.UserMessage{Message: "go"})
@@ -442,7 +442,7 @@ func TestNothingIsLeft(t *testing.T) {
 				r := request(fmt.Sprint(i%50), "true")
 				p.Event(r.Thread, protocol.AgentMessageDelta{Delta: "x"})
 				_, err := p.Ask(ctx, r)
-				p.Decided(r, elicit.Outcome{Decision: elicit.Denied}, "client")
+				p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, By: approval.ByClient})
 				if err == nil {
 					t.Error("a question that nobody saw has an answer")
 				}

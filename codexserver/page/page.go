@@ -29,7 +29,7 @@ type Options struct {
 }
 
 // A Page is a web server on the loopback interface, and the desk behind it. It
-// implements codexserver.Desk.
+// implements approval.Desk.
 type Page struct {
 	host    string // what requests must have as Host
 	options Options
@@ -128,7 +128,7 @@ func (p *Page) origin() string { return "http://" + p.host }
 // Watched reports whether the page is open in a browser.
 func (p *Page) Watched() bool { return p.streams.open() > 0 }
 
-// Invite implements codexserver.Inviter.
+// Invite implements approval.Inviter.
 func (p *Page) Invite() string {
 	if p.Watched() {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -177,12 +177,12 @@ func listen(t *testing.T, o *page.Options) *page.Page {
 	return p
 }
 
-func thread(id string) codexserver.Thread { return codexserver.Thread{ID: id, Stop: func() {}} }
+func thread(id string) approval.Thread { return approval.Thread{ID: id, Stop: func() {}} }
 
-func exec(id string, argv ...string) *codexserver.ApprovalRequest {
+func exec(id string, argv ...string) *approval.Request {
 	q := elicit.ExecQuestion{Command: argv, Cwd: "/work"}
-	return &codexserver.ApprovalRequest{
-		Thread: thread(id), Request: protocol.ExecApprovalRequest{Command: argv, Cwd: "/work"}, Question: q.Question(),
+	return &approval.Request{
+		Thread: thread(id), Event: protocol.ExecApprovalRequest{Command: argv, Cwd: "/work"}, Question: q.Question(),
 	}
 }
 
@@ -193,7 +193,7 @@ type asked struct {
 }
 
 // ask puts a question to the page's user.
-func ask(ctx context.Context, p *page.Page, r *codexserver.ApprovalRequest) <-chan asked {
+func ask(ctx context.Context, p *page.Page, r *approval.Request) <-chan asked {
 	back := make(chan asked, 1)
 	go func() {
 		raw, err := p.Ask(ctx, r)
@@ -237,7 +237,7 @@ func TestAnswers(t *testing.T) {
 		if status, body := v.post(path, answer); status != http.StatusConflict || body != `{"state":"answered"}` {
 			t.Errorf("%s: the second answer got %d %s", answer, status, body)
 		}
-		p.Decided(r, r.Question.Read([]byte(answer), nil), "desk")
+		p.Decided(r, approval.Decision{Outcome: r.Question.Read([]byte(answer), nil), By: approval.ByDesk})
 		if e := stream.question("decided"); e.ID != id || e.Question.By != "desk" {
 			t.Errorf("%s: shown as %+v", answer, e.Question)
 		}
@@ -262,7 +262,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	if status, body := v.post(fmt.Sprintf("/questions/%d", id), `{"action":"accept"}`); status != http.StatusConflict || body != `{"state":"withdrawn"}` {
 		t.Errorf("an answer too late got %d %s", status, body)
 	}
-	p.Decided(r, elicit.Outcome{Decision: elicit.Denied, Reason: "declined"}, "client")
+	p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined}, By: approval.ByClient})
 	if e := stream.question("decided"); e.Question.By != "client" || e.Question.Decision != "denied" {
 		t.Errorf("shown as %+v", e.Question)
 	}
@@ -277,7 +277,7 @@ func TestStop(t *testing.T) {
 	v := visit(t, p)
 	stopped := make(chan string, 1)
 	id := "a/b c"
-	p.Event(codexserver.Thread{ID: id, Stop: func() { stopped <- id }}, protocol.UserMessage{Message: "go"})
+	p.Event(approval.Thread{ID: id, Stop: func() { stopped <- id }}, protocol.UserMessage{Message: "go"})
 	if status, body := v.post("/conversations/a%2Fb%20c/stop", `{}`); status != http.StatusNoContent {
 		t.Fatalf("stop: %d %s", status, body)
 	}

@@ -1,10 +1,12 @@
 package page
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -49,9 +51,9 @@ type questionView struct {
 	end
 }
 
-func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
+func viewQuestion(r *approval.Request) *questionView {
 	v := &questionView{Subject: "Codex", Session: !r.Question.Once}
-	switch m := r.Request.(type) {
+	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		v.Kind, v.Cwd, v.Reason = "exec", m.Cwd, m.Reason
 		v.Command = elicit.ShowCommand(m.Command)
@@ -63,12 +65,18 @@ func viewQuestion(r *codexserver.ApprovalRequest) *questionView {
 			v.Reason = ""
 			v.Notes = note(v.Notes, m.Reason)
 		}
+		if m.Program != "" {
+			v.Notes = append(v.Notes, "The program is "+elicit.ShowText(m.Program)+".")
+		}
 		if m.LeavesSandbox {
 			v.Notes = append(v.Notes, "If approved, it runs outside the sandbox.")
 		}
 	case protocol.PatchApprovalRequest:
 		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot
 		v.Files = viewFiles(m.Changes, m.Cwd)
+		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
+			v.Notes = append(v.Notes, fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
+		}
 		if m.Subject != "" {
 			v.Subject = m.Subject
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -24,7 +24,7 @@ var rewrite = flag.Bool("update", false, "rewrite the golden files")
 // everything in it with testdata/view.json.
 func TestView(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
-	me := codexserver.Thread{ID: "0199-thread"}
+	me := approval.Thread{ID: "0199-thread"}
 	for _, m := range []protocol.EventMsg{
 		protocol.SessionConfigured{SessionID: me.ID, Model: "gpt-5", InitialMessages: []json.RawMessage{
 			[]byte(`{"type":"user_message","message":"<environment/>","kind":"environment_context"}`),
@@ -82,17 +82,17 @@ func TestQuestions(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
 	defer cancel()
 	moved := "/etc/b.txt"
-	requests := []*codexserver.ApprovalRequest{
+	requests := []*approval.Request{
 		{
-			Request:  protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "echo '<img src=x onerror=alert(1)>' \u202e\nrm -rf \x1b[2K~\n"}, Cwd: "/work/my repo", Reason: "it\u200bis needed", LeavesSandbox: true},
+			Event:    protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "echo '<img src=x onerror=alert(1)>' \u202e\nrm -rf \x1b[2K~\n"}, Cwd: "/work/my repo", Reason: "it\u200bis needed", LeavesSandbox: true},
 			Question: &elicit.Question{},
 		},
 		{
-			Request:  protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x"},
+			Event:    protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Program: "/work/bin/ma\u200bke"},
 			Question: &elicit.Question{Once: true},
 		},
 		{
-			Request: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", GrantRoot: "/work/sub", Changes: map[string]protocol.FileChange{
+			Event: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", GrantRoot: "/work/sub", Changes: map[string]protocol.FileChange{
 				"/work/new.txt":     {Add: &protocol.FileContent{Content: "one\n\ntwo"}},
 				"/work/old.txt":     {Delete: &protocol.FileContent{Content: "gone\n"}},
 				"/work/a.txt":       {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\u2066\n", MovePath: &moved}},
@@ -102,8 +102,8 @@ func TestQuestions(t *testing.T) {
 			}},
 			Question: &elicit.Question{},
 		},
-		{Request: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
-		{Request: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
+		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
+		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
 			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"},
 		}}},
 	}
@@ -114,7 +114,9 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	ruled := request("t", strings.Repeat("long ", 2000))
-	p.Decided(ruled, elicit.Outcome{Decision: elicit.Denied, Reason: "declined", Feedback: "a rule\x1b"}, "rule")
+	p.Decided(ruled, approval.Decision{
+		Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule\x1b"}, By: approval.ByRule,
+	})
 	golden(t, "questions.json", p)
 }
 

@@ -5,6 +5,8 @@ package protocol
 type ExecApprovalRequest struct {
 	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Command is the argv.
 	Command []string `json:"command"`
 	// Cwd is the absolute folder it would run in.
@@ -23,14 +25,33 @@ type ExecApprovalRequest struct {
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
+	// Once is true when the same words may run something else the next time,
+	// because a program that they name lies where commands may write, or is not
+	// found. No rule allows the command then, and no approval of it lasts for the
+	// session. It is not part of the event.
+	Once bool `json:"-"`
+	// Program is where that program lies, "" when it is not found. It is not part
+	// of the event.
+	Program string `json:"-"`
+	// Judged is the command as rules are to see it, for an engine that puts a
+	// shell of its own around the model's; nil means Command. It is not part of
+	// the event.
+	Judged []string `json:"-"`
 }
 
 // PatchApprovalRequest asks whether a patch may be applied.
 type PatchApprovalRequest struct {
 	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
-	// Changes is the patch by absolute path.
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
+	// Changes is the patch by absolute path: the place that is written, symbolic
+	// links resolved.
 	Changes map[string]FileChange `json:"changes"`
+	// Links has, for each path of Changes and each MovePath that the patch names by
+	// way of symbolic links, the path as the patch names it. It is not part of the
+	// event.
+	Links map[string]string `json:"-"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
 	// GrantRoot is a folder below which later patches would not be asked for.

@@ -104,8 +104,19 @@ type Config struct {
 	// Overrides are configuration keys, dotted or nested, over config.toml;
 	// the fields above win over them.
 	Overrides map[string]json.RawMessage
+	// FromCall says that the overrides were written by whoever called a tool,
+	// mostly a model, and not by the user: they may narrow the configuration's
+	// shell_environment_policy and not widen it, and a writable root of theirs
+	// is not one that the configuration names.
+	FromCall bool
 	// BaseInstructions replaces the model's instructions; empty is a value.
 	BaseInstructions *string
+	// DeveloperInstructions overrides developer_instructions: a message with
+	// the role developer at the beginning of the history; empty is a value.
+	DeveloperInstructions *string
+	// CompactPrompt overrides compact_prompt: what the model is asked for when
+	// the history is summarised. An empty one is the engine's own.
+	CompactPrompt *string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.

@@ -72,6 +72,8 @@ const (
 type ExecCommandBegin struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Command is the argv.
 	Command []string `json:"command"`
 	// Cwd is the absolute folder that it runs in.
@@ -94,6 +96,8 @@ type ExecCommandOutputDelta struct {
 type ExecCommandEnd struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Stdout is the standard output, shortened when it is long.
 	Stdout string `json:"stdout"`
 	// Stderr is the standard error, shortened likewise.
@@ -136,6 +140,8 @@ type FileUpdate struct {
 type PatchApplyBegin struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// AutoApproved is true when nobody was asked.
 	AutoApproved bool `json:"auto_approved"`
 	// Changes is the patch by absolute path.
@@ -146,6 +152,8 @@ type PatchApplyBegin struct {
 type PatchApplyEnd struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Stdout says what was changed.
 	Stdout string `json:"stdout"`
 	// Stderr says why it was not.

@@ -8,8 +8,17 @@ import (
 type SessionConfigured struct {
 	// SessionID is the conversation's id, a UUID.
 	SessionID string `json:"session_id"`
+	// ThreadID is the same under its newer name; the server fills it in.
+	ThreadID string `json:"thread_id,omitzero"`
 	// Model is the model that answers.
 	Model string `json:"model"`
+	// ModelProviderID is the provider's name in the configuration.
+	ModelProviderID string `json:"model_provider_id,omitzero"`
+	// ApprovalPolicy is left out where no word says it, as with the granular
+	// policies of today's Codex.
+	ApprovalPolicy ApprovalPolicy `json:"approval_policy,omitzero"`
+	// Cwd is the absolute working folder.
+	Cwd string `json:"cwd,omitzero"`
 	// ReasoningEffort is left out for models without one.
 	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitzero"`
 	// HistoryLogID is the inode of the message history, 0 without one.
@@ -24,12 +33,16 @@ type SessionConfigured struct {
 
 // TaskStarted begins a turn.
 type TaskStarted struct {
+	// TurnID is the turn's; the server fills it in, as in all events that have it.
+	TurnID string `json:"turn_id,omitzero"`
 	// ModelContextWindow is in tokens; nil, written as null, when unknown.
 	ModelContextWindow *int64 `json:"model_context_window"`
 }
 
 // TaskComplete ends a turn that ran to its end, and follows the [Error] of one that failed.
 type TaskComplete struct {
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// LastAgentMessage is the answer; nil, written as null, without one.
 	LastAgentMessage *string `json:"last_agent_message"`
 }
@@ -46,6 +59,8 @@ const (
 
 // TurnAborted ends a turn that was interrupted or whose approval was answered with abort.
 type TurnAborted struct {
+	// TurnID is the turn's.
+	TurnID string `json:"turn_id,omitzero"`
 	// Reason says why.
 	Reason AbortReason `json:"reason"`
 }

@@ -41,6 +41,10 @@ type SessionMeta struct {
 	CLIVersion string `json:"cli_version"`
 	// Instructions are the user's (AGENTS.md); nil, written as null, without any.
 	Instructions *string `json:"instructions"`
+	// DeveloperInstructions are the conversation's own, left out without any.
+	DeveloperInstructions string `json:"developer_instructions,omitzero"`
+	// CompactPrompt is the conversation's own, left out without one.
+	CompactPrompt string `json:"compact_prompt,omitzero"`
 	// Git is left out outside a repository.
 	Git *GitInfo `json:"git,omitzero"`
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -75,6 +76,7 @@ func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (re
 
 // host counts what a turn costs and refuses what is asked.
 type host struct {
+	engine.DenyAll
 	out      io.Writer // nil shows nothing
 	requests int
 	tokens   int64
@@ -101,6 +103,8 @@ func (h *host) show(what, text string) {
 		fmt.Fprintf(h.out, "     %s: %s\n", what, text)
 	}
 }
+
+func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
 func (h *host) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
 	return elicit.Outcome{Decision: elicit.Denied}

@@ -30,6 +30,7 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -64,14 +65,14 @@ func run(ctx context.Context, folder string, command []string) error {
 	if err != nil {
 		return err
 	}
-	server := codexserver.New(engine, &codexserver.Options{Rules: codexserver.Rules{Decide: p.decide}})
+	server := codexserver.New(engine, &codexserver.Options{Rules: approval.Rules{Decide: p.decide}})
 	return errors.Join(server.Serve(ctx, jsonrpc.Stdio()), engine.Close())
 }
 
 // explain says what would become of a command.
 func (p policy) explain(ctx context.Context, command []string) string {
-	out, decided := p.decide(ctx, &codexserver.ApprovalRequest{
-		Request: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder},
+	out, decided := p.decide(ctx, &approval.Request{
+		Event: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder},
 	})
 	switch {
 	case !decided:

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -43,7 +44,7 @@ func TestServer(t *testing.T) {
 	ours, theirs := jsonrpc.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		o := &codexserver.Options{Rules: codexserver.Rules{Decide: p.decide}}
+		o := &codexserver.Options{Rules: approval.Rules{Decide: p.decide}}
 		served <- codexserver.New(engine, o).Serve(context.Background(), theirs)
 	}()
 

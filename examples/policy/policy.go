@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -33,9 +33,9 @@ var (
 // policy answers for the user in one folder, an absolute path without links.
 type policy struct{ folder string }
 
-// decide is a codexserver.Rules.Decide; false leaves the question to the user.
-func (p policy) decide(_ context.Context, r *codexserver.ApprovalRequest) (elicit.Outcome, bool) {
-	switch q := r.Request.(type) {
+// decide is a approval.Rules.Decide; false leaves the question to the user.
+func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+	switch q := r.Event.(type) {
 	case protocol.PatchApprovalRequest:
 		for path, change := range q.Changes {
 			u := change.Update

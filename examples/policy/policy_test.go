@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -68,14 +68,14 @@ func TestPatches(t *testing.T) {
 		"outside":  {p.folder, map[string]protocol.FileChange{inside: add, outside: add}, true},
 		"moved":    {p.folder, map[string]protocol.FileChange{inside: {Update: &protocol.FileUpdate{MovePath: &outside}}}, true},
 	} {
-		out, decided := p.decide(t.Context(), &codexserver.ApprovalRequest{
-			Request: protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: tt.cwd},
+		out, decided := p.decide(t.Context(), &approval.Request{
+			Event: protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: tt.cwd},
 		})
 		if decided != tt.denied || decided && out.Decision != elicit.Denied {
 			t.Errorf("%s: %+v, %t", name, out, decided)
 		}
 	}
-	if _, decided := p.decide(t.Context(), &codexserver.ApprovalRequest{Request: protocol.RawEvent{}}); decided {
+	if _, decided := p.decide(t.Context(), &approval.Request{Event: protocol.RawEvent{}}); decided {
 		t.Error("a question of another kind was decided")
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/spf13/pflag"
 )
 
 // askOptions are the command line's of codex-mcp ask.
@@ -32,41 +31,35 @@ type askOptions struct {
 	profile string
 	policy  string
 	sandbox string
-	loud    bool // the command line has -log
+	loud    bool // the command line has --log
 }
 
 // startFlags are those that say how a conversation starts.
-var startFlags = []string{"C", "cwd", "model", "profile", "approval-policy", "sandbox"}
+var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox"}
 
-func (a *askOptions) flags(fs *flag.FlagSet) {
-	fs.StringVar(&a.resume, "resume", "", "ask: go on with the conversation of this `id`; last is the newest one")
-	for _, name := range []string{"C", "cwd"} {
-		fs.StringVar(&a.cwd, name, "", "ask: work in this `folder`; default the current one")
-	}
-	fs.StringVar(&a.model, "model", "", "ask: the `name` of the model")
-	fs.StringVar(&a.profile, "profile", "", "ask: the `name` of a profile of config.toml")
+func (a *askOptions) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&a.resume, "resume", "", "go on with the conversation of this `ID`; last is the newest one")
+	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default the current one")
+	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
+	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile of config.toml")
+	into := func(where *string) func(string) error { return func(s string) error { *where = s; return nil } }
 	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
-	fs.Func("approval-policy", "ask: when to ask before a command runs: "+list(policies), oneOf(&a.policy, policies))
-	fs.Func("sandbox", "ask: what commands may touch: "+list(modes), oneOf(&a.sandbox, modes))
+	fs.FuncP("ask-for-approval", "a", "the `POLICY`, when to ask before a command runs: "+list(policies), oneOf(policies, into(&a.policy)))
+	fs.FuncP("sandbox", "s", "the `MODE`, what commands may touch: "+list(modes), oneOf(modes, into(&a.sandbox)))
 }
 
-// check reads the words of the command line. Its error says what does not fit.
-func (a *askOptions) check(fs *flag.FlagSet, words []string) error {
-	var set []string
-	fs.Visit(func(f *flag.Flag) { set = append(set, f.Name) })
-	if a.wanted = len(words) > 0 && words[0] == "ask"; a.wanted {
-		a.task = words[1:]
+// check says which flags do not go together.
+func (a *askOptions) check(fs *pflag.FlagSet) error {
+	a.loud = fs.Changed("log")
+	if !fs.Changed("resume") {
+		return nil
 	}
-	a.loud = slices.Contains(set, "log")
-	for _, name := range set {
-		start := slices.Contains(startFlags, name)
-		switch {
-		case !a.wanted && (start || name == "resume"):
-			return fmt.Errorf("-%s belongs to codex-mcp ask", name)
-		case start && a.resume != "":
-			return fmt.Errorf("-%s is for a new conversation, and -resume goes on with one", name)
-		case a.wanted && name == "resume" && a.resume == "":
-			return errors.New("-resume needs the id of a conversation, or last")
+	if a.resume == "" {
+		return errors.New("--resume needs the id of a conversation, or last")
+	}
+	for _, name := range startFlags {
+		if fs.Changed(name) {
+			return fmt.Errorf("--%s is for a new conversation, and --resume goes on with one", name)
 		}
 	}
 	return nil
@@ -91,18 +84,6 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 		return "", errNoTask
 	}
 	return task, nil
-}
-
-// folder is where a new conversation works.
-func (a *askOptions) folder() (string, error) {
-	cwd, err := filepath.Abs(cmp.Or(a.cwd, "."))
-	if err != nil {
-		return "", err
-	}
-	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("-C: %s is no folder", cwd)
-	}
-	return cwd, nil
 }
 
 // planTool is the one argument that is given without a flag.
@@ -189,9 +170,9 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: o.json, Program: "codex-mcp ask", Version: version()}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: o.json, Program: o.name + " ask", Version: version()}
 	if a.resume == "" { // else it has its folder and its model
-		if task.Folder, err = a.folder(); err != nil {
+		if task.Folder, err = existingFolder(a.cwd); err != nil {
 			return nil, err
 		}
 		task.Arguments = a.arguments(task.Folder)
@@ -206,7 +187,7 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 		fmt.Fprintln(console.Err, "codex-mcp:", err)
 		return terminal.StatusFailed
 	}
-	c, err := configure(o, getenv, slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: o.log})))
+	c, err := configure(o, getenv, o.logger(console.Err))
 	if err != nil {
 		return fail(err)
 	}
@@ -275,33 +256,9 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	a := &c.settings.Approvals
 	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each of its choices
 	if !console.Asks(o.json) {
-		a.Hint = "Nobody can be asked without a terminal. Allow the command in codex-mcp.toml (approvals.allow), choose another -approval-policy, or answer in a browser with -approvals page."
+		a.Hint = "Nobody can be asked without a terminal. Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}
 	if !o.ask.loud { // the screen says the same in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))
-	}
-}
-
-func words[W ~string](all []W) []string {
-	var list []string
-	for _, w := range all {
-		list = append(list, string(w))
-	}
-	return list
-}
-
-// list writes words as "a, b or c".
-func list(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-func oneOf(into *string, words []string) func(string) error {
-	return func(s string) error {
-		if !slices.Contains(words, s) {
-			return errors.New("want " + list(words))
-		}
-		*into = s
-		return nil
 	}
 }

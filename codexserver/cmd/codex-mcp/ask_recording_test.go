@@ -237,7 +237,7 @@ func TestTerminalRecordings(t *testing.T) {
 
 	p.clear()
 	p.model.Reset(say("One, two, three.\n"))
-	p.types(`codex-mcp ask -resume last "to three will do"`)
+	p.types(`codex-mcp ask --resume last "to three will do"`)
 	p.done()
 	recorded["resume"] = p.recording()
 	requests = p.model.Requests()

@@ -65,7 +65,7 @@ func (s *sitting) getenv(name string) string {
 
 // ask runs codex-mcp ask on a console and returns the exit status.
 func (s *sitting) ask(c *terminal.Console, args ...string) int {
-	o, err := parse(append([]string{"-engine", "native", "ask"}, args...), &s.errs)
+	o, err := parse("codex-mcp", append([]string{"-engine", "native", "ask"}, args...), io.Discard, &s.errs)
 	if err != nil {
 		s.t.Errorf("%v: %s", err, s.errs.String())
 		return -1
@@ -137,7 +137,7 @@ func TestEndToEndAskApprove(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err != nil {
 		t.Error(err)
 	}
-	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "go on with: codex-mcp ask -resume ")
+	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "go on with: codex-mcp ask --resume ")
 	if got := s.model.Requests()[0].LastUserText(); got != "make a repository" {
 		t.Errorf("the model was told %q", got)
 	}
@@ -251,7 +251,7 @@ func TestEndToEndAskPiped(t *testing.T) {
 	if got := s.out.String(); got != "It was refused.\n" {
 		t.Errorf("standard output holds %q", got)
 	}
-	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "Nobody can be asked without a terminal", "-approval-policy", "codex-mcp.toml", "-approvals page"} {
+	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "Nobody can be asked without a terminal", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
 		if !strings.Contains(s.errs.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
 		}
@@ -352,17 +352,16 @@ func TestAskCommandLine(t *testing.T) {
 		{[]string{"ask", "-sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
 		{[]string{"ask", "-approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
 		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is no folder"},
-		{[]string{"ask", "-resume", "", "x"}, 2, "-resume needs the id"},
-		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "-model is for a new conversation"},
-		{[]string{"-model", "m"}, 2, "-model belongs to codex-mcp ask"},
-		{[]string{"-resume", "id", "doctor"}, 2, "-resume belongs to codex-mcp ask"},
+		{[]string{"ask", "-resume", "", "x"}, 2, "--resume needs the id"},
+		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for a new conversation"},
+		{[]string{"-resume", "id", "doctor"}, 2, "--resume belongs to codex-mcp ask"},
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
 		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to go on with"},
 		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},
 		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "model"},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), tt.args, &stdout, &stderr)
+		code := run(t.Context(), "codex-mcp", tt.args, &stdout, &stderr)
 		if code != tt.code || !strings.Contains(stderr.String(), tt.want) || stdout.Len() > 0 {
 			t.Errorf("%q: exit status %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.want, &stdout, &stderr)
 		}

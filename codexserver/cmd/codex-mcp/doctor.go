@@ -8,9 +8,11 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -28,6 +30,8 @@ type diagnosis struct {
 	Home    string `json:"codexHome"`
 	// Configuration is why it cannot be read, "" when it can.
 	Configuration string `json:"configuration,omitempty"`
+	// TrustedCalls is whether a call may set every key.
+	TrustedCalls bool `json:"trustedCalls"`
 
 	Engine string   `json:"engine,omitempty"`
 	Reason string   `json:"reason,omitempty"`
@@ -52,6 +56,14 @@ type nativeReport struct {
 	Key string `json:"key"`
 	// Reach is "" or why the provider does not answer.
 	Reach string `json:"reach,omitempty"`
+}
+
+// examine is codex-mcp doctor.
+func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, err := configure(o, os.Getenv, o.logger(stderr))
+	return doctor(ctx, o, stdout, c, err)
 }
 
 // doctor looks at everything that the server depends on, prints one screen (or
@@ -83,6 +95,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Configuration, d.Problem = err.Error(), err.Error()
 		return d
 	}
+	d.TrustedCalls = c.settings.TrustedCalls
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // what it said of itself is all that was wanted
@@ -217,6 +230,9 @@ func (d *diagnosis) print(w io.Writer) {
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
 		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
 	}
+	if d.Configuration == "" {
+		row("calls", "%s", callsRow(d.TrustedCalls))
+	}
 	if d.Engine != "" {
 		row("engine", "%s (%s)", d.Engine, d.Reason)
 		row("", "can: %s", strings.Join(d.Can, ", "))
@@ -229,6 +245,13 @@ func (d *diagnosis) print(w io.Writer) {
 		return
 	}
 	row("result", "turns can run")
+}
+
+func callsRow(trusted bool) string {
+	if trusted {
+		return "trusted: config of a call sets every key and may start any program"
+	}
+	return "config of a call sets the keys of a list"
 }
 
 func orFine(problem string) string {

@@ -38,13 +38,13 @@ func TestDoctor(t *testing.T) {
 				t.Fatal(err)
 			}
 			var screen, data, stderr bytes.Buffer
-			if code := run(t.Context(), []string{"-engine", "native", "doctor"}, &screen, &stderr); code != tt.code {
+			if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != tt.code {
 				t.Errorf("exit status %d, want %d", code, tt.code)
 			}
 			if !strings.Contains(screen.String(), tt.want) {
 				t.Errorf("the screen lacks %q:\n%s", tt.want, &screen)
 			}
-			if code := run(t.Context(), []string{"doctor", "-json", "-engine", "native"}, &data, &stderr); code != tt.code {
+			if code := run(t.Context(), "codex-mcp", []string{"doctor", "-json", "-engine", "native"}, &data, &stderr); code != tt.code {
 				t.Errorf("exit status %d, want %d", code, tt.code)
 			}
 			var d diagnosis
@@ -74,10 +74,10 @@ func TestCommandLine(t *testing.T) {
 		{"mcp-server -c approvals.timeout=soon", 1, "approvals.timeout"},
 		{"-c approvals.on_error=approve mcp serve", 1, "on_error"},
 		{"-log loud", 2, "loud"},
-		{"-help", 0, "usage"},
+		{"-help", 0, "Usage:"},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), strings.Fields(tt.args), &stdout, &stderr)
+		code := run(t.Context(), "codex-mcp", strings.Fields(tt.args), &stdout, &stderr)
 		if code != tt.code || !strings.Contains(stdout.String()+stderr.String(), tt.want) {
 			t.Errorf("%s: exit status %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.want, &stdout, &stderr)
 		}

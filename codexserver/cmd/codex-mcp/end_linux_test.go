@@ -67,7 +67,9 @@ func TestEndToEndNothingOutlivesItsCommand(t *testing.T) {
 				p, children := runScript(t, "workspace-write", daemons+end.script, end.timeout)
 				end.end(p)
 				children.gone(t)
-				p.stdin.Close()
+				if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
 				p.wait()
 			})
 		}

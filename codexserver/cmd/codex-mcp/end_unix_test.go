@@ -122,6 +122,7 @@ func midCommand(t *testing.T) (*process, *holders) {
 		t.Fatal(err)
 	}
 	p := start(t, f, "-engine", "native")
+	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
 	children.up(t)
 	return p, children

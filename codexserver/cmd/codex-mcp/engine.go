@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type configuration struct {
 	home      string
 	settings  *config.Settings
 	overrides map[string]any
+	strict    bool
 	log       *slog.Logger
 }
 
@@ -42,7 +44,10 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	if err != nil {
 		return nil, err
 	}
-	return &configuration{home, settings, overrides, log}, nil
+	for _, ignored := range settings.Ignored {
+		log.Warn(ignored)
+	}
+	return &configuration{home, settings, overrides, o.strict, log}, nil
 }
 
 // checkTimeout bounds the look at a Codex before it is chosen.
@@ -89,12 +94,16 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 }
 
 func (c *configuration) native(reason string) (*chosen, error) {
+	if unknown := config.UnknownToCodex(c.home); c.strict && len(unknown) > 0 {
+		return nil, fmt.Errorf("--strict-config: unknown keys: %s", strings.Join(unknown, ", "))
+	}
 	e, err := native.New(&native.Options{
 		CodexHome: c.home,
 		Overrides: c.overrides,
 		Limits:    native.Limits(c.settings.Limits),
 		Auth:      native.Auth(c.settings.Auth),
 		Sandbox:   native.Sandbox(c.settings.Sandbox),
+		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
 	})
@@ -111,6 +120,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Path:      at,
 		CodexHome: c.home,
 		Overrides: c.overrides,
+		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
 	}
@@ -118,6 +128,15 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		o.Path, o.Dial = "", func(ctx context.Context) (jsonrpc.Transport, error) { return dial(ctx, at) }
 	}
 	return appserver.New(o)
+}
+
+// self is this program's file, "" when the system does not know.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 func isAddress(at string) bool {

@@ -52,6 +52,10 @@ func laneOf(m map[string]any) string {
 		return "requests"
 	}
 	params, _ := m["params"].(map[string]any)
+	meta, ok := params["_meta"].(map[string]any)
+	if ok && meta["requestId"] != nil { // the thread's id differs from run to run
+		return method + " " + line(map[string]any{"requestId": meta["requestId"]})
+	}
 	return method + " " + line(map[string]any{"_meta": params["_meta"]})
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // hint is what a caller is told to do about a client that cannot be asked.
-const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with -approvals page to decide in a browser."
+const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
 
 // openPage puts the approvals page, if the settings want it, beside the client,
 // and tells its link on stderr; again says whether also whenever there is a
@@ -74,5 +74,5 @@ func (t *toldPage) Close() error {
 	return err
 }
 
-// approvalPlaces are the words of -approvals, and what they set.
+// approvalPlaces are the words of --approvals, and what they set.
 var approvalPlaces = map[string]string{"client": "approvals.page=false", "page": "approvals.page=true"}

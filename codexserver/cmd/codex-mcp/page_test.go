@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -244,7 +245,7 @@ func TestPageWhileNobodyReadsStderr(t *testing.T) {
 		withdrawn, withdraw := context.WithCancel(t.Context())
 		withdraw()
 		for range 10 {
-			_, _ = o.Desk.Ask(withdrawn, &codexserver.ApprovalRequest{Request: protocol.RawEvent{}, Question: &elicit.Question{}})
+			_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
 		}
 	}()
 	select {
@@ -273,7 +274,7 @@ func TestLinksAreToldAgain(t *testing.T) {
 		}
 		withdrawn, withdraw := context.WithCancel(t.Context())
 		withdraw()
-		_, _ = o.Desk.Ask(withdrawn, &codexserver.ApprovalRequest{Request: protocol.RawEvent{}, Question: &elicit.Question{}})
+		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
 		for range want {
 			<-stderr.wrote
 		}

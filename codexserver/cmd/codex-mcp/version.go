@@ -22,9 +22,9 @@ func versionOf(info *debug.BuildInfo) string {
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
-// about is the version in one line, with what the report of a fault needs: the
+// versionLine is the version in one line, with what the report of a fault needs: the
 // commit where the build knows it, the Go release and the system.
-func about(info *debug.BuildInfo) string {
+func versionLine(info *debug.BuildInfo) string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info != nil {
 		for _, s := range info.Settings {

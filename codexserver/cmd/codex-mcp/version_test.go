@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAbout(t *testing.T) {
+func TestVersionLine(t *testing.T) {
 	commit := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"}}
 	system := runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ")"
 	for _, tt := range []struct {
@@ -22,11 +22,11 @@ func TestAbout(t *testing.T) {
 		{"go run", "(devel)", nil, "codex-mcp dev ("},
 		{"a commit of one letter", "(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "0"}}, "codex-mcp dev (0, "},
 	} {
-		if got := about(&debug.BuildInfo{Main: debug.Module{Version: tt.module}, Settings: tt.settings}); got != tt.want+system {
+		if got := versionLine(&debug.BuildInfo{Main: debug.Module{Version: tt.module}, Settings: tt.settings}); got != tt.want+system {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want+system)
 		}
 	}
-	if got := about(nil); !strings.HasPrefix(got, "codex-mcp dev (go") {
+	if got := versionLine(nil); !strings.HasPrefix(got, "codex-mcp dev (go") {
 		t.Errorf("without build information: %q", got)
 	}
 }

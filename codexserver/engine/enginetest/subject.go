@@ -38,6 +38,7 @@ type Step struct {
 
 // host keeps what an engine says and answers what it asks.
 type host struct {
+	engine.DenyAll
 	decide func(ctx context.Context, r protocol.EventMsg) elicit.Outcome
 
 	mu     sync.Mutex
@@ -54,6 +55,8 @@ func (h *host) Emit(m protocol.EventMsg) {
 	}
 	h.events = append(h.events, m)
 }
+
+func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	h.Emit(r)

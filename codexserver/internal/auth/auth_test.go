@@ -3,6 +3,7 @@ package auth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -412,5 +413,25 @@ func TestRefresh(t *testing.T) {
 	defer cancel()
 	if err := k.Refresh(gone); err == nil {
 		t.Error("refreshed under a context that had ended")
+	}
+}
+
+// A refresh token does not go where the issuer redirects to.
+func TestRefreshFollowsNoRedirect(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		t.Errorf("the other host was asked: %s %s", r.URL, body)
+	}))
+	defer elsewhere.Close()
+	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		i := &issuer{Server: httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/oauth/token", status))}
+		home := t.TempDir()
+		write(t, home, `{"tokens":{"id_token":"old","access_token":"old","refresh_token":"fake-refresh","account_id":null},"last_refresh":"2020-01-01T00:00:00Z"}`)
+		err := keeper(t, home, i).Refresh(t.Context())
+		want := fmt.Sprintf("auth: the issuer redirects to another address (HTTP %d), which is not followed: set auth.issuer to it", status)
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		i.Close()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -29,11 +30,14 @@ type tokens struct {
 	Others       map[string]jsontext.Value `json:",embed"`
 }
 
+// maxFile bounds auth.json.
+const maxFile = 1 << 20
+
 func path(home string) string { return filepath.Join(home, "auth.json") }
 
 // load reads auth.json; a file that is not there is an empty one.
 func load(home string) (*file, error) {
-	data, err := os.ReadFile(path(home))
+	data, err := regularfile.Read(path(home), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &file{}, nil
 	}

@@ -81,6 +81,9 @@ func worded(err error) error {
 		if code := printable(refused.ErrorCode); code != "" {
 			return fmt.Errorf("auth: the issuer refused: %s (HTTP %d)", code, status)
 		}
+		if status >= 300 && status < 400 {
+			return fmt.Errorf("auth: the issuer redirects to another address (HTTP %d), which is not followed: set auth.issuer to it", status)
+		}
 		return fmt.Errorf("auth: the issuer refused (HTTP %d)", status)
 	}
 	var request *url.Error

@@ -196,7 +196,7 @@ func prepare(spec Spec) (*exec.Cmd, error) {
 	} else if !info.IsDir() {
 		return nil, &StartError{Program: spec.Argv[0], Err: fmt.Errorf("working folder: %s is not a folder", spec.Dir)}
 	}
-	path, err := lookPath(spec.Argv[0], spec.Dir, spec.Env)
+	path, err := LookPath(spec.Argv[0], spec.Dir, spec.Env)
 	if err != nil {
 		return nil, &StartError{Program: spec.Argv[0], Err: err}
 	}

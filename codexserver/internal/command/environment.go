@@ -33,6 +33,23 @@ type EnvPolicy struct {
 	Set map[string]string
 	// IncludeOnly are patterns of the names to keep, applied last; none keeps all.
 	IncludeOnly []string
+	// Withhold are names that are handed on by Set alone, as those of
+	// [Secrets] are.
+	Withhold []string
+}
+
+// Secrets are patterns of the names of keys and tokens that commands never
+// inherit: those of the model providers' own programs, and [ClientSecrets].
+func Secrets() []string {
+	return append(ClientSecrets(), "AZURE_OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_*TOKEN", "OPENAI_API_KEY")
+}
+
+// ClientSecrets are those of the programs that start MCP servers.
+func ClientSecrets() []string {
+	return []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_*TOKEN",
+		"COPILOT_GITHUB_TOKEN", "CURSOR_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
+	}
 }
 
 // Environ applies the policy to environ, NAME=value each, and gives the
@@ -48,7 +65,7 @@ func (p EnvPolicy) Environ(environ []string) []string {
 	maps.Copy(vars, p.Set)
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {
-		if len(p.IncludeOnly) == 0 || matchAny(p.IncludeOnly, name) {
+		if len(p.IncludeOnly) == 0 || MatchName(p.IncludeOnly, name) {
 			env = append(env, name+"="+value)
 		}
 	}
@@ -57,6 +74,9 @@ func (p EnvPolicy) Environ(environ []string) []string {
 }
 
 func (p EnvPolicy) inherits(name string) bool {
+	if MatchName(Secrets(), name) || slices.ContainsFunc(p.Withhold, func(secret string) bool { return strings.EqualFold(secret, name) }) {
+		return false
+	}
 	switch p.Inherit {
 	case InheritNone:
 		return false
@@ -65,10 +85,10 @@ func (p EnvPolicy) inherits(name string) bool {
 			return false
 		}
 	}
-	if !p.IgnoreDefaultExcludes && matchAny([]string{"*KEY*", "*SECRET*", "*TOKEN*"}, name) {
+	if !p.IgnoreDefaultExcludes && MatchName([]string{"*KEY*", "*SECRET*", "*TOKEN*"}, name) {
 		return false
 	}
-	return !matchAny(p.Exclude, name)
+	return !MatchName(p.Exclude, name)
 }
 
 // coreNames are the variables of [InheritCore].
@@ -79,7 +99,9 @@ func coreNames() []string {
 	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
 }
 
-func matchAny(patterns []string, name string) bool {
+// MatchName reports whether a name fits one of the patterns, without regard to
+// case.
+func MatchName(patterns []string, name string) bool {
 	name = strings.ToUpper(name)
 	for _, pattern := range patterns {
 		if ok, err := path.Match(strings.ToUpper(pattern), name); err == nil && ok {

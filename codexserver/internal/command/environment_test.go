@@ -11,20 +11,27 @@ import (
 func TestEnvPolicy(t *testing.T) {
 	environ := []string{
 		"PATH=/bin", "HOME=/root", "FOO=1", "A_B=2", "FOO_KEY=k", "my_token=t", "A_SECRET=s", "OPENAI_API_KEY=k", "CODEX_HOME=/c",
-		"EMPTY=", "FOO=3", "=C:=x", "nonsense",
+		"Anthropic_Api_Key=k", "CLAUDE_CODE_OAUTH_TOKEN=t", "CLAUDE_CODE_SSE_PORT=1", "WEIRD=w", "EMPTY=", "FOO=3", "=C:=x", "nonsense",
 	}
 	tests := []struct {
 		name   string
 		policy command.EnvPolicy
 		want   []string
 	}{
-		{"zero", command.EnvPolicy{}, []string{"A_B=2", "CODEX_HOME=/c", "EMPTY=", "FOO=3", "HOME=/root", "PATH=/bin"}},
+		{"zero", command.EnvPolicy{}, []string{"A_B=2", "CLAUDE_CODE_SSE_PORT=1", "CODEX_HOME=/c", "EMPTY=", "FOO=3", "HOME=/root", "PATH=/bin", "WEIRD=w"}},
 		{"with secrets", command.EnvPolicy{IgnoreDefaultExcludes: true}, []string{
-			"A_B=2", "A_SECRET=s", "CODEX_HOME=/c", "EMPTY=", "FOO=3", "FOO_KEY=k", "HOME=/root", "OPENAI_API_KEY=k", "PATH=/bin", "my_token=t",
+			"A_B=2", "A_SECRET=s", "CLAUDE_CODE_SSE_PORT=1", "CODEX_HOME=/c", "EMPTY=", "FOO=3", "FOO_KEY=k", "HOME=/root", "PATH=/bin", "WEIRD=w", "my_token=t",
 		}},
+		{"withheld", command.EnvPolicy{IgnoreDefaultExcludes: true, Withhold: []string{"weird", "FOO", "A[B", "my_token"}}, []string{
+			"A_B=2", "A_SECRET=s", "CLAUDE_CODE_SSE_PORT=1", "CODEX_HOME=/c", "EMPTY=", "FOO_KEY=k", "HOME=/root", "PATH=/bin",
+		}},
+		{"no other field hands it on", command.EnvPolicy{IgnoreDefaultExcludes: true, IncludeOnly: []string{"OPENAI_API_KEY", "WEIRD"}, Withhold: []string{"WEIRD"}}, nil},
+		{"but set", command.EnvPolicy{
+			Inherit: command.InheritNone, Withhold: []string{"WEIRD"}, Set: map[string]string{"WEIRD": "mine", "OPENAI_API_KEY": "mine"},
+		}, []string{"OPENAI_API_KEY=mine", "WEIRD=mine"}},
 		{"core", command.EnvPolicy{Inherit: command.InheritCore}, []string{"HOME=/root", "PATH=/bin"}},
 		{"none", command.EnvPolicy{Inherit: command.InheritNone, Set: map[string]string{"A_KEY": "1"}}, []string{"A_KEY=1"}},
-		{"exclude", command.EnvPolicy{Exclude: []string{"f?o", "*_home"}}, []string{"A_B=2", "EMPTY=", "HOME=/root", "PATH=/bin"}},
+		{"exclude", command.EnvPolicy{Exclude: []string{"f?o", "*_home"}}, []string{"A_B=2", "CLAUDE_CODE_SSE_PORT=1", "EMPTY=", "HOME=/root", "PATH=/bin", "WEIRD=w"}},
 		{"set wins over exclude", command.EnvPolicy{Exclude: []string{"*"}, Set: map[string]string{"FOO": "new"}}, []string{"FOO=new"}},
 		{"include only, last", command.EnvPolicy{Set: map[string]string{"X": "1", "A_C": "3"}, IncludeOnly: []string{"a_*", "FOO_KEY"}}, []string{"A_B=2", "A_C=3"}},
 		{"a bad pattern matches nothing", command.EnvPolicy{Exclude: []string{"["}, IncludeOnly: []string{"[", "FOO"}}, []string{"FOO=3"}},

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// lookPath finds a program as a shell with the environment env would in dir,
+// LookPath finds a program as a shell with the environment env would in dir,
 // but never in a relative folder of the path.
-func lookPath(program, dir string, env []string) (string, error) {
+func LookPath(program, dir string, env []string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return exec.LookPath(program)
 	}

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -35,8 +37,15 @@ type Config struct {
 	HideAgentReasoning    bool `json:"hide_agent_reasoning"`
 	ShowRawAgentReasoning bool `json:"show_raw_agent_reasoning"`
 
-	// InstructionsFile replaces the model's instructions; relative to Cwd.
-	InstructionsFile string `json:"experimental_instructions_file"`
+	// InstructionsFile replaces the model's instructions; relative to Cwd. In
+	// September 2025 its key was experimental_instructions_file.
+	InstructionsFile string `json:"model_instructions_file"`
+	// DeveloperInstructions are a message with the role developer at the
+	// beginning of the history, "" for none.
+	DeveloperInstructions string `json:"developer_instructions"`
+	// CompactPrompt is what the model is asked for in a compaction; blank is
+	// the engine's own.
+	CompactPrompt string `json:"compact_prompt"`
 	// ProjectDocMaxBytes caps what is read of AGENTS.md files in the project.
 	ProjectDocMaxBytes int64 `json:"project_doc_max_bytes"`
 	// ProjectDocFallbacks are names to look for where there is no AGENTS.md.
@@ -46,9 +55,19 @@ type Config struct {
 	IncludeApplyPatchTool bool  `json:"include_apply_patch_tool"`
 	Tools                 Tools `json:"tools"`
 
+	// WebSearchMode is what decides over Tools.WebSearch where it is there:
+	// "disabled", "cached", "indexed" or "live".
+	WebSearchMode string `json:"web_search"`
+	// OpenAIBaseURL is the address of the built-in provider.
+	OpenAIBaseURL string `json:"openai_base_url"`
+
 	MCPServers map[string]MCPServer `json:"mcp_servers"`
 	// Notify is the argv of a program that is told when a turn is complete.
 	Notify []string `json:"notify"`
+
+	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
+	// configuration: of config.toml and the command line, not of a call.
+	NamedRoots []string `json:"-"`
 
 	// Home is the folder of config.toml.
 	Home string `json:"-"`
@@ -56,6 +75,12 @@ type Config struct {
 	Cwd string `json:"-"`
 	// BaseInstructions replaces the model's instructions when it is not nil.
 	BaseInstructions *string `json:"-"`
+	// WebSearch says how to search the web where Tools.WebSearch is on.
+	WebSearch WebSearch `json:"-"`
+	// DeclineElicitations declines the questions of MCP servers unasked.
+	DeclineElicitations bool `json:"-"`
+	// Notes say, each with its key, what is not read as it stands there.
+	Notes []string `json:"-"`
 }
 
 // WireAPI is how a provider is spoken to.
@@ -131,6 +156,16 @@ type MCPServer struct {
 	ToolTimeoutSec    float64 `json:"tool_timeout_sec"`
 	// Disabled servers are not started.
 	Enabled *bool `json:"enabled"`
+	// Cwd is the folder that it runs in; relative to the conversation's, which
+	// it is when it is empty.
+	Cwd string `json:"cwd"`
+	// EnabledTools are the only ones to offer, nil for all but DisabledTools.
+	EnabledTools  []string `json:"enabled_tools"`
+	DisabledTools []string `json:"disabled_tools"`
+	// DefaultToolsApprovalMode is "auto", "prompt" or "approve"; a tool has its
+	// own in Tools.
+	DefaultToolsApprovalMode string         `json:"default_tools_approval_mode"`
+	Tools                    map[string]any `json:"tools"`
 }
 
 // Sandbox is the sandbox policy as it stands.
@@ -148,6 +183,20 @@ func (c *Config) Sandbox() protocol.SandboxPolicy {
 
 // Provider is the provider that the conversation uses.
 func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
+
+// KeyVariables are the environment variables that providers' keys come from,
+// sorted.
+func (c *Config) KeyVariables() []string {
+	var names []string
+	for _, p := range c.ModelProviders {
+		if p.EnvKey != "" {
+			names = append(names, p.EnvKey)
+		}
+		names = slices.AppendSeq(names, maps.Values(p.EnvHTTPHeaders))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // MissingError is a profile or provider that is named and not there.
 type MissingError struct {
@@ -197,23 +246,30 @@ func Load(l Layers) (*Config, error) {
 		return nil, err
 	}
 	args := arguments(l.Call)
+	beside(file, l.Home, "model_instructions_file")
 
-	merged := defaults(l.OpenAIBaseURL)
-	for _, over := range []layer{file, flags, call, args} {
-		merge(merged, over)
-	}
-	profile, err := profileOf(merged)
+	merged := stack(defaults(l.OpenAIBaseURL), file, flags, call, args)
+	profile, err := profileOf(merged, l.Home)
 	if err != nil {
 		return nil, err
 	}
-	if profile != nil {
-		merged = defaults(l.OpenAIBaseURL)
-		for _, over := range []layer{file, profile, flags, call, args} {
-			merge(merged, over)
-		}
+	own := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's
+	var base userConfig
+	err = decode(own, &base)
+	if table, ok := call[ShellEnvironmentKey].(layer); ok && err == nil && l.Call.FromCall {
+		call[ShellEnvironmentKey], err = NarrowEnvironment(base.ShellEnvironment, table)
 	}
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
-	err = decode(merged, c)
+	if err == nil {
+		merged = stack(own, call, args)
+		err = adopt(merged, c)
+	}
+	if err == nil {
+		err = baseURL(merged, builtinBaseURL(l.OpenAIBaseURL))
+	}
+	if err == nil {
+		err = decode(merged, c)
+	}
 	if err == nil {
 		err = c.check()
 	}
@@ -221,7 +277,25 @@ func Load(l Layers) (*Config, error) {
 		name, _ := merged["profile"].(string)
 		return nil, locate(path, err, name, flags, call, args)
 	}
+	c.NamedRoots = base.WorkspaceWrite.WritableRoots
+	if !l.Call.FromCall {
+		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
+	}
 	return c, nil
+}
+
+// userConfig is what calls are measured against.
+type userConfig struct {
+	WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
+	ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
+}
+
+// stack lays later layers over earlier ones, the first of which it changes.
+func stack(bottom layer, over ...layer) layer {
+	for _, l := range over {
+		merge(bottom, l)
+	}
+	return bottom
 }
 
 func theirs(overrides map[string]any) layer {
@@ -246,6 +320,12 @@ func arguments(c protocol.Config) layer {
 	set("profile", c.Profile)
 	set("approval_policy", string(c.ApprovalPolicy))
 	set("sandbox_mode", string(c.Sandbox))
+	if c.DeveloperInstructions != nil {
+		out["developer_instructions"] = *c.DeveloperInstructions
+	}
+	if c.CompactPrompt != nil {
+		out["compact_prompt"] = *c.CompactPrompt
+	}
 	if c.IncludePlanTool != nil {
 		out["include_plan_tool"] = *c.IncludePlanTool
 	}
@@ -255,8 +335,9 @@ func arguments(c protocol.Config) layer {
 	return out
 }
 
-// profileOf finds the table of the profile that the layers name, nil for none.
-func profileOf(merged layer) (layer, error) {
+// profileOf finds the profile that the layers name, nil for none: a file of its
+// own, or a table of the layers.
+func profileOf(merged layer, home string) (layer, error) {
 	var head struct {
 		Profile  string                        `json:"profile"`
 		Profiles map[string]stdjson.RawMessage `json:"profiles"`
@@ -267,6 +348,9 @@ func profileOf(merged layer) (layer, error) {
 	if head.Profile == "" {
 		return nil, nil
 	}
+	if table, err := profileFile(home, head.Profile); table != nil || err != nil {
+		return table, err
+	}
 	profiles, _ := merged["profiles"].(layer)
 	table, ok := profiles[head.Profile].(layer)
 	if !ok {
@@ -275,10 +359,12 @@ func profileOf(merged layer) (layer, error) {
 	return table, nil
 }
 
+// builtinBaseURL is the address of the provider openai where no file says one.
+func builtinBaseURL(ofEnvironment string) string {
+	return cmp.Or(ofEnvironment, "https://api.openai.com/v1")
+}
+
 func defaults(openAIBaseURL string) layer {
-	if openAIBaseURL == "" {
-		openAIBaseURL = "https://api.openai.com/v1"
-	}
 	return layer{
 		"model":                 "gpt-5-codex",
 		"model_provider":        "openai",
@@ -288,7 +374,7 @@ func defaults(openAIBaseURL string) layer {
 		"model_providers": layer{
 			"openai": layer{
 				"name":                 "OpenAI",
-				"base_url":             openAIBaseURL,
+				"base_url":             builtinBaseURL(openAIBaseURL),
 				"wire_api":             string(WireResponses),
 				"requires_openai_auth": true,
 			},
@@ -309,10 +395,9 @@ func (c *Config) check() error {
 	}{
 		{"approval_policy", string(c.ApprovalPolicy), wordsOf(protocol.ApprovalPolicies())},
 		{"sandbox_mode", string(c.SandboxMode), wordsOf(protocol.SandboxModes())},
-		{"model_reasoning_effort", string(c.ReasoningEffort), []string{"", "minimal", "low", "medium", "high", "none", "xhigh"}},
 		{"model_reasoning_summary", string(c.ReasoningSummary), []string{"", "auto", "concise", "detailed", "none"}},
 		{"model_verbosity", c.Verbosity, []string{"", "low", "medium", "high"}},
-		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, []string{"", "all", "core", "none"}},
+		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, inheritWords},
 	} {
 		if !slices.Contains(word.allowed, word.value) {
 			return fmt.Errorf("%s: %q is not one of %q", word.key, word.value, word.allowed)

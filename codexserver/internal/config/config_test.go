@@ -243,6 +243,19 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	}
 }
 
+func TestTrustedCalls(t *testing.T) {
+	for file, want := range map[string]bool{"": false, "trusted_calls = true": true, "trusted_calls = false": false} {
+		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
+		if err != nil || s.TrustedCalls != want {
+			t.Errorf("%q: %v, %v", file, s, err)
+		}
+	}
+	s, codex, err := config.LoadSettings(t.TempDir(), []string{"trusted_calls=true"})
+	if err != nil || !s.TrustedCalls || len(codex) > 0 {
+		t.Errorf("-c: %v, %v, %v", s, codex, err)
+	}
+}
+
 func TestTimeoutOfZeroIsForEver(t *testing.T) {
 	s, _, err := config.LoadSettings(t.TempDir(), []string{"approvals.timeout=0"})
 	if err != nil || s.Approvals.Timeout >= 0 {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/pelletier/go-toml/v2"
 )
@@ -21,7 +21,7 @@ import (
 // and order too. The file is replaced as a whole, or not at all.
 func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffort) error {
 	path := filepath.Join(home, "config.toml")
-	before, err := os.ReadFile(path)
+	before, err := regularfile.Read(path, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
@@ -19,9 +19,12 @@ import (
 // encoding/json: maps, slices, strings, bools, nil, and numbers of any type.
 type layer = map[string]any
 
+// maxFile bounds a configuration file.
+const maxFile = 4 << 20
+
 // readFile reads a TOML file. A file that is not there is an empty layer.
 func readFile(path string) (layer, error) {
-	data, err := os.ReadFile(path)
+	data, err := regularfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return layer{}, nil
 	}

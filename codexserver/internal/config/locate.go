@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 // locate adds the file and the line to a fault whose key stands in config.toml
@@ -24,7 +25,7 @@ func locate(path string, err error, profile string, above ...layer) error {
 	if splitErr != nil || slices.ContainsFunc(above, func(l layer) bool { return holds(l, segments) }) {
 		return err
 	}
-	doc, readErr := os.ReadFile(path)
+	doc, readErr := regularfile.Read(path, maxFile)
 	if readErr != nil {
 		return err
 	}
@@ -55,15 +56,19 @@ func holds(l layer, segments []string) bool {
 	return true
 }
 
-// keyLine is the line that sets a key, or what it is a part of; 0 for none.
+// keyLine is the first line that sets a key, what it is a part of, or a part of
+// it; 0 for none.
 func keyLine(doc []byte, path []string) int {
 	l, err := parseLayout(doc)
 	if err != nil {
 		return 0
 	}
 	for _, s := range l.sections {
+		if len(s.path) > 0 && begins(s.path, path) {
+			return 1 + bytes.Count(doc[:s.header-1], []byte("\n")) // its line break set aside
+		}
 		for _, e := range s.entries {
-			if begins(path, e.path) {
+			if begins(path, e.path) || begins(e.path, path) {
 				return 1 + bytes.Count(doc[:e.start], []byte("\n"))
 			}
 		}
@@ -71,56 +76,65 @@ func keyLine(doc []byte, path []string) int {
 	return 0
 }
 
-// theirKeys are keys of Codex that the native engine has no use for.
-var theirKeys = []string{
-	"chatgpt_base_url", "disable_response_storage", "experimental_resume", "experimental_use_exec_command_tool",
-	"experimental_use_rmcp_client", "experimental_use_unified_exec_tool", "features", "file_opener", "forced_chatgpt_workspace_id", "forced_login_method", "history", "instructions", "mcp_oauth_credentials_store",
-	"model_max_output_tokens", "model_reasoning_summary_format", "notice", "otel", "preferred_auth_method", "profile",
-	"profiles", "projects", "review_model", "shell_environment_policy", "tui", "windows_wsl_setup_acknowledged",
+// Unknown returns the keys of config.toml in home that mean nothing here, each
+// with file and line: they may be misspelt, or belong to what only Codex can do.
+func Unknown(home string) []string {
+	return unknownKeys(home, append(members(reflect.TypeFor[Config]()), theirKeys...))
 }
 
-// Unknown are the keys of config.toml in home that mean nothing here, each with
-// file and line: they may be misspelt.
-func Unknown(home string) []string {
+// UnknownToCodex returns those of [Unknown] that mean nothing to Codex either.
+func UnknownToCodex(home string) []string {
+	return unknownKeys(home, slices.Collect(maps.Keys(knownKeys())))
+}
+
+func unknownKeys(home string, known []string) []string {
 	path := filepath.Join(home, "config.toml")
 	file, err := readFile(path)
 	if err != nil {
 		return nil // the file's own fault is told elsewhere
 	}
-	doc, err := os.ReadFile(path)
+	doc, err := regularfile.Read(path, maxFile)
 	if err != nil {
 		return nil
 	}
 	var found []string
 	note := func(segments ...string) {
-		found = append(found, fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), joinKey(segments)))
-	}
-	known := append(members(reflect.TypeFor[Config]()), theirKeys...)
-	for _, key := range slices.Sorted(maps.Keys(file)) {
-		if !slices.Contains(known, key) {
-			note(key)
+		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), joinKey(segments))
+		if why := decidesElsewhere[segments[len(segments)-1]]; why != "" {
+			text += ": " + why
 		}
+		found = append(found, text)
 	}
-	if profiles, ok := file["profiles"].(layer); ok {
-		for _, name := range slices.Sorted(maps.Keys(profiles)) {
-			profile, _ := profiles[name].(layer)
-			for _, key := range slices.Sorted(maps.Keys(profile)) {
-				if !slices.Contains(known, key) {
-					note("profiles", name, key)
-				}
+	unknown := func(known []string, segments ...string) {
+		table, _ := at(file, segments).(layer)
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			if !slices.Contains(known, key) {
+				note(append(slices.Clone(segments), key)...)
 			}
 		}
 	}
-	providers, _ := file["model_providers"].(layer)
-	for _, id := range slices.Sorted(maps.Keys(providers)) {
-		provider, _ := providers[id].(layer)
-		for _, key := range slices.Sorted(maps.Keys(provider)) {
-			if !slices.Contains(members(reflect.TypeFor[Provider]()), key) {
-				note("model_providers", id, key)
-			}
+	unknown(known)
+	unknown(append(members(reflect.TypeFor[Tools]()), "web_search_request"), "tools")
+	each := func(known []string, table string) {
+		entries, _ := file[table].(layer)
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			unknown(known, table, name)
 		}
 	}
+	each(known, "profiles")
+	each(members(reflect.TypeFor[Provider]()), "model_providers")
+	each(append(members(reflect.TypeFor[MCPServer]()), theirServerKeys...), "mcp_servers")
 	return found
+}
+
+// at is what stands under a key, nil for nothing.
+func at(l layer, segments []string) any {
+	var v any = l
+	for _, s := range segments {
+		table, _ := v.(layer)
+		v = table[s]
+	}
+	return v
 }
 
 // members are the keys of a table.

@@ -79,3 +79,15 @@ func TestUnknownKeys(t *testing.T) {
 		t.Errorf("without a file: %q", got)
 	}
 }
+
+// A key that Codex knows is not misspelt, whatever the native engine does with it.
+func TestUnknownToCodex(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	if err := os.WriteFile(path, []byte("modle = \"m\"\n[otel]\nenvironment = \"x\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{path + ":1: modle"}, config.UnknownToCodex(home)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -46,6 +47,9 @@ func Saved(home string) (*protocol.UserSavedConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := adoptSaved(doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	var f savedFile
 	if err := decode(doc, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -79,10 +83,8 @@ func (m savedModel) check(prefix string) error {
 			return err
 		}
 	}
-	if m.ReasoningEffort != nil { // the last two are words of later versions
-		if err := word(prefix+"model_reasoning_effort", *m.ReasoningEffort, []string{"minimal", "low", "medium", "high", "none", "xhigh"}); err != nil {
-			return err
-		}
+	if m.ReasoningEffort != nil && *m.ReasoningEffort == "" {
+		return fmt.Errorf("%smodel_reasoning_effort: is empty", prefix)
 	}
 	if m.ReasoningSummary != nil {
 		if err := word(prefix+"model_reasoning_summary", *m.ReasoningSummary, []string{"auto", "concise", "detailed", "none"}); err != nil {
@@ -93,6 +95,25 @@ func (m savedModel) check(prefix string) error {
 		return word(prefix+"model_verbosity", *m.Verbosity, []string{"low", "medium", "high"})
 	}
 	return nil
+}
+
+// adoptSaved puts what today's Codex writes into the words of September 2025.
+// A web search that is a table says nothing in them.
+func adoptSaved(doc layer) error {
+	profiles, _ := doc["profiles"].(layer)
+	for _, name := range slices.Sorted(maps.Keys(profiles)) {
+		if profile, ok := profiles[name].(layer); ok {
+			if err := adoptApprovals(profile, &Config{}); err != nil {
+				return fmt.Errorf("profiles.%s.%w", joinKey([]string{name}), err)
+			}
+		}
+	}
+	if tools, ok := doc["tools"].(layer); ok {
+		if _, ok := tools["web_search"].(layer); ok {
+			delete(tools, "web_search")
+		}
+	}
+	return adoptApprovals(doc, &Config{})
 }
 
 func word[S ~string](key string, value S, allowed []string) error {

@@ -34,9 +34,13 @@ type Settings struct {
 	SessionTools bool
 	// LockedArguments are arguments of the tool codex that calls may not choose.
 	LockedArguments []string
-	Auth            Auth
-	Limits          Limits
-	Sandbox         Sandbox
+	// TrustedCalls lets the argument config of a call set every key.
+	TrustedCalls bool
+	Auth         Auth
+	Limits       Limits
+	Sandbox      Sandbox
+	// Ignored say which key=value arguments mean nothing, and what to write.
+	Ignored []string
 }
 
 // settingsFile is the form of the file. Words and times are checked by
@@ -62,6 +66,7 @@ type settingsFile struct {
 	SessionTools bool `json:"session_tools"`
 
 	LockedArguments []string `json:"locked_arguments"`
+	TrustedCalls    bool     `json:"trusted_calls"`
 
 	Auth    Auth `json:"auth"`
 	Sandbox struct {
@@ -96,6 +101,7 @@ func (f *settingsFile) settings() *Settings {
 		SessionTools: f.SessionTools,
 
 		LockedArguments: f.LockedArguments,
+		TrustedCalls:    f.TrustedCalls,
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
@@ -173,8 +179,11 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ours are the tables of our file.
-var ours = []string{"approvals", "auth", "limits", "locked_arguments", "sandbox", "session_tools"}
+// ours are the tables and keys of our file, ourTables the tables alone.
+var (
+	ours      = append([]string{"locked_arguments", "session_tools", "trusted_calls"}, ourTables...)
+	ourTables = []string{"approvals", "auth", "limits", "sandbox"}
+)
 
 // Ours says whether an override's key is one of our settings, which are never
 // handed to an engine as configuration of Codex.
@@ -187,15 +196,24 @@ func Ours(key string) bool {
 // earlier ones, and tells our settings from the keys of config.toml. Both are
 // nested tables.
 func ParseOverrides(args []string) (settings, codex map[string]any, err error) {
+	settings, codex, _, err = parseOverrides(args)
+	return settings, codex, err
+}
+
+func parseOverrides(args []string) (settings, codex layer, ignored []string, err error) {
 	settings, codex = layer{}, layer{}
 	for _, arg := range args {
 		key, value, err := ParseOverride(arg)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
+		}
+		if table, is := misplaced(key, value); is {
+			ignored = append(ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, meant[table]))
+			continue
 		}
 		one, err := unflatten(layer{key: value})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if Ours(key) {
 			merge(settings, one)
@@ -203,15 +221,29 @@ func ParseOverrides(args []string) (settings, codex map[string]any, err error) {
 			merge(codex, one)
 		}
 	}
-	return settings, codex, nil
+	return settings, codex, ignored, nil
 }
+
+// misplaced reports whether an override gives a table of ours a value that is
+// none: it was meant for Codex, which ignores keys that it does not know.
+func misplaced(key string, value any) (table string, is bool) {
+	segments, err := splitKey(key)
+	_, isTable := value.(layer)
+	if err != nil || len(segments) != 1 || isTable {
+		return "", false
+	}
+	return segments[0], slices.Contains(ourTables, segments[0])
+}
+
+// meant says what a misplaced override was likely meant to be.
+var meant = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
 
 // LoadSettings reads codex-mcp.toml in home ("" = [Home]) and lays those of the
 // key=value arguments over it that are ours; the others are returned for the
 // engine. A key of ours that is not known is an error: it may be a misspelt
 // limit.
 func LoadSettings(home string, args []string) (s *Settings, codex map[string]any, err error) {
-	flags, codex, err := ParseOverrides(args)
+	flags, codex, ignored, err := parseOverrides(args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,7 +270,9 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	if err := f.check(); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
 	}
-	return f.settings(), codex, nil
+	s = f.settings()
+	s.Ignored = ignored
+	return s, codex, nil
 }
 
 // Home is the folder of the configuration: $CODEX_HOME, or .codex in the user's
@@ -278,7 +312,7 @@ func (f *settingsFile) check() error {
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "config", "cwd", "include-plan-tool", "model", "profile", "sandbox"}
+var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {

@@ -173,7 +173,7 @@ func TestDiffToRemote(t *testing.T) {
 			r.push()
 			want, sub, diff := tt.change(r, first)
 			before := r.git("status", "--porcelain=v2")
-			sha, got, err := gitinfo.DiffToRemote(t.Context(), filepath.Join(r.dir, sub))
+			sha, got, err := gitinfo.DiffToRemote(t.Context(), filepath.Join(r.dir, sub), t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestDiffToRemoteRunsNothing(t *testing.T) {
 	for _, name := range []string{"a.txt", "b", "c", "d.txt"} {
 		r.write(name, "two\n")
 	}
-	_, got, err := gitinfo.DiffToRemote(t.Context(), r.dir)
+	_, got, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestDiffToRemoteRefused(t *testing.T) {
 	r := newRepo(t)
 	check := func(name, dir, want string) {
 		t.Helper()
-		_, _, err := gitinfo.DiffToRemote(t.Context(), dir)
+		_, _, err := gitinfo.DiffToRemote(t.Context(), dir, t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
@@ -245,7 +245,7 @@ func TestDiffToRemoteRefused(t *testing.T) {
 	check("nothing in common", r.dir, "this branch grew from")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := gitinfo.DiffToRemote(ctx, r.dir); err == nil {
+	if _, _, err := gitinfo.DiffToRemote(ctx, r.dir, t.TempDir()); err == nil {
 		t.Error("no error under a context that had ended")
 	}
 }

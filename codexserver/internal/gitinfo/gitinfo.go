@@ -1,11 +1,16 @@
 // Package gitinfo asks git about a folder, without running anything that the
 // repository configures.
+//
+// Git never sees the repository's own git folder. It is given a mirror: copies of
+// the refs and the index, the objects by reference, and a configuration of ours.
+// So nothing that stands in the repository can name a program for git to run: no
+// configuration, no hook, no include, no worktree's or submodule's settings. What
+// .gitattributes name has no meaning without them.
 package gitinfo
 
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,11 +18,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// timeout bounds each call of git.
+// timeout bounds [Read].
 const timeout = 5 * time.Second
 
-// Root finds the repository that dir, an absolute path, is in: the nearest
-// folder with a .git. It is "" outside a repository.
+// Root returns the top of the repository that dir, an absolute path, is in: the
+// nearest folder with a .git. It is "" outside a repository.
 func Root(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -31,45 +36,39 @@ func Root(dir string) string {
 	}
 }
 
-// Read tells where the repository of dir stands. It is nil outside a repository
-// and where there is no git.
-func Read(ctx context.Context, dir string) *protocol.GitInfo {
-	if Root(dir) == "" {
+// Read returns where the repository of dir, an absolute path, stands. It is nil
+// outside a repository; what git cannot find out is left empty.
+//
+// Scratch is a folder for temporary files, made when it is missing. Nothing that
+// is not trusted may be able to write there.
+func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
+	root := Root(dir)
+	if root == "" {
 		return nil
 	}
-	info := &protocol.GitInfo{
-		CommitHash:    line(ctx, dir, "rev-parse", "--verify", "HEAD"),
-		Branch:        line(ctx, dir, "rev-parse", "--abbrev-ref", "HEAD"),
-		RepositoryURL: line(ctx, dir, "remote", "get-url", "origin"),
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	info := &protocol.GitInfo{}
+	m, err := newMirror(ctx, root, scratch, "refs/heads")
+	if err != nil {
+		return info
 	}
+	defer m.remove()
+	info.CommitHash = m.line("rev-parse", "--verify", "HEAD")
+	info.Branch = m.line("rev-parse", "--abbrev-ref", "HEAD")
 	if info.Branch == "HEAD" { // detached, or no commit yet
 		info.Branch = ""
 	}
+	info.RepositoryURL = m.settings["remote.origin.url"]
 	return info
 }
 
-// line is the first line that git prints, "" when it fails.
-func line(ctx context.Context, dir string, args ...string) string {
-	out, err := Run(ctx, dir, args...)
+// line returns the first line that git prints, "" when it fails.
+func (m *mirror) line(args ...string) string {
+	out, err := m.git("", args...)
 	if err != nil {
 		return ""
 	}
-	first, _, _ := strings.Cut(string(out), "\n")
+	first, _, _ := strings.Cut(out, "\n")
 	return first
-}
-
-// Run runs git in dir without hooks, monitors or prompts and gives what it prints.
-func Run(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return prepare(ctx, dir, args...).Output()
-}
-
-func prepare(ctx context.Context, dir string, args ...string) *exec.Cmd {
-	args = append([]string{"-c", "core.fsmonitor=", "-c", "core.hooksPath=" + os.DevNull}, args...)
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
-	cmd.WaitDelay = time.Second
-	return cmd
 }

@@ -28,7 +28,8 @@ const maxErrorBody = 8 << 10
 type Client struct {
 	// Provider is who is asked.
 	Provider config.Provider
-	// HTTP sends the requests. Its timeout must be 0.
+	// HTTP sends the requests. Its timeout must be 0. It does not get to follow
+	// a redirect to another host.
 	HTTP *http.Client
 	// Getenv reads the environment that keys come from.
 	Getenv func(string) string
@@ -132,8 +133,12 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 	if err := c.setHeaders(hr.Header, wire, req); err != nil {
 		return nil, err
 	}
-	resp, err := c.HTTP.Do(hr)
+	resp, err := staying(c.HTTP).Do(hr)
 	if err != nil {
+		var elsewhere *RedirectError
+		if errors.As(err, &elsewhere) {
+			return nil, elsewhere
+		}
 		var ue *url.Error
 		if errors.As(err, &ue) {
 			err = ue.Err

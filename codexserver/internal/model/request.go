@@ -30,13 +30,45 @@ type Reasoning struct {
 // Tool is a tool as the model sees it.
 type Tool struct {
 	// Type is "function" when it is empty. Other types, such as "web_search",
-	// are the provider's own, have no other field, and exist on the Responses
-	// wire alone.
+	// are the provider's own, have no other field but their settings, and exist
+	// on the Responses wire alone.
 	Type        string
 	Name        string
 	Description string
 	// Parameters is the JSON schema of a function's arguments.
 	Parameters stdjson.RawMessage
+	// WebSearch says how a "web_search" searches; nil leaves it to the provider.
+	WebSearch *WebSearch
+}
+
+// WebSearch are the settings of the tool "web_search", as the Responses wire has
+// them.
+type WebSearch struct {
+	// ExternalWebAccess is false for a search of the provider's index alone.
+	ExternalWebAccess *bool `json:"external_web_access,omitzero"`
+	// SearchContextSize is "low", "medium" or "high".
+	SearchContextSize string `json:"search_context_size,omitzero"`
+	// Filters narrow the search down.
+	Filters *WebSearchFilters `json:"filters,omitzero"`
+	// UserLocation is where the user is about.
+	UserLocation *UserLocation `json:"user_location,omitzero"`
+}
+
+// UserLocation is a place, as far as it is known.
+type UserLocation struct {
+	// Type is "approximate".
+	Type string `json:"type"`
+	// Country, Region, City and Timezone are as the provider documents them.
+	Country  string `json:"country,omitzero"`
+	Region   string `json:"region,omitzero"`
+	City     string `json:"city,omitzero"`
+	Timezone string `json:"timezone,omitzero"`
+}
+
+// WebSearchFilters narrow a web search down.
+type WebSearchFilters struct {
+	// AllowedDomains are the only ones to search.
+	AllowedDomains []string `json:"allowed_domains"`
 }
 
 // Response is a whole answer.

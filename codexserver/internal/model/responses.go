@@ -47,6 +47,7 @@ type responsesTool struct {
 	Description string         `json:"description,omitzero"`
 	Strict      *bool          `json:"strict,omitzero"`
 	Parameters  jsontext.Value `json:"parameters,omitzero"`
+	*WebSearch
 }
 
 func (responsesWire) body(req *Request) ([]byte, error) {
@@ -90,7 +91,7 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 
 func responsesToolOf(t Tool) responsesTool {
 	if t.Type != "" && t.Type != "function" {
-		return responsesTool{Type: t.Type}
+		return responsesTool{Type: t.Type, WebSearch: t.WebSearch}
 	}
 	strict := false
 	return responsesTool{

@@ -6,11 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// ChangedError says that a file is not as it was when the plan was made.
+// ChangedError reports that a file or a folder is not as it was when the plan was
+// made.
 type ChangedError struct {
 	// Path is the absolute path.
 	Path string
@@ -21,31 +22,31 @@ func (e *ChangedError) Error() string {
 	return e.Path + " was changed after the patch was read; read it again"
 }
 
-// Apply writes the plan's files. Missing folders are made. If a file is not as
-// it was when the plan was made, or cannot be written, all is put back and the
-// error says which one: a [*ChangedError] or one that wraps an [*fs.PathError].
-func (p *Plan) Apply() error {
+// Apply writes the plan's files, each in the place where it was when the plan was
+// made, and follows no symbolic link on the way. Missing folders are made.
+//
+// If a file or a folder above it is not as it was, nothing is written, and the
+// error is a [*ChangedError]. If a file cannot be written, what was written is put
+// back, and the error wraps an [*fs.PathError].
+func (p *Plan) Apply() (err error) {
+	w := writer{roots: map[string]*os.Root{}}
+	defer func() { err = errors.Join(err, w.close()) }()
 	for _, file := range p.files {
-		now, err := readFile(file.path)
-		if err != nil {
-			return fmt.Errorf("read: %w", err)
-		}
-		if !equal(now, file.before) {
-			return &ChangedError{Path: file.shown}
+		if err := w.check(file); err != nil {
+			return err
 		}
 	}
-	var done undo
 	for _, file := range p.files {
 		var err error
 		switch {
 		case equal(file.before, file.after) && !file.added:
 		case file.after == nil:
-			err = done.remove(file)
+			err = w.remove(file)
 		default:
-			err = done.write(file)
+			err = w.write(file)
 		}
 		if err != nil {
-			return errors.Join(err, done.all())
+			return errors.Join(err, w.putBack())
 		}
 	}
 	return nil
@@ -53,160 +54,228 @@ func (p *Plan) Apply() error {
 
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// undo is how to put back what was done, in order.
-type undo []func() error
-
-func (u *undo) write(file *plannedFile) error {
-	if err := u.makeDirs(filepath.Dir(file.path)); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file.path, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err != nil {
-		return err
-	}
-	*u = append(*u, func() error {
-		if file.before == nil {
-			return os.Remove(file.path)
-		}
-		return os.WriteFile(file.path, []byte(*file.before), 0)
-	})
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = f.WriteString(*file.after)
-	}
-	return errors.Join(err, f.Close())
+// writer writes the files of one plan.
+type writer struct {
+	roots map[string]*os.Root // open folders by path
+	undo  []func() error      // puts back what was done, in the order in which it was done
 }
 
-func (u *undo) remove(file *plannedFile) error {
-	info, err := os.Lstat(file.path)
-	if err != nil {
-		return err
-	}
-	link := ""
-	if info.Mode()&fs.ModeSymlink != 0 {
-		if link, err = os.Readlink(file.path); err != nil {
-			return err
-		}
-	}
-	if err := os.Remove(file.path); err != nil {
-		return err
-	}
-	*u = append(*u, func() error {
-		if link != "" {
-			return os.Symlink(link, file.path)
-		}
-		return os.WriteFile(file.path, []byte(*file.before), info.Mode().Perm())
-	})
-	return nil
-}
-
-func (u *undo) makeDirs(dir string) error {
-	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := u.makeDirs(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
-	*u = append(*u, func() error { return os.Remove(dir) })
-	return nil
-}
-
-// all puts everything back, the last first.
-func (u undo) all() error {
+func (w *writer) close() error {
 	var failed []error
-	for i := len(u) - 1; i >= 0; i-- {
-		if err := u[i](); err != nil {
+	for _, root := range w.roots {
+		failed = append(failed, root.Close())
+	}
+	return errors.Join(failed...)
+}
+
+// putBack undoes everything, the last first.
+func (w *writer) putBack() error {
+	var failed []error
+	for i := len(w.undo) - 1; i >= 0; i-- {
+		if err := w.undo[i](); err != nil {
 			failed = append(failed, fmt.Errorf("put back: %w", err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// Within says that everything that the plan writes or removes lies below one of
-// the folders, symbolic links followed. The folders are absolute.
-func (p *Plan) Within(folders []string) bool {
-	roots := resolveAll(folders)
-	for _, file := range p.files {
-		path, err := file.target()
-		if err != nil || !slices.ContainsFunc(roots, func(root string) bool { return path != root && below(path, root) }) {
-			return false
-		}
+// root opens the folder that was above a place.
+func (w *writer) root(f *folder) (*os.Root, error) {
+	if root := w.roots[f.path]; root != nil {
+		return root, nil
 	}
-	return true
-}
-
-// Touches says that something that the plan writes or removes is, or lies below,
-// one of the paths, symbolic links followed; also when that cannot be told.
-func (p *Plan) Touches(paths []string) bool {
-	roots := resolveAll(paths)
-	for _, file := range p.files {
-		path, err := file.target()
-		if err != nil || slices.ContainsFunc(roots, func(root string) bool { return below(path, root) }) {
-			return true
-		}
+	root, err := f.open()
+	if err != nil {
+		return nil, err
 	}
-	return false
+	w.roots[f.path] = root
+	return root, nil
 }
 
-// target is what is really written, behind links, or removed, the link itself.
-func (f *plannedFile) target() (string, error) { return resolve(f.path, f.after != nil) }
-
-func resolveAll(paths []string) []string {
-	var real []string
-	for _, path := range paths {
-		if path, err := resolve(path, true); err == nil {
-			real = append(real, path)
-		}
+// check fails when a file is not as it was.
+func (w *writer) check(file *plannedFile) error {
+	root, err := w.root(file.target.folder)
+	if err != nil {
+		return err
 	}
-	return real
-}
-
-// below says that path is root or lies below it.
-func below(path, root string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-// resolve follows the symbolic links of path as far as it exists, also one that
-// leads to nothing. The last part is followed only when last is true.
-func resolve(path string, last bool) (string, error) {
-	for range 40 {
-		dir, name := filepath.Split(filepath.Clean(path))
-		if name == "" {
-			return path, nil
+	if file.before == nil {
+		// The file was not there, nor the first missing folder above it.
+		if _, err := root.Lstat(file.target.rest[0]); !errors.Is(err, fs.ErrNotExist) {
+			return changed(file, err)
 		}
-		dir, err := resolveDir(dir)
+		return nil
+	}
+	f, err := w.open(root, file, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if file.after != nil || file.entry == file.target {
+		return nil
+	}
+	if root, err = w.root(file.entry.folder); err != nil {
+		return err
+	}
+	return w.checkEntry(root, file)
+}
+
+// changed is the error for a file that is not as it was; err is what was found
+// out about it, nil when something else is there.
+func changed(file *plannedFile, err error) error {
+	var kind *regularfile.KindError
+	var size *regularfile.SizeError
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, regularfile.ErrReplaced) ||
+		errors.As(err, &kind) || errors.As(err, &size) {
+		return &ChangedError{Path: file.shown}
+	}
+	return err
+}
+
+// open opens the file that was there and makes sure that it is as it was.
+func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*regularfile.File, error) {
+	f, err := regularfile.OpenIn(root, file.target.name(), flag)
+	if err != nil {
+		return nil, changed(file, err)
+	}
+	content, err := f.ReadAll(maxFileSize)
+	switch {
+	case err != nil:
+		err = changed(file, err)
+	case !os.SameFile(f.Info(), file.target.info), string(content) != *file.before:
+		err = changed(file, nil)
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// checkEntry fails when the name of a file that is to be removed is not the file
+// or the link that it was.
+func (w *writer) checkEntry(root *os.Root, file *plannedFile) error {
+	info, err := root.Lstat(file.entry.name())
+	if err != nil || !os.SameFile(info, file.entry.info) {
+		return changed(file, err)
+	}
+	if file.entry.link == "" {
+		return nil
+	}
+	if link, err := root.Readlink(file.entry.name()); err != nil || link != file.entry.link {
+		return changed(file, nil)
+	}
+	return nil
+}
+
+func (w *writer) write(file *plannedFile) error {
+	if file.before == nil {
+		return w.create(file)
+	}
+	root, err := w.root(file.target.folder)
+	if err != nil {
+		return err
+	}
+	f, err := w.open(root, file, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	w.undo = append(w.undo, func() error {
+		f, err := regularfile.OpenIn(root, file.target.name(), os.O_RDWR)
 		if err != nil {
-			return "", err
+			return err
 		}
-		path = filepath.Join(dir, name)
-		info, err := os.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (!last || info.Mode()&fs.ModeSymlink == 0) {
-			return path, nil
+		if !os.SameFile(f.Info(), file.target.info) {
+			return errors.Join(changed(file, nil), f.Close())
 		}
-		if err != nil {
-			return "", err
-		}
-		target, err := os.Readlink(path)
-		if err != nil {
-			return "", err
-		}
-		if !filepath.IsAbs(target) {
-			target = dir + string(filepath.Separator) + target
-		}
-		path = target
-	}
-	return "", fmt.Errorf("%s: too many symbolic links", path)
+		return errors.Join(f.Overwrite(*file.before), f.Close())
+	})
+	return errors.Join(f.Overwrite(*file.after), f.Close())
 }
 
-// resolveDir resolves a folder that may be missing.
-func resolveDir(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+// create makes a file that was not there, and the folders above it.
+func (w *writer) create(file *plannedFile) error {
+	root, err := w.root(file.target.folder)
+	if err != nil {
+		return err
 	}
-	return resolve(dir, true)
+	path := file.target.folder.path
+	for _, name := range file.target.rest[:len(file.target.rest)-1] {
+		path = filepath.Join(path, name)
+		next := w.roots[path] // of a folder that an earlier file needed
+		if next == nil {
+			if next, err = w.makeFolder(root, name, file); err != nil {
+				return err
+			}
+			w.roots[path] = next
+		}
+		root = next
+	}
+	name := file.target.name()
+	// An exclusive creation follows no link.
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return changed(file, err)
+	}
+	w.undo = append(w.undo, func() error { return root.Remove(name) })
+	_, err = f.WriteString(*file.after)
+	return errors.Join(err, f.Close())
+}
+
+// makeFolder makes a folder in root and opens it. It fails when something has
+// taken its place in between.
+func (w *writer) makeFolder(root *os.Root, name string, file *plannedFile) (*os.Root, error) {
+	if err := root.Mkdir(name, 0o777); err != nil {
+		return nil, changed(file, err)
+	}
+	w.undo = append(w.undo, func() error { return root.Remove(name) })
+	made, err := root.Lstat(name)
+	if err != nil || !made.IsDir() {
+		return nil, changed(file, err)
+	}
+	next, err := root.OpenRoot(name + string(filepath.Separator) + ".") // see folder.open
+	if err != nil {
+		return nil, err
+	}
+	if info, err := next.Stat("."); err != nil || !os.SameFile(made, info) {
+		return nil, errors.Join(changed(file, err), next.Close())
+	}
+	return next, nil
+}
+
+// remove removes a file, or the symbolic link that leads to it.
+func (w *writer) remove(file *plannedFile) error {
+	root, err := w.root(file.entry.folder)
+	if err != nil {
+		return err
+	}
+	if err := w.checkEntry(root, file); err != nil {
+		return err
+	}
+	name := file.entry.name()
+	if err := root.Remove(name); err != nil {
+		return err
+	}
+	w.undo = append(w.undo, func() error {
+		if file.entry.link != "" {
+			err = root.Symlink(file.entry.link, name)
+		} else {
+			err = recreate(root, name, *file.before, file.entry.info.Mode().Perm())
+		}
+		if err != nil {
+			return err
+		}
+		// The plan may be applied once more: this is the file now.
+		file.entry.info, err = root.Lstat(name)
+		return err
+	})
+	return nil
+}
+
+func recreate(root *os.Root, name, content string, perm fs.FileMode) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	return errors.Join(err, f.Close())
 }

@@ -19,7 +19,7 @@ func plan(t *testing.T, dir, text string) *patch.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.Plan(dir)
+	plan, err := p.Plan(patch.Folder{Path: dir}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestPlanReadsRegularFilesAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Plan(dir); err == nil {
+		if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
 			t.Errorf("%q was planned", text)
 		}
 	}
@@ -173,7 +173,7 @@ func TestWithin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := p.Plan(work)
+		plan, err := p.Plan(patch.Folder{Path: work}, work)
 		if err != nil {
 			if !tt.within {
 				continue // what cannot be read is not written

@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	plan, err := p.Plan(dir)
+	plan, err := p.Plan(patch.Folder{Path: dir}, dir)
 	if err != nil {
 		fmt.Println(err)
 		return

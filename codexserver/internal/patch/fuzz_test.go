@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		plan, err := p.Plan(dir) // reads, and writes nothing
+		plan, err := p.Plan(patch.Folder{Path: dir}, dir) // reads, and writes nothing
 		if err != nil {
 			return
 		}
@@ -99,7 +99,7 @@ func apply(t *testing.T, path, text string) {
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	plan, err := p.Plan(filepath.Dir(path))
+	plan, err := p.Plan(patch.Folder{Path: filepath.Dir(path)}, filepath.Dir(path))
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}

@@ -102,7 +102,7 @@ func TestPatchesAsRecorded(t *testing.T) {
 			p, err := patch.Parse(text)
 			if err == nil {
 				var plan *patch.Plan
-				if plan, err = p.Plan(dir); err == nil {
+				if plan, err = p.Plan(patch.Folder{Path: dir}, dir); err == nil {
 					changes = plan.Changes()
 					if err = plan.Apply(); err == nil && !p.IsEmpty() {
 						summary = plan.Summary()

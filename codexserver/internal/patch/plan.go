@@ -1,20 +1,24 @@
 package patch
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxFileSize bounds the files that a patch may change.
-const maxFileSize = 64 << 20
+// What a patch may change: the size of one file, and of all together, and the
+// folders that are open at once while it is applied.
+const (
+	maxFileSize = 64 << 20
+	maxAllFiles = 256 << 20
+	maxFolders  = 500
+)
 
 // MatchError says that lines of a hunk are not in the file.
 type MatchError struct {
@@ -39,16 +43,30 @@ type Plan struct {
 	dir     string
 	files   []*plannedFile // in the order in which the patch first names them
 	byPath  map[string]*plannedFile
+	folders map[string]*folder
+	size    int // of all the files that were read
 	summary struct{ added, modified, deleted []string }
 }
 
 // plannedFile is one file before and after.
 type plannedFile struct {
-	shown         string       // absolute, as the patch joins it to the folder
-	path          string       // the same, cleaned
+	written       string // absolute, as the patch joins it to the folder
+	path          string // the same, cleaned
+	entry, target *place
+	shown         string       // the path to show: see Plan.show
+	via           string       // the path as it was written, when links lead from it to shown
 	before, after *string      // nil: no file
 	added         bool         // written whole
 	movedTo       *plannedFile // where its content went, while it has none itself
+}
+
+// place returns what is written or removed: the file behind a link, or the link
+// itself.
+func (f *plannedFile) place() *place {
+	if f.after == nil {
+		return f.entry
+	}
+	return f.target
 }
 
 func (f *plannedFile) set(content *string) { f.after, f.movedTo, f.added = content, nil, false }
@@ -61,17 +79,105 @@ func (f *plannedFile) end() *plannedFile {
 	return f
 }
 
-// Plan finds the places of all hunks. It fails with a [*MatchError] or the
-// reason why a file cannot be read, and writes nothing. Relative paths begin at
-// dir, which must be absolute.
-func (p *Patch) Plan(dir string) (*Plan, error) {
-	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}}
+// Plan finds the places of all files and hunks. It fails with a [*MatchError] or
+// the reason why a file cannot be read, and writes nothing. Relative paths begin
+// at dir, which must be absolute.
+//
+// Files that lie in the folder work, links resolved, are shown from there.
+func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
+	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}}
 	for _, op := range p.files {
 		if err := plan.add(op); err != nil {
 			return nil, err
 		}
 	}
-	return plan, nil
+	if err := plan.bound(); err != nil {
+		return nil, err
+	}
+	if err := plan.distinct(); err != nil {
+		return nil, err
+	}
+	return plan, plan.show(work)
+}
+
+// Folder is a working folder as who is asked knows it.
+type Folder struct {
+	// Path is absolute.
+	Path string
+	// Real is where Path leads, or led when it was first used; "" resolves it.
+	Real string
+}
+
+// bound fails when the patch is about too many folders.
+func (p *Plan) bound() error {
+	folders := map[string]bool{}
+	for _, file := range p.files {
+		for _, place := range []*place{file.entry, file.target} {
+			path := place.folder.path
+			folders[path] = true
+			for _, name := range place.rest[:len(place.rest)-1] {
+				path = filepath.Join(path, name)
+				folders[path] = true
+			}
+		}
+	}
+	if len(folders) > maxFolders {
+		return fmt.Errorf("it is about more than %d folders", maxFolders)
+	}
+	return nil
+}
+
+// distinct fails when two names lead to one file: what each of them does to it
+// could not be shown.
+func (p *Plan) distinct() error {
+	byPlace := make(map[string]*plannedFile, len(p.files))
+	for _, file := range p.files {
+		path := file.place().path
+		if other := byPlace[path]; other != nil {
+			return fmt.Errorf("%s and %s are the same file", other.written, file.written)
+		}
+		byPlace[path] = file
+	}
+	return nil
+}
+
+// show decides how each file is shown: as the patch names it, or as the place
+// behind the symbolic links that the name leads through. Links above the working
+// folder do not count.
+func (p *Plan) show(work Folder) (err error) {
+	real := work.Real
+	if real == "" {
+		if real, err = resolve(filepath.Clean(work.Path), true); err != nil {
+			return err
+		}
+	}
+	for _, file := range p.files {
+		path := file.place().path
+		if path != file.path && below(path, real) {
+			rel, err := filepath.Rel(real, path)
+			if err != nil {
+				return err
+			}
+			path = filepath.Join(work.Path, rel)
+		}
+		file.shown, file.via = file.written, ""
+		if path != file.path {
+			file.shown, file.via = path, file.written
+		}
+	}
+	return nil
+}
+
+// Links returns, for each path of [Plan.Changes] that the patch names by way of
+// symbolic links, the path as it is written.
+func (p *Plan) Links() map[string]string {
+	links := map[string]string{}
+	for _, file := range p.files {
+		if file.via != "" {
+			links[file.shown] = file.via
+		}
+	}
+	return links
 }
 
 func (p *Plan) add(op fileOp) error {
@@ -130,52 +236,51 @@ func (p *Plan) join(path string) string {
 	return strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + path
 }
 
-// file gives the file of that name, read if the patch has not named it before.
+// file returns the file of that name, read if the patch has not named it before.
 func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
-		return nil, fmt.Errorf("%q is no file name", name)
+		return nil, fmt.Errorf("%q is not a file name", name)
 	}
-	shown := p.join(name)
-	path := filepath.Clean(shown)
+	written := p.join(name)
+	path := filepath.Clean(written)
 	if file := p.byPath[path]; file != nil {
 		return file, nil
 	}
-	before, err := readFile(path)
-	if err != nil {
+	file := &plannedFile{written: written, path: path}
+	if err := p.read(file); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	file := &plannedFile{shown: shown, path: path, before: before, after: before}
 	p.files = append(p.files, file)
 	p.byPath[path] = file
 	return file, nil
 }
 
-// readFile reads a regular file; nil without one.
-func readFile(path string) (*string, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// read finds the file's place and reads what is there.
+func (p *Plan) read(file *plannedFile) (err error) {
+	if file.entry, file.target, err = p.places(file.path); err != nil || file.target.info == nil {
+		return err
 	}
+	root, err := file.target.folder.open()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	f, err := os.Open(path)
+	defer root.Close()
+	f, err := regularfile.OpenIn(root, file.target.name(), os.O_RDONLY)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	content, err := f.ReadAll(maxFileSize)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(b) > maxFileSize {
-		return nil, fmt.Errorf("larger than %d bytes", maxFileSize)
+	file.target.info = f.Info()
+	if p.size += len(content); p.size > maxAllFiles {
+		return fmt.Errorf("the files have together more than %d bytes", maxAllFiles)
 	}
-	content := string(b)
-	return &content, nil
+	file.before = new(string(content))
+	file.after = file.before
+	return nil
 }
 
 // Changes are the plan's effects by absolute path, for the events and for who

@@ -2,13 +2,17 @@ package patch
 
 import (
 	"crypto/sha1"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 // Diff is what the patches of a turn have changed together, by the files as
@@ -22,9 +26,12 @@ type Diff struct {
 
 // changedFile is a file before the first patch that touched it.
 type changedFile struct {
-	name, now string // its path then, and the one to which patches have moved it
-	before    *string
-	mode      os.FileMode
+	name string // the path it was shown by
+	at   *place // where it is now, after patches have moved it
+	now  string // the path it is shown by there
+	// before and mode are the file as it was.
+	before *string
+	mode   os.FileMode
 }
 
 // NewDiff begins a diff. Below a git repository that dir lies in, paths are
@@ -42,14 +49,14 @@ func (d *Diff) Add(p *Plan) {
 			continue
 		}
 		if changed == nil {
-			changed = &changedFile{name: file.shown, now: file.shown, before: file.before, mode: 0o644}
-			if file.after != nil && file.before != nil {
-				changed.mode = fileMode(file.path)
+			changed = &changedFile{name: file.shown, now: file.shown, at: file.place(), before: file.before, mode: 0o644}
+			if file.before != nil {
+				changed.mode = file.target.info.Mode()
 			}
 			d.files = append(d.files, changed)
 		}
 		if to := file.end(); to != file {
-			changed.now = to.shown
+			changed.now, changed.at = to.shown, to.place()
 		}
 	}
 }
@@ -58,7 +65,7 @@ func (d *Diff) isTarget(p *Plan, file *plannedFile) bool {
 	return slices.ContainsFunc(p.files, func(f *plannedFile) bool { return f != file && f.before != nil && f.end() == file })
 }
 
-// at is the file that is called name now.
+// at returns the file that is called name now.
 func (d *Diff) at(name string) *changedFile {
 	for _, file := range d.files {
 		if file.now == name {
@@ -68,7 +75,7 @@ func (d *Diff) at(name string) *changedFile {
 	return nil
 }
 
-// String is the diff in git's style, "" when all is as it was.
+// String returns the diff in git's style, "" when all is as it was.
 func (d *Diff) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,13 +90,12 @@ func (d *Diff) String() string {
 }
 
 func (f *changedFile) write(b *strings.Builder, top string) {
-	now, err := readFile(filepath.Clean(f.now))
+	now, mode, err := f.read()
 	if err != nil || equal(f.before, now) && f.name == f.now {
 		return
 	}
 	from, to := "a/"+shownPath(f.name, top), "b/"+shownPath(f.now, top)
 	fmt.Fprintf(b, "diff --git %s %s\n", from, to)
-	mode := fileMode(f.now)
 	switch {
 	case f.before == nil:
 		fmt.Fprintf(b, "new file mode %s\n", gitMode(mode))
@@ -116,12 +122,22 @@ func text(s *string) string {
 	return *s
 }
 
-func fileMode(path string) os.FileMode {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0o644
+// read reads the file where it was written, and follows no link that has taken its
+// place, or that of a folder above it, since.
+func (f *changedFile) read() (content *string, mode os.FileMode, err error) {
+	if real, err := resolve(f.at.path, true); err != nil || real != f.at.path {
+		return nil, 0o644, err
 	}
-	return info.Mode()
+	file, err := regularfile.Open(f.at.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0o644, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	data, err := file.ReadAll(maxFileSize)
+	return new(string(data)), file.Info().Mode(), err
 }
 
 func gitMode(m os.FileMode) string {

@@ -4,26 +4,34 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // shells are the programs that run a script given after -c.
 var shells = []string{"bash", "sh", "zsh", "dash", "ksh"}
 
-// Commands takes a shell's script apart: the argv of each of its commands. An
-// argv that is no shell's is its own only command. Plain is false when there is
-// more to the script than commands of plain words joined by &&, ||, ; and |, or
-// when the shell gets other arguments than one script.
+// otherShells run scripts of much the same form.
+var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash"}
+
+// Commands takes a shell's script apart, for rules that allow: the argv of each
+// of its commands. An argv that is no shell's is its own only command.
+//
+// Plain is false, and nothing is to be allowed, when the shell is named with a
+// folder or gets anything but -c or -lc and one script, or when there is more to
+// the script than commands of plain words joined by &&, ||, ; and |.
 func Commands(argv []string) (commands [][]string, plain bool) {
 	if len(argv) == 0 {
 		return nil, false
 	}
-	if !slices.Contains(shells, path.Base(argv[0])) {
+	if !LooksLikeShell(argv[0]) {
 		return [][]string{argv}, true
 	}
-	if len(argv) != 3 || !strings.HasPrefix(argv[1], "-") || !strings.HasSuffix(argv[1], "c") {
+	text, ok := scriptOf(argv)
+	if !ok || !slices.Contains(shells, argv[0]) {
 		return nil, false
 	}
-	s, ok := parseScript(argv[2])
+	s, ok := parseScript(text)
 	if !ok {
 		return nil, false
 	}
@@ -38,4 +46,108 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 		commands = append(commands, command)
 	}
 	return commands, true
+}
+
+// Mentioned returns the commands that argv may run, for rules that deny: argv
+// itself and, when its program looks like a shell, every command of every word
+// that can be read as a script, those of scripts within it too. It rather
+// returns too many. Of a command whose words the shell would compute it returns
+// those in front.
+func Mentioned(argv []string) [][]string {
+	return mentioned(argv, 8)
+}
+
+func mentioned(argv []string, depth int) [][]string {
+	if len(argv) == 0 {
+		return nil
+	}
+	found := [][]string{argv}
+	if depth == 0 || !LooksLikeShell(argv[0]) {
+		return found
+	}
+	for _, text := range argv[1:] {
+		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+		for stmt, err := range p.StmtsSeq(strings.NewReader(text)) {
+			if err != nil {
+				continue // the shell runs what stands before the error
+			}
+			syntax.Walk(stmt, func(n syntax.Node) bool {
+				if call, ok := n.(*syntax.CallExpr); ok {
+					found = append(found, mentioned(staticWords(call.Args), depth-1)...)
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
+// LooksLikeShell reports whether a program is called like a shell, wherever it
+// lies.
+func LooksLikeShell(program string) bool {
+	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
+	name = strings.TrimPrefix(strings.TrimSuffix(name, ".exe"), "-")
+	return slices.Contains(shells, name) || slices.Contains(otherShells, name)
+}
+
+// scriptOf returns the script of [SHELL, "-c" or "-lc", script].
+func scriptOf(argv []string) (text string, ok bool) {
+	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" {
+		return "", false
+	}
+	return argv[2], true
+}
+
+// staticWords are the words up to the first one that the shell would compute.
+func staticWords(args []*syntax.Word) []string {
+	var words []string
+	for _, arg := range args {
+		text, ok := staticWord(arg)
+		if !ok {
+			break
+		}
+		words = append(words, text)
+	}
+	return words
+}
+
+// staticWord puts the parts of a word together as the shell does.
+func staticWord(w *syntax.Word) (text string, ok bool) {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(unescape(part.Value))
+		case *syntax.SglQuoted:
+			if part.Dollar {
+				return "", false
+			}
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			for _, inner := range part.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok || part.Dollar {
+					return "", false
+				}
+				b.WriteString(unescapeQuoted(lit.Value))
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// unescape takes the backslashes out of an unquoted text.
+func unescape(lit string) string {
+	var b strings.Builder
+	for i := 0; i < len(lit); i++ {
+		if lit[i] == '\\' && i+1 < len(lit) {
+			if i++; lit[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(lit[i])
+	}
+	return b.String()
 }

@@ -15,17 +15,22 @@ const (
 	Refuse Action = iota
 	// Ask asks the user; what is approved runs without a sandbox.
 	Ask
-	// RunSandboxed runs it in the sandbox.
+	// RunReadOnly runs it in the read-only sandbox without network, whatever
+	// sandbox the conversation has.
+	RunReadOnly
+	// RunSandboxed runs it in the conversation's sandbox.
 	RunSandboxed
 	// Run runs it without a sandbox.
 	Run
 )
 
-// String is the action's name.
+// String returns the action's name.
 func (a Action) String() string {
 	switch a {
 	case Ask:
 		return "ask"
+	case RunReadOnly:
+		return "run read-only"
 	case RunSandboxed:
 		return "run sandboxed"
 	case Run:
@@ -47,7 +52,7 @@ type Input struct {
 	Policy protocol.ApprovalPolicy
 	// Sandbox is its sandbox mode.
 	Sandbox protocol.SandboxMode
-	// SandboxAvailable is true when this system can enforce that mode.
+	// SandboxAvailable is true when this system can confine the command.
 	SandboxAvailable bool
 	// Strict judges by [KnownSafeStrict] instead of [KnownSafe].
 	Strict bool
@@ -60,47 +65,56 @@ type Input struct {
 	SessionApproved bool
 }
 
-// Decide says what happens to a command.
+// Decide decides what happens to a command.
 //
 //	                   read-only, workspace-write        danger-full-access
-//	untrusted          ask                               ask
+//	untrusted          read-only sandbox if it is known  the same
+//	                   to be safe, otherwise ask
 //	on-request         sandbox; ask when escalated       run
 //	on-failure         sandbox; see [AfterDenial]        run
 //	never              sandbox                           run
 //
 // Before that, an escalation under any policy but on-request is refused, and
-// what is known to be safe or approved for the session runs. Without a sandbox
-// on this system, what the table would run in one is asked for, and refused
-// under never. An unknown policy or mode refuses.
+// what was approved for the session runs. What cannot be confined is asked
+// about, and refused under never. An unknown policy or mode refuses.
 func Decide(in Input) Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return Verdict{Refuse, fmt.Sprintf(
 			"not run: escalated permissions cannot be asked for under the approval policy %q", in.Policy)}
 	}
-	isSafe := KnownSafe
-	if in.Strict {
-		isSafe = KnownSafeStrict
-	}
+	const obstacle = "there is no sandbox on this system"
 	confined := in.Sandbox == protocol.SandboxReadOnly || in.Sandbox == protocol.SandboxWorkspaceWrite
 	switch {
 	case !confined && in.Sandbox != protocol.SandboxDangerFullAccess:
 		return Verdict{Refuse, fmt.Sprintf("not run: unknown sandbox mode %q", in.Sandbox)}
 	case !known(in.Policy):
 		return Verdict{Refuse, fmt.Sprintf("not run: unknown approval policy %q", in.Policy)}
-	case in.SessionApproved || isSafe(in.Command):
+	case in.SessionApproved:
 		return Verdict{Action: Run}
-	case in.Policy == protocol.ApprovalUntrusted:
+	case in.Policy == protocol.ApprovalUntrusted && !in.knownSafe():
 		return Verdict{Action: Ask}
+	case in.Policy == protocol.ApprovalUntrusted && in.SandboxAvailable:
+		return Verdict{Action: RunReadOnly}
+	case in.Policy == protocol.ApprovalUntrusted:
+		return Verdict{Ask, obstacle}
 	case !confined:
 		return Verdict{Action: Run}
 	case in.Escalated:
 		return Verdict{Action: Ask}
 	case in.SandboxAvailable:
 		return Verdict{Action: RunSandboxed}
-	case in.Policy == protocol.ApprovalNever:
-		return Verdict{Refuse, "not run: there is no sandbox on this system, the command is not known to be safe, and the approval policy is never to ask"}
 	}
-	return Verdict{Ask, "there is no sandbox on this system"}
+	if in.Policy == protocol.ApprovalNever {
+		return Verdict{Refuse, "not run: " + obstacle + ", and the approval policy is never to ask"}
+	}
+	return Verdict{Ask, obstacle}
+}
+
+func (in *Input) knownSafe() bool {
+	if in.Strict {
+		return KnownSafeStrict(in.Command)
+	}
+	return KnownSafe(in.Command)
 }
 
 // AfterDenial says what happens to a command or patch that the sandbox stopped:

@@ -12,35 +12,36 @@ const (
 	refuse    = policy.Refuse
 	ask       = policy.Ask
 	sandboxed = policy.RunSandboxed
+	readOnly  = policy.RunReadOnly
 	run       = policy.Run
 )
 
 func TestDecide(t *testing.T) {
 	plain, safe := []string{"touch", "x"}, []string{"ls"}
 	// Per policy: safe, plain, escalated, escalated and safe, approved for the
-	// session, plain without a sandbox on this system.
+	// session; without a sandbox on this system: plain, safe.
 	tests := []struct {
 		policy           protocol.ApprovalPolicy
-		confined, danger [6]policy.Action
+		confined, danger [7]policy.Action
 	}{
 		{"untrusted",
-			[6]policy.Action{run, ask, refuse, refuse, run, ask},
-			[6]policy.Action{run, ask, refuse, refuse, run, ask}},
+			[7]policy.Action{readOnly, ask, refuse, refuse, run, ask, ask},
+			[7]policy.Action{readOnly, ask, refuse, refuse, run, ask, ask}},
 		{"on-failure",
-			[6]policy.Action{run, sandboxed, refuse, refuse, run, ask},
-			[6]policy.Action{run, run, refuse, refuse, run, run}},
+			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, run, ask, ask},
+			[7]policy.Action{run, run, refuse, refuse, run, run, run}},
 		{"on-request",
-			[6]policy.Action{run, sandboxed, ask, run, run, ask},
-			[6]policy.Action{run, run, run, run, run, run}},
+			[7]policy.Action{sandboxed, sandboxed, ask, ask, run, ask, ask},
+			[7]policy.Action{run, run, run, run, run, run, run}},
 		{"never",
-			[6]policy.Action{run, sandboxed, refuse, refuse, run, refuse},
-			[6]policy.Action{run, run, refuse, refuse, run, run}},
+			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, run, refuse, refuse},
+			[7]policy.Action{run, run, refuse, refuse, run, run, run}},
 		{"sometimes",
-			[6]policy.Action{},
-			[6]policy.Action{}},
+			[7]policy.Action{},
+			[7]policy.Action{}},
 	}
 	for _, tt := range tests {
-		for mode, want := range map[protocol.SandboxMode][6]policy.Action{
+		for mode, want := range map[protocol.SandboxMode][7]policy.Action{
 			"read-only": tt.confined, "workspace-write": tt.confined, "danger-full-access": tt.danger, "none": {},
 		} {
 			for i, in := range []policy.Input{
@@ -50,6 +51,7 @@ func TestDecide(t *testing.T) {
 				{Command: safe, SandboxAvailable: true, Escalated: true},
 				{Command: plain, SandboxAvailable: true, SessionApproved: true},
 				{Command: plain},
+				{Command: safe},
 			} {
 				in.Policy, in.Sandbox = tt.policy, mode
 				t.Run(fmt.Sprintf("%s %s %d", tt.policy, mode, i), func(t *testing.T) {
@@ -67,9 +69,9 @@ func TestDecide(t *testing.T) {
 }
 
 func TestDecideStrict(t *testing.T) {
-	in := policy.Input{Policy: "untrusted", Sandbox: "read-only", Command: []string{"git", "status"}}
-	if got := policy.Decide(in); got.Action != run {
-		t.Errorf("compatible: %v", got)
+	in := policy.Input{Policy: "untrusted", Sandbox: "read-only", SandboxAvailable: true, Command: []string{"git", "status"}}
+	if got := policy.Decide(in); got.Action != readOnly {
+		t.Errorf("as it is: %v", got)
 	}
 	in.Strict = true
 	if got := policy.Decide(in); got.Action != ask {

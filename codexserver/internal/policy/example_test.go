@@ -13,6 +13,6 @@ func ExampleDecide() {
 		fmt.Println(script, "=>", policy.Decide(in).Action)
 	}
 	// Output:
-	// ls | head -1 => run
+	// ls | head -1 => run read-only
 	// ls > list => ask
 }

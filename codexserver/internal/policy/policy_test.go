@@ -21,15 +21,27 @@ type row struct {
 	Parsed  []protocol.ParsedCommand `json:"parsed"`
 }
 
-func readRows(t testing.TB) []row {
+func readRows(t testing.TB) []row { return readLines[row](t, "testdata/commands.ndjson") }
+
+// judged is one line of testdata/judged.ndjson: what happens to a command, and
+// why. Rules is for the test of package codexserver.
+type judged struct {
+	Command   []string `json:"command"`
+	Untrusted string   `json:"untrusted"` // under the policy untrusted
+	Strict    bool     `json:"strict"`    // known to be safe by the strict rules
+	Rules     string   `json:"rules"`
+	Why       string   `json:"why"`
+}
+
+func readLines[T any](t testing.TB, file string) []T {
 	t.Helper()
-	b, err := os.ReadFile("testdata/commands.ndjson")
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []row
+	var rows []T
 	for line := range bytes.Lines(b) {
-		var r row
+		var r T
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -40,13 +52,40 @@ func readRows(t testing.TB) []row {
 
 func bash(script string) []string { return []string{"bash", "-lc", script} }
 
+// TestJudged holds every command of the corpus to what is to happen to it.
+func TestJudged(t *testing.T) {
+	rows := readLines[judged](t, "testdata/judged.ndjson")
+	if len(rows) < 200 {
+		t.Errorf("the corpus has %d commands", len(rows))
+	}
+	for _, r := range rows {
+		want := map[string]policy.Action{"read-only": policy.RunReadOnly, "ask": policy.Ask}[r.Untrusted]
+		for _, mode := range protocol.SandboxModes() {
+			in := policy.Input{Policy: "untrusted", Sandbox: mode, SandboxAvailable: true, Command: r.Command}
+			if got := policy.Decide(in).Action; got != want {
+				t.Errorf("%q in %s: %s, want %s: %s", r.Command, mode, got, r.Untrusted, r.Why)
+			}
+		}
+		if got := policy.KnownSafeStrict(r.Command); got != r.Strict {
+			t.Errorf("%q: strictly safe: %t, want %t: %s", r.Command, got, r.Strict, r.Why)
+		}
+	}
+}
+
+// TestKnownSafeAsRecorded compares the list with that of September 2025: nothing
+// was added, and what was taken away stands here.
 func TestKnownSafeAsRecorded(t *testing.T) {
-	// Patterns could match a file whose name is an option, such as -delete.
-	careful := [][]string{
+	away := [][]string{
+		// Patterns could match a file whose name is an option, such as -delete.
 		bash("find . -name *.txt"), bash("rg x *"), bash("git log -- *.txt"), bash("ls\r"),
+		// These write, or run what the workspace holds.
+		{"git", "diff", "--output=F"}, {"git", "branch", "-D", "x"}, bash("git branch -D x"),
+		{"cargo", "check"}, {"cargo", "check", "--all"}, bash("cargo check && cargo check"),
+		// No version of rg has this option.
+		{"rg", "--prefix", "x"},
 	}
 	for _, r := range readRows(t) {
-		want := r.Safe && !slices.ContainsFunc(careful, func(c []string) bool { return slices.Equal(c, r.Command) })
+		want := r.Safe && !slices.ContainsFunc(away, func(c []string) bool { return slices.Equal(c, r.Command) })
 		if got := policy.KnownSafe(r.Command); got != want {
 			t.Errorf("%q: known to be safe: %t, want %t", r.Command, got, want)
 		}
@@ -56,49 +95,68 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 	}
 }
 
-func TestKnownSafeStrict(t *testing.T) {
-	tests := []struct {
-		command        []string
-		compat, strict bool
-	}{
-		{[]string{"ls", "-la"}, true, true},
-		{[]string{"cat", "-"}, true, true},
-		{bash("cat a | grep x && pwd"), true, true},
-		{[]string{"rg", "-n", "x"}, true, true},
-		{[]string{"rg", "--", "-z"}, false, false},
-		{[]string{"rg", "-nz", "x"}, true, false},
-		{[]string{"rg", "--pre-glob", "*", "x"}, true, false},
-		{[]string{"rg", "--search", "x"}, true, false},
-		{[]string{"find", ".", "-name", "*.go"}, true, true},
-		{[]string{"sed", "-n", "1,5p", "a"}, true, true},
-		{[]string{"sed", "-n", "1p", "-fscript"}, false, false},
-		{[]string{"git", "status"}, true, false},
-		{[]string{"git", "branch", "-D", "main"}, true, false},
-		{[]string{"git", "diff", "--output=F"}, true, false},
-		{[]string{"git", "log", "--output", "F"}, true, false},
-		{[]string{"git", "diff", "--ext-diff"}, true, false},
-		{[]string{"git", "-c", "core.fsmonitor=x", "status"}, false, false},
-		{[]string{"cargo", "check"}, true, false},
-		{bash("cat *"), true, false},
-		{bash(`find . -del\ete`), false, false},
-		{bash(`find . "-delete"`), false, false},
-		{bash("ls\nrm x"), false, false},
-		{bash("ls $(rm x)"), false, false},
-		{bash("cat <(rm x)"), false, false},
-		{bash("ls & rm x"), false, false},
-		{bash("ls |& rm x"), false, false},
-		{bash("PATH=. ls"), false, false},
-		{bash("ls > x"), false, false},
-		{bash("ls\x00rm x"), false, false},
-		{nil, false, false},
-		{[]string{""}, false, false},
-	}
-	for _, tt := range tests {
-		if got := policy.KnownSafe(tt.command); got != tt.compat {
-			t.Errorf("%q: known to be safe: %t, want %t", tt.command, got, tt.compat)
+// TestMentioned looks for a denied command in scripts that hide it.
+func TestMentioned(t *testing.T) {
+	for _, argv := range [][]string{
+		{"git", "push"},
+		bash("git push"),
+		{"./bash", "--norc", "-c", "git push"},
+		{"zsh", "-xc", "if x; then (git push) & fi"},
+		bash(`sh -c 'dash -c "git push"'`),
+		bash("echo $(git push)"),
+		bash("A=1 'git' pu\\sh $X"),
+		bash("git push\n("),
+	} {
+		if !slices.ContainsFunc(policy.Mentioned(argv), func(c []string) bool {
+			return len(c) >= 2 && c[0] == "git" && c[1] == "push"
+		}) {
+			t.Errorf("%q: mentions %q", argv, policy.Mentioned(argv))
 		}
-		if got := policy.KnownSafeStrict(tt.command); got != tt.strict {
-			t.Errorf("%q: strictly safe: %t, want %t", tt.command, got, tt.strict)
+	}
+	for _, argv := range [][]string{nil, {"echo", "git push"}, bash("echo git push"), bash("git $X push")} {
+		if slices.ContainsFunc(policy.Mentioned(argv), func(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }) {
+			t.Errorf("%q: mentions %q", argv, policy.Mentioned(argv))
+		}
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		argv []string
+		want []string // nil when it cannot be told
+	}{
+		{[]string{"go", "test"}, []string{"go"}},
+		{[]string{"./x"}, []string{"./x"}},
+		{bash("go test 2>&1 | tail -5"), []string{"bash", "go", "tail"}},
+		{bash("cd sub && [ -f a ] && make"), []string{"bash", "make"}},
+		{bash("for f in *; do gofmt $f; done"), []string{"bash", "gofmt"}},
+		{bash("echo $(./x) <(./y)"), []string{"bash", "./x", "./y"}},
+		{bash("'./my tool' x"), []string{"bash", "./my tool"}},
+		{bash("sh -c ./x"), []string{"bash", "sh", "./x"}},
+		{[]string{"/bin/bash", "-c", "make"}, []string{"/bin/bash", "make"}},
+		{[]string{"bash", "script"}, nil},
+		{[]string{"bash", "-xc", "make"}, nil},
+		{bash("$X"), nil},
+		{bash("g? test"), nil},
+		{bash("X=1 make"), nil},
+		{bash("PATH=. ; make"), nil},
+		{bash("read P'A'TH; make"), nil},
+		{bash("for PATH in .; do make; done"), nil},
+		{bash("for path in .; do make; done"), nil},
+		{bash("export X=1; make"), nil},
+		{bash("make() { x; }; make"), nil},
+		{bash("cd sub && ./x"), nil},
+		{bash("eval make"), nil},
+		{bash(". ./x"), nil},
+		{bash("hash -p ./x make; make"), nil},
+		{bash("sh -c $X"), nil},
+		{bash("make &&"), nil},
+		{nil, nil},
+		{[]string{""}, nil},
+	} {
+		got, ok := policy.Programs(tt.argv)
+		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
+			t.Errorf("%q: %t (-want +got):\n%s", tt.argv, ok, diff)
 		}
 	}
 }
@@ -125,6 +183,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, flag, text string) {
 		for _, argv := range [][]string{{"bash", flag, text}, {flag, text}, {text}} {
 			policy.Parse(argv)
+			policy.Mentioned(argv)
+			policy.Programs(argv)
 			if policy.KnownSafeStrict(argv) && !policy.KnownSafe(argv) {
 				t.Errorf("%q is safe by the strict rules alone", argv)
 			}

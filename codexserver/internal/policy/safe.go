@@ -5,22 +5,25 @@ import (
 	"strings"
 )
 
-// KnownSafe says whether a command is known to change nothing, by the rules of
-// September 2025: a program that only reads, named without a folder, or a
-// script of bash -lc in which every command is one. The rules are about
-// intention and are kept for compatibility; see [KnownSafeStrict] for the ways
-// in which some of these programs can be made to write or to run others.
+// KnownSafe reports whether a command is known to do nothing but read: a program
+// of a short list, named without a folder and with options of a list, or a
+// script of bash -lc in which every command is one. Such a command may run
+// without a question, but not without a sandbox: the user's profile, a
+// repository's configuration and a program of the same name that comes first in
+// PATH can make it do more than its words say. [Decide] sees to that.
 func KnownSafe(argv []string) bool { return everyCommand(argv, safe) }
 
-// KnownSafeStrict is [KnownSafe] without the commands whose arguments, or whose
-// configuration, could make them write a file, reach the network or run
-// another program.
+// KnownSafeStrict is [KnownSafe] without git, which starts the programs that a
+// repository's configuration names, and without patterns that the shell expands.
 func KnownSafeStrict(argv []string) bool { return everyCommand(argv, safeStrict) }
 
 // everyCommand applies isSafe to the command, or to each one of its script.
 func everyCommand(argv []string, isSafe func(cmd []word) bool) bool {
 	cmd := make([]word, len(argv))
 	for i, text := range argv {
+		if strings.Contains(text, "\x00") {
+			return false // the system would cut the word short
+		}
 		cmd[i] = word{text: text}
 	}
 	if isSafe(cmd) {
@@ -41,33 +44,23 @@ func safe(cmd []word) bool {
 	args := cmd[1:]
 	switch cmd[0].text {
 	case "cat", "cd", "echo", "false", "grep", "head", "ls", "nl", "pwd", "tail", "true", "wc", "which":
-		return true
+		return true // no option of theirs writes, or runs a program
 	case "find":
-		return fixed(args) && !slices.ContainsFunc(args, func(a word) bool {
-			return slices.Contains([]string{
-				"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf",
-			}, a.text)
-		})
+		return fixed(args) && findOptions.cover(args)
 	case "rg":
-		return fixed(args) && !slices.ContainsFunc(args, func(a word) bool {
-			switch a.text {
-			case "--search-zip", "-z", "--pre", "--hostname-bin":
-				return true
-			}
-			return strings.HasPrefix(a.text, "--pre=") || strings.HasPrefix(a.text, "--hostname-bin=")
-		})
+		return fixed(args) && ripgrepOptions.cover(args)
 	case "git":
-		return fixed(args) && len(args) > 0 && slices.Contains([]string{"branch", "status", "log", "diff", "show"}, args[0].text)
-	case "cargo":
-		return len(args) > 0 && !args[0].open && args[0].text == "check"
+		return fixed(args) && safeGit(args)
 	case "sed": // an operand could be -f, a script that writes
 		return len(args) == 3 && !args[2].open && args[0].text == "-n" && isLineRange(args[1].text) && args[2].text != "" && args[2].text[0] != '-'
 	}
 	return false
 }
 
-// fixed says that the shell hands the words on as they are. A pattern could
-// match a file whose name is an option.
+func safeStrict(cmd []word) bool { return safe(cmd) && fixed(cmd) && cmd[0].text != "git" }
+
+// fixed reports whether the shell hands the words on as they are. A pattern
+// could match a file whose name is an option.
 func fixed(words []word) bool {
 	return !slices.ContainsFunc(words, func(w word) bool { return w.open })
 }

@@ -6,15 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxLine bounds one line; what is longer is skipped.
-const maxLine = 64 << 20
+const (
+	maxLine = 64 << 20 // a longer line is skipped
+	maxFile = 4 << 30  // what comes after it is not read
+)
 
 // Rollout is a conversation as its file tells it.
 type Rollout struct {
@@ -38,12 +40,12 @@ type Rollout struct {
 
 // Load reads the rollout at path.
 func Load(path string) (*Rollout, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
 	defer f.Close()
-	r, err := Read(f)
+	r, err := Read(io.LimitReader(f, maxFile))
 	if err != nil {
 		return nil, fmt.Errorf("rollout %s: %w", path, err)
 	}

@@ -60,6 +60,9 @@ func Open(path string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("rollout: %s is not a regular file", path), err, f.Close())
+	}
 	if err := cutTornLine(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("rollout: %w", err), f.Close())
 	}

@@ -31,22 +31,20 @@ func (t Tier) lacks() error {
 // rules are a confinement in the kernel's terms.
 type rules struct {
 	ruleset *os.File // of Landlock
-	filter  program
-	sparing program // the filter for a command that this process starts
+	filtered
 }
 
 // compile makes the rules. They hold the writable folders themselves, whatever
 // takes their names later.
 func (c *Confinement) compile() error {
 	abi := landlockABI()
-	fd, err := newRuleset(abi, c.roots)
+	fd, err := newRuleset(abi, c.roots.folders)
 	if err != nil {
 		return err
 	}
 	c.rules = rules{
-		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
-		filter:  filter(c.policy.NetworkAccess, abi < abiTruncate, false),
-		sparing: filter(c.policy.NetworkAccess, abi < abiTruncate, true),
+		ruleset:  os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
+		filtered: filtered{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
 	}
 	return nil
 }
@@ -55,6 +53,9 @@ func (c *Confinement) compile() error {
 func (c *Confinement) restrict(filter program) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
+	}
+	if err := dropPrying(); err != nil {
+		return err
 	}
 	if err := restrictSelf(int(c.rules.ruleset.Fd())); err != nil {
 		return err
@@ -66,20 +67,35 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 	if c.tier == TierNamespaces {
 		return c.startInNamespaces(cmd)
 	}
-	return c.Do(cmd.Start)
+	return c.onThread(c.commandFilter(), cmd.Start)
 }
 
-// Do runs f confined by the first tier: its own system calls, and all of the
-// processes that it starts, but none of goroutines that it starts.
+// commandFilter is the filter for a thread that starts a command.
+func (c *Confinement) commandFilter() program {
+	f := c.rules.filtered
+	f.sparing = true
+	return c.filters.get(f)
+}
+
+// Do runs f confined by the first tier: its own system calls, but none of
+// goroutines that it starts. f must start no processes: openat2, which it may
+// use, would let them make files that run with their owner's rights.
 func (c *Confinement) Do(f func() error) error {
 	if len(c.helper) > 0 {
 		return unavailable("a helper confines programs alone")
 	}
+	own := c.rules.filtered
+	own.sparing, own.function = true, true
+	return c.onThread(c.filters.get(own), f)
+}
+
+// onThread runs f on a thread with the confinement.
+func (c *Confinement) onThread(filter program, f func() error) error {
 	done := make(chan error, 1)
-	onThread(func() {
+	onOwnThread(func() {
 		err := hideServer()
 		if err == nil {
-			err = c.restrict(c.rules.sparing.sparing(unix.Gettid()))
+			err = c.restrict(filter.sparing(unix.Gettid()))
 		}
 		if err != nil {
 			done <- fmt.Errorf("sandbox: %w", err)
@@ -90,9 +106,9 @@ func (c *Confinement) Do(f func() error) error {
 	return <-done
 }
 
-// onThread runs f on an OS thread that ends when f returns. The main thread
+// onOwnThread runs f on an OS thread that ends when f returns. The main thread
 // would never end, so it is held back until another is found.
-func onThread(f func()) {
+func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread() // not unlocked, so that the thread ends
 		if unix.Gettid() != unix.Getpid() {

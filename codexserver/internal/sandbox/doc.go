@@ -4,48 +4,65 @@
 //	Confinement.Start(cmd): a command        Confinement.Do(f): a function
 //	Confinement.Order(cmd): a command that a keeper starts; see package keeper
 //
+// # Roots
+//
+// A policy leaves some folders writable, its [Roots]. [Folders] looks at each of
+// them once per engine, follows no symbolic link that a command may have made,
+// and holds the folder itself: rules and mounts are made from what it holds, so
+// that a command gains nothing when it changes names. The user's home, the
+// configuration's folder and what holds them are no roots, unless the user's own
+// configuration names them.
+//
 // # Tiers
 //
-// The first tier needs nothing but a Linux kernel with Landlock and seccomp. The
-// restrictions are put on one OS thread, which starts the command and then ends:
-// the command and all its descendants keep them for good, the server never has
-// them. It denies writing, removing, renaming and truncating outside of the
-// writable folders, connecting and every socket but local pairs and listeners,
-// new privileges, signals to and tracing of other processes, io_uring, and the
-// system calls and capabilities that administrate the machine or look into it.
+// The first tier needs a Linux kernel with Landlock and seccomp. It restricts one
+// OS thread, which starts the command and then ends: the command and all its
+// descendants keep the restrictions, the server never has them.
 //
-// A thread of the keeper's starts the command, or of the server's where there are
-// no keepers. Until it has ended it is confined as the command is, which Landlock
-// would let reach it. So from the first use of the tier the whole process is
-// undumpable, see PR_SET_DUMPABLE in prctl(2): it leaves no core, and debuggers
-// of the same user cannot attach to it. And the command's filter denies signals
-// to the thread. [HideProcess] makes a server undumpable from its start.
+//   - Landlock denies writing, removing, renaming and truncating outside the
+//     roots, reading devices such as other terminals, and reading the memory, the
+//     environment and the descriptors of processes outside the command.
+//   - seccomp denies connecting and every socket but local pairs and listeners,
+//     memory and queues shared with others, changing the limits, priority and
+//     processors of others, setuid files, file attributes, new user namespaces,
+//     io_uring, and the calls that administrate the machine.
+//   - The command gets no new privileges, and loses the capabilities that would
+//     lead around all this.
+//
+// The starting thread is a keeper's, or the server's where there are no keepers.
+// Until it has ended it is confined as the command is, and Landlock lets the
+// command reach it. So the tier makes the whole process undumpable from its first
+// use on, see PR_SET_DUMPABLE in prctl(2): it leaves no core, and debuggers of the
+// same user cannot attach to it. And the command's filter denies signals to the
+// thread. [HideProcess] makes a server undumpable from its start.
 //
 // Under a keeper a command has a lower limit of processes than the server, which
-// it cannot raise; root has no limit.
+// it cannot raise. Root has no limit.
 //
-// The second tier, [TierNamespaces], also starts the command in user and mount
-// namespaces of its own, in which all but the writable folders is read-only and
-// .git and the configuration's folder are read-only everywhere: so modes, owners
-// and times of files outside cannot be changed either, which Landlock has no
-// word for, and the command has no capabilities at all. It re-executes the
-// program, whose main must begin with [Main].
+// The second tier, [TierNamespaces], also starts the command in user, mount and
+// IPC namespaces of its own. There everything but the roots is read-only, and so
+// are .git and the configuration's folder, which also keep their places; /dev
+// has no terminals and no disks. So modes, owners and times of files outside
+// cannot be changed either, which Landlock does not cover, and the command has
+// no capabilities. The tier executes this program again, whose main must begin
+// with [Main].
 //
-// A program named in [Options.Helper] replaces both.
+// On macOS both tiers run the command under sandbox-exec, with a profile made
+// from the same roots. It confines commands, not functions. The profile is used
+// only after a trial in which it denied what it must deny.
+//
+// A program named in [Options.Helper] replaces all of it.
 //
 // # What is left open
 //
-// In both tiers a command may change the resource limits, the priority and the
-// processors of other processes of the same user, the server among them: an
-// RLIMIT_CPU could end it.
-//
-// Every file may be read and executed. In the first tier the modes, owners and
-// times of files outside can be changed by their owner. In both, a hard link
-// inside a writable folder is a file of that folder, and a .git that is not there
-// may be made. With network access named sockets, such as that of a container
-// engine, can be connected to before Landlock's ninth version. Before its sixth
-// signals reach every process of the user: a command can kill its keeper, and a
-// daemon of its that has left the session outlives it then.
+// Every file but a device may be read, and every file executed. In the first tier
+// the owner of files outside can change their modes, owners and times. In both, a
+// hard link inside a root is a file of that root, and a .git that is not there
+// may be made. With network access, named sockets such as that of a container
+// engine can be connected to before Landlock's ninth version. Before its sixth
+// version signals reach every process of the user: a command can kill its keeper,
+// and a daemon that has left its session outlives it then. The command lines of
+// other processes can be read.
 //
 // Where a system lacks what a tier needs, Confine fails and says what: it never
 // gives less than was asked for.

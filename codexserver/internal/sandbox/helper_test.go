@@ -59,24 +59,3 @@ func TestUnavailable(t *testing.T) {
 		t.Error("full access is confined")
 	}
 }
-
-func TestWritableRoots(t *testing.T) {
-	env := []string{"TMPDIR=/var/tmp/x", "PATH=/bin"}
-	tests := []struct {
-		name   string
-		policy protocol.SandboxPolicy
-		want   []string
-	}{
-		{"read-only", protocol.SandboxPolicy{Mode: "read-only", WritableRoots: []string{"/a"}}, nil},
-		{"full access", protocol.SandboxPolicy{Mode: "danger-full-access"}, nil},
-		{"workspace", protocol.SandboxPolicy{Mode: "workspace-write"}, []string{"/w", "/tmp", "/var/tmp/x"}},
-		{"roots", protocol.SandboxPolicy{Mode: "workspace-write", WritableRoots: []string{"/a/", "relative"}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}, []string{"/w", "/a"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, sandbox.WritableRoots(tt.policy, "/w", env)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // The rights that Landlock takes away, by the version of its ABI that brought
-// them. Reading and executing are not restricted.
+// them. Listing folders and executing are not restricted.
 const (
-	rightsABI1 = unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+	rightsABI1 = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
@@ -24,7 +25,7 @@ const (
 	rightsABI9 = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 
 	// Those that a rule for a file may grant.
-	fileRights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
+	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
 
 	// What nobody needs below a writable folder: a device made there would lead
 	// around all rules.
@@ -58,8 +59,9 @@ func handledRights(abi int) uint64 {
 	return rights
 }
 
-// newRuleset makes a Landlock ruleset that leaves roots writable.
-func newRuleset(abi int, roots []string) (fd int, err error) {
+// newRuleset makes a Landlock ruleset that leaves roots writable, and everything
+// readable but the terminals and other devices.
+func newRuleset(abi int, roots []*folder) (fd int, err error) {
 	handled := handledRights(abi)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
@@ -76,13 +78,13 @@ func newRuleset(abi int, roots []string) (fd int, err error) {
 	}
 	fd = int(r)
 	for _, root := range roots {
-		err = errors.Join(err, allowBeneath(fd, root, handled&^deviceNodes, true))
+		err = errors.Join(err, allow(fd, int(root.file.Fd()), root.path, handled&^deviceNodes))
+		runtime.KeepAlive(root)
 	}
 	for _, device := range devices {
-		if e := allowBeneath(fd, device, handled&fileRights, false); !errors.Is(e, unix.ENOENT) {
-			err = errors.Join(err, e)
-		}
+		err = errors.Join(err, allowPath(fd, device, handled&fileRights))
 	}
+	err = errors.Join(err, allowReading(fd))
 	if err != nil {
 		unix.Close(fd)
 		return -1, err
@@ -90,30 +92,39 @@ func newRuleset(abi int, roots []string) (fd int, err error) {
 	return fd, nil
 }
 
-// allowBeneath grants rights to path and, when it is a folder, what is below
-// it. With exact, the path must lead to itself: it was resolved before.
-func allowBeneath(ruleset int, path string, rights uint64, exact bool) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+// allowReading lets every file be read but those of /dev. Rules only ever add
+// rights, so it takes one for each of its neighbours.
+func allowReading(ruleset int) error {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	err = allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE)
+	for _, entry := range entries {
+		// What a symbolic link leads to has a rule of its own.
+		if name := entry.Name(); name != "dev" && entry.Type()&os.ModeSymlink == 0 {
+			err = errors.Join(err, allowPath(ruleset, "/"+name, unix.LANDLOCK_ACCESS_FS_READ_FILE))
+		}
+	}
+	return err
+}
+
+// allowPath grants rights to what has a path; that may be nothing.
+func allowPath(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("landlock: open %s: %w", path, err)
 	}
 	defer unix.Close(fd)
-	if exact {
-		real, err := os.Readlink(fmt.Sprintf("/proc/thread-self/fd/%d", fd))
-		if err != nil {
-			return fmt.Errorf("landlock: %s: %w", path, err)
-		}
-		if real != path {
-			return fmt.Errorf("landlock: %s was replaced by %s", path, real)
-		}
-	}
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil {
-		return fmt.Errorf("landlock: %s: %w", path, err)
-	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rights &= fileRights
-	}
+	return allow(ruleset, fd, path, rights)
+}
+
+// allow grants rights to what fd is open to and, when that is a folder, what is
+// below it.
+func allow(ruleset, fd int, path string, rights uint64) error {
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 {

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -27,7 +25,7 @@ const helperName = "codex-mcp-namespaces"
 // helperSpec is what it is told in its second word.
 type helperSpec struct {
 	Policy  protocol.SandboxPolicy `json:"policy"`
-	Roots   []string               `json:"roots"`
+	Roots   []rootSpec             `json:"roots"`
 	Protect []string               `json:"protect"`
 	Path    string                 `json:"path"`
 	User    int                    `json:"user"`
@@ -47,7 +45,7 @@ func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 // the command.
 func (c *Confinement) enterNamespaces(cmd *exec.Cmd) error {
 	spec, err := json.Marshal(helperSpec{
-		Policy: c.policy, Roots: c.roots, Protect: c.protect, Path: cmd.Path, User: os.Geteuid(), Group: os.Getegid(),
+		Policy: c.policy, Roots: c.roots.specs(), Protect: c.protect, Path: cmd.Path, User: os.Geteuid(), Group: os.Getegid(),
 	})
 	if err != nil {
 		return err
@@ -116,7 +114,8 @@ func becomeConfined(text string, argv []string) error {
 	if err := mapIDs(spec.User, spec.Group); err != nil {
 		return err
 	}
-	if err := limitMounts(spec.Roots, spec.Protect); err != nil {
+	roots, err := limitMounts(spec.Roots, spec.Protect)
+	if err != nil {
 		return err
 	}
 	if err := dropCapabilities(); err != nil {
@@ -125,11 +124,13 @@ func becomeConfined(text string, argv []string) error {
 	if err := lockLimit(); err != nil {
 		return err
 	}
-	c := &Confinement{policy: spec.Policy, roots: spec.Roots}
+	c := &Confinement{policy: spec.Policy, roots: Roots{folders: roots}}
 	if err := c.compile(); err != nil {
 		return err
 	}
-	if err := c.restrict(c.rules.filter); err != nil {
+	f := c.rules.filtered
+	f.ownIPC = true
+	if err := c.restrict(filter(f)); err != nil {
 		return err
 	}
 	return unix.Exec(spec.Path, argv, os.Environ())
@@ -146,58 +147,6 @@ func mapIDs(user, group int) error {
 		if err := os.WriteFile("/proc/self/"+file.name, []byte(file.content), 0); err != nil {
 			return fmt.Errorf("map user and group: %w", err)
 		}
-	}
-	return nil
-}
-
-// limitMounts makes every mount read-only but the roots, and in them what is
-// protected.
-func limitMounts(roots, protect []string) error {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make mounts private: %w", err)
-	}
-	// A root in another one must come after it.
-	roots = slices.Sorted(slices.Values(roots))
-	for _, root := range roots {
-		if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return fmt.Errorf("bind %s: %w", root, err)
-		}
-	}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return fmt.Errorf("make / read-only: %w", err)
-	}
-	for _, root := range roots {
-		if err := unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}); err != nil {
-			return fmt.Errorf("make %s writable: %w", root, err)
-		}
-	}
-	for _, path := range protect {
-		if err := makeReadOnly(path); err != nil {
-			return err
-		}
-	}
-	// The working folder is still the one behind the new mounts.
-	return os.Chdir(cwd)
-}
-
-func makeReadOnly(path string) error {
-	real, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := unix.Mount(real, real, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("bind %s: %w", real, err)
-	}
-	err = unix.MountSetattr(unix.AT_FDCWD, real, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-	if err != nil {
-		return fmt.Errorf("make %s read-only: %w", real, err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (c *Confinement) order(cmd *exec.Cmd) (keeper.Order, error) {
 	if c.tier == TierNamespaces {
 		return keeper.Order{Cmd: cmd}, c.enterNamespaces(cmd)
 	}
-	return keeper.Order{Cmd: cmd, Confinement: c.rules.sparing.encode(), Files: []*os.File{c.rules.ruleset}}, nil
+	return keeper.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
 }
 
 // startOrdered starts a command in a keeper's process.
@@ -26,15 +26,15 @@ func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
 	if len(confinement) == 0 && len(files) == 0 {
 		return cmd.Start()
 	}
-	sparing, err := decodeProgram(confinement)
+	filter, err := decodeProgram(confinement)
 	if err != nil {
 		return err
 	}
 	if len(files) != 1 {
 		return errors.New("sandbox: the order does not have one ruleset")
 	}
-	c := &Confinement{rules: rules{ruleset: files[0], sparing: sparing}}
-	return c.Do(func() error {
+	c := &Confinement{rules: rules{ruleset: files[0]}}
+	return c.onThread(filter, func() error {
 		if err := installFilter(limitLock()); err != nil {
 			return err
 		}

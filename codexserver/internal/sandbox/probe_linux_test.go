@@ -22,8 +22,12 @@ const probeWord = "sandbox-probe"
 
 // probe prints "ok", or the name of the error number.
 func probe(name string, args []string) {
+	f, ok := probes[name]
+	if !ok {
+		f, ok = callProbes[name]
+	}
 	err := fmt.Errorf("no probe is called %s", name)
-	if f, ok := probes[name]; ok {
+	if ok {
 		err = f(args)
 	}
 	var errno syscall.Errno
@@ -112,6 +116,31 @@ var probes = map[string]func(args []string) error{
 			defer unix.Close(fd)
 			return unix.PidfdSendSignal(fd, 0, nil, 0)
 		})
+	},
+	"pidfd of threads' folders": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			fd, err := unix.Open(fmt.Sprintf("/proc/%d", tid), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.PidfdSendSignal(fd, 0, nil, 0)
+		})
+	},
+	"signal threads for files": func(a []string) error {
+		_ = eachThread(a[0], func(tid int) error {
+			_ = owner(unix.F_SETOWN, uintptr(tid))
+			return unix.ESRCH
+		})
+		return unix.EPERM // the server knows whether it got one
+	},
+	"signal threads for files, the new way": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			return owner(unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&[2]int32{0, int32(tid)})))
+		})
+	},
+	"signal threads for sockets": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return owner(0, uintptr(unsafe.Pointer(&[1]int32{int32(tid)}))) })
 	},
 	"threads' environ": func(a []string) error {
 		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/environ", a[0], tid)) })
@@ -267,6 +296,33 @@ func eachThread(pid string, f func(tid int) error) error {
 		}
 	}
 	return last
+}
+
+// owner makes somebody get SIGUSR2 for a socket, and makes that happen: by fcntl,
+// or by ioctl when the command is 0.
+func owner(command int, who uintptr) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	call, number := uintptr(unix.SYS_FCNTL), uintptr(command)
+	if command == 0 {
+		call, number = unix.SYS_IOCTL, 0x8901 // FIOSETOWN
+	}
+	if err := raw(call, uintptr(pair[0]), number, who); err != nil {
+		return err
+	}
+	const setSignal = 10 // F_SETSIG
+	if err := raw(unix.SYS_FCNTL, uintptr(pair[0]), setSignal, uintptr(unix.SIGUSR2)); err != nil {
+		return err
+	}
+	if err := raw(unix.SYS_FCNTL, uintptr(pair[0]), unix.F_SETFL, unix.O_ASYNC); err != nil {
+		return err
+	}
+	_, err = unix.Write(pair[1], []byte("x"))
+	return err
 }
 
 func socket(family, kind int) error {

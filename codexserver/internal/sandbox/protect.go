@@ -5,11 +5,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Protected are the paths below the writable roots that hold what other programs
-// run or trust: the .git of each root, be it there or not, with what it leads
-// to, and the folders of [Options.Protected].
+// maxPointer bounds a file of git's that names a folder.
+const maxPointer = 64 << 10
+
+// Protected returns the paths below the writable roots that hold what other
+// programs run or trust: the .git of each root, be it there or not, with what it
+// leads to, and the folders of [Options.Protected].
 func (s *Sandbox) Protected(roots []string) []string {
 	found := slices.Clone(s.options.Protected)
 	for _, root := range roots {
@@ -18,23 +23,25 @@ func (s *Sandbox) Protected(roots []string) []string {
 	return found
 }
 
-// gitPaths are root's .git and, when that is the file of a worktree or a
-// submodule, the folders that it leads to.
+// gitPaths returns root's .git and the folders that it leads to: as a symbolic
+// link, as the file of a worktree or a submodule, and as the folder of a worktree.
 func gitPaths(root string) []string {
 	dot := filepath.Join(root, ".git")
 	found := []string{dot}
-	info, err := os.Lstat(dot)
-	if err != nil {
-		return found
+	dir := dot
+	if info, err := os.Lstat(dot); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		if dir, err = filepath.EvalSymlinks(dot); err != nil {
+			return found
+		}
+		if info, err = os.Stat(dir); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+			return found
+		}
+		found = append(found, dir)
 	}
-	if !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return found
+	if linked, ok := pointer(dir, "gitdir:"); ok { // it is a file
+		dir = linked
+		found = append(found, dir)
 	}
-	dir, ok := pointer(dot, "gitdir:")
-	if !ok {
-		return found
-	}
-	found = append(found, dir)
 	if common, ok := pointer(filepath.Join(dir, "commondir"), ""); ok {
 		found = append(found, common)
 	}
@@ -43,7 +50,7 @@ func gitPaths(root string) []string {
 
 // pointer reads a file of git's that holds a path behind a prefix.
 func pointer(file, prefix string) (string, bool) {
-	b, err := os.ReadFile(file)
+	b, err := regularfile.Read(file, maxPointer)
 	if err != nil {
 		return "", false
 	}

@@ -27,14 +27,21 @@ func TestProtected(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(path("linked"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../tree/.git", path("linked", ".git")); err != nil {
+		t.Fatal(err)
+	}
 	s := sandbox.New(sandbox.Options{Protected: []string{path("home")}})
-	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken")})
+	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken"), path("linked")})
 	want := []string{
 		path("home"),
 		path("main", ".git"),
 		path("tree", ".git"), worktree, path("main", ".git"),
 		path("plain", ".git"),
 		path("broken", ".git"),
+		path("linked", ".git"), path("tree", ".git"), worktree, path("main", ".git"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,38 +1,128 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// WritableRoots are the folders that a policy leaves writable for what runs in
-// cwd with the environment env, whether or not this system can enforce it. None
-// is given for full access, which has no bounds.
-func WritableRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
+// Roots are the folders that a policy leaves writable.
+type Roots struct {
+	// Paths are absolute and free of symbolic links.
+	Paths []string
+	// Notes are sentences about folders that were asked for and are not
+	// writable, for the user.
+	Notes []string
+
+	folders []*folder // of Paths
+}
+
+// candidate is a folder that may become a root.
+type candidate struct {
+	name    string
+	implied bool // nobody asked for it, so nobody needs a note about it
+}
+
+// candidates are the folders that a policy asks for.
+func candidates(policy protocol.SandboxPolicy, cwd string, env []string) []candidate {
 	if policy.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
 	}
-	roots := []string{cwd}
-	add := func(dir string) {
+	var all []candidate
+	add := func(dir string, implied bool) {
 		if filepath.IsAbs(dir) {
-			roots = append(roots, filepath.Clean(dir))
+			all = append(all, candidate{filepath.Clean(dir), implied})
 		}
 	}
+	add(cwd, false)
 	for _, dir := range policy.WritableRoots {
-		add(dir)
+		add(dir, false)
 	}
 	if !policy.ExcludeSlashTmp && runtime.GOOS != "windows" {
-		add("/tmp")
+		add("/tmp", true)
 	}
 	if !policy.ExcludeTmpdirEnvVar {
 		for _, entry := range env {
 			if dir, ok := strings.CutPrefix(entry, "TMPDIR="); ok {
-				add(dir)
+				add(dir, true)
 			}
 		}
 	}
-	return roots
+	return all
+}
+
+// AskedRoots returns the folders that a policy asks to be writable for what runs in
+// cwd with the environment env, by the names that it gives them. Not all of them
+// are: see [Sandbox.Roots].
+func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
+	var names []string
+	for _, c := range candidates(policy, cwd, env) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Roots returns the folders that a policy leaves writable for what runs in cwd
+// with the environment env, whether or not this system can enforce it. Full
+// access has no bounds and no roots. The error is a [*ReplacedError].
+func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
+	asked := candidates(policy, cwd, env)
+	var roots Roots
+	for i, verdict := range s.options.Folders.judge(AskedRoots(policy, cwd, env), s.refuse) {
+		var replaced *ReplacedError
+		switch {
+		case errors.As(verdict.err, &replaced):
+			return Roots{}, verdict.err
+		case verdict.err == nil:
+			if path := verdict.folder.path; !slices.Contains(roots.Paths, path) {
+				roots.Paths = append(roots.Paths, path)
+				roots.folders = append(roots.folders, verdict.folder)
+			}
+		case !asked[i].implied && !errors.Is(verdict.err, fs.ErrNotExist):
+			note := fmt.Sprintf("%s is read-only for commands: %v", asked[i].name, verdict.err)
+			if !slices.Contains(roots.Notes, note) {
+				roots.Notes = append(roots.Notes, note)
+			}
+		}
+	}
+	return roots, nil
+}
+
+// refuse returns why the folder at path must not become writable under name, or
+// nil.
+func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
+	for _, own := range s.options.Named {
+		if own = filepath.Clean(own); own == name || own == path {
+			return nil
+		}
+	}
+	const remedy = "sandbox_workspace_write.writable_roots in config.toml can name it"
+	if filepath.Dir(path) == path {
+		return errors.New("it is the whole file system; " + remedy)
+	}
+	for _, private := range s.options.Private {
+		if holds(info, private) {
+			return fmt.Errorf("it is or holds %s; %s", private, remedy)
+		}
+	}
+	return nil
+}
+
+// holds reports whether path lies in the folder, or is it. A path that is a
+// symbolic link lies where the link is, and where it leads.
+func holds(folder fs.FileInfo, path string) bool {
+	paths := []string{filepath.Clean(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		paths = append(paths, real)
+	}
+	return slices.ContainsFunc(paths, func(path string) bool {
+		_, ok := (areas{{info: folder}}).around(path)
+		return ok
+	})
 }

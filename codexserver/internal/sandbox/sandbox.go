@@ -3,9 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -34,22 +32,29 @@ type Options struct {
 	Helper []string
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
+	// Private are folders that do not become writable as a whole, nor does what
+	// holds them: the user's home, and the configuration's.
+	Private []string
+	// Named are the folders that become writable all the same, because the
+	// user's own configuration names them.
+	Named []string
+	// Folders are shared by the sandboxes of an engine; nil makes new ones.
+	Folders *Folders
 }
 
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
 type Sandbox struct {
 	options Options
 	lacks   func() error // what this system lacks for the tier, found out once
-
-	mu sync.Mutex
-	// real is where the writable folders led to when they were first seen. A
-	// command could put a symbolic link in the place of one that lies in another.
-	real map[string]string
+	filters filters
 }
 
 // New makes a conversation's sandbox.
 func New(o Options) *Sandbox {
-	return &Sandbox{options: o, real: map[string]string{}, lacks: sync.OnceValue(o.Tier.lacks)}
+	if o.Folders == nil {
+		o.Folders = &Folders{}
+	}
+	return &Sandbox{options: o, lacks: sync.OnceValue(o.Tier.lacks)}
 }
 
 // ErrUnavailable is wrapped by the errors that say that this system cannot
@@ -63,36 +68,33 @@ func unavailable(format string, args ...any) error {
 // Confinement is a sandbox for what runs in one folder under one policy.
 type Confinement struct {
 	policy  protocol.SandboxPolicy
-	roots   []string // resolved
+	roots   Roots
 	protect []string
 	helper  []string
 	tier    Tier
 	cwd     string
 	rules   rules // of this process's, when there is no helper
+	filters *filters
 }
 
 // Confine prepares a confinement for what runs in cwd with the environment env.
-// Its error wraps [ErrUnavailable] when this system cannot enforce the policy.
+// The error wraps [ErrUnavailable] when this system cannot enforce the policy.
+// With any other error, such as a [*ReplacedError], nothing may run.
 func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (*Confinement, error) {
 	switch policy.Mode {
 	case protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite:
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	c := &Confinement{policy: policy, helper: s.options.Helper, tier: s.options.Tier, cwd: cwd}
+	c := &Confinement{policy: policy, helper: s.options.Helper, tier: s.options.Tier, cwd: cwd, filters: &s.filters}
 	if c.tier == "" {
 		c.tier = TierThread
 	}
-	for _, root := range WritableRoots(policy, cwd, env) {
-		real, err := s.resolve(root)
-		if err != nil {
-			return nil, err
-		}
-		if real != "" && !slices.Contains(c.roots, real) {
-			c.roots = append(c.roots, real)
-		}
+	var err error
+	if c.roots, err = s.Roots(policy, cwd, env); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	c.protect = s.Protected(c.roots)
+	c.protect = s.Protected(c.roots.Paths)
 	if len(c.helper) > 0 {
 		if _, err := exec.LookPath(c.helper[0]); err != nil {
 			return nil, unavailable("the helper: %v", err)
@@ -108,24 +110,8 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	return c, nil
 }
 
-// resolve gives the folder that a root leads to, "" when there is none, and
-// fails when it now leads elsewhere than it did first.
-func (s *Sandbox) resolve(root string) (string, error) {
-	real, err := filepath.EvalSymlinks(root)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("sandbox: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if first, ok := s.real[root]; ok && first != real {
-		return "", fmt.Errorf("sandbox: %s was replaced: it led to %s and now leads to %s", root, first, real)
-	}
-	s.real[root] = real
-	return real, nil
-}
+// Notes are those of the confinement's [Roots].
+func (c *Confinement) Notes() []string { return c.roots.Notes }
 
 // Environ is to be added to the environment of what runs confined.
 func (c *Confinement) Environ() []string {
@@ -154,7 +140,7 @@ func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	}
 	policy, err := json.Marshal(map[string]any{
 		"mode":           c.policy.Mode,
-		"writable_roots": c.roots,
+		"writable_roots": c.roots.Paths,
 		"network_access": c.policy.NetworkAccess,
 		"cwd":            c.cwd,
 	}, json.Deterministic(true), json.FormatNilSliceAsNull(false))

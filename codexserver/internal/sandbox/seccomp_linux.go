@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,45 +28,77 @@ const (
 var admin = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
 	unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
-	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+	unix.SYS_OPEN_TREE_ATTR, unix.SYS_SETNS, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
-	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_SYSLOG, unix.SYS_USERFAULTFD,
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP,
 	unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
-	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FILE_SETATTR,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
+// filtered is what a filter depends on.
+type filtered struct {
+	network  bool // leaves the network open
+	truncate bool // denies what Landlock does not see before its third version
+	sparing  bool // denies signals to a thread that [program.sparing] names
+	ownIPC   bool // the command has an IPC namespace of its own
+	function bool // is for a function of ours, which may use openat2
+}
+
+// filters are the programs that a sandbox has built so far: they are the same for
+// all of its commands.
+type filters struct {
+	mu    sync.Mutex
+	built map[filtered]program
+}
+
+func (f *filters) get(key filtered) program {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, ok := f.built[key]
+	if !ok {
+		if f.built == nil {
+			f.built = map[filtered]program{}
+		}
+		p = filter(key)
+		f.built[key] = p
+	}
+	return p
+}
+
 // filter builds the program that the kernel runs for each system call, and for
-// every possible one when it is installed: so it is kept flat. With sparing it
-// denies signals to a thread that [program.sparing] names.
-func filter(network, truncate, sparing bool) program {
-	bodies := map[uint32]program{}
-	if sparing {
+// every possible one when it is installed: so it is kept flat.
+func filter(f filtered) program {
+	bodies := make(map[uint32]program, 128)
+	limitArguments(bodies, f)
+	if f.sparing {
 		spare(bodies)
 	}
+	denied := denial(unix.EPERM)
 	for _, nr := range admin {
-		bodies[nr] = denial(unix.EPERM)
+		bodies[nr] = denied
 	}
-	if !network {
+	if !f.ownIPC {
+		for _, nr := range sharedIPC {
+			bodies[nr] = denied
+		}
+	}
+	if !f.network {
 		bodies[unix.SYS_CONNECT] = denial(unix.EPERM)
 		bodies[unix.SYS_SOCKET] = localStream()
 		bodies[unix.SYS_SOCKETPAIR] = localStream()
 		bodies[unix.SYS_SENDTO] = withoutAddress()
 	}
-	if truncate {
+	if f.truncate {
 		bodies[unix.SYS_TRUNCATE] = denial(unix.EACCES)
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are out of sight
-		bodies[unix.SYS_OPENAT] = noReadTruncate(2)
-		for _, nr := range legacyOpen {
-			bodies[nr] = noReadTruncate(1)
-		}
 	}
 
-	p := program{}
+	p := make(program, 0, 512)
 	// A call of another architecture has other numbers.
 	p.load(offsetArch)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nativeArch, 1, 0)
@@ -77,7 +110,7 @@ func filter(network, truncate, sparing bool) program {
 	}
 	groups := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(bodies)), 8))
 	for i, group := range groups {
-		var body program
+		body := make(program, 0, 128)
 		for _, nr := range group {
 			body.when(nr, bodies[nr])
 		}
@@ -139,17 +172,6 @@ func withoutAddress() (p program) {
 	p.load(offsetArgs + 4*8 + 4)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
 	p.deny(unix.EPERM)
-	p.allow()
-	return p
-}
-
-// noReadTruncate denies to open for reading and yet truncate, which Landlock
-// did not see before its third version. arg is the position of the flags.
-func noReadTruncate(arg uint32) (p program) {
-	p.load(offsetArgs + arg*8)
-	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_TRUNC|unix.O_ACCMODE, 0, 0)
-	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.O_TRUNC|unix.O_RDONLY, 0, 1)
-	p.deny(unix.EACCES)
 	p.allow()
 	return p
 }

@@ -7,5 +7,8 @@ const nativeArch = unix.AUDIT_ARCH_X86_64
 // foreign is where the numbers of the x32 ABI begin.
 var foreign = []uint32{0x40000000}
 
-// legacyOpen are the calls that newer architectures lack.
-var legacyOpen = []uint32{unix.SYS_OPEN}
+// The calls that newer architectures lack.
+var (
+	legacyOpen = []argument{{unix.SYS_OPEN, 1}}
+	legacyMode = []argument{{unix.SYS_CHMOD, 1}, {unix.SYS_CREAT, 1}, {unix.SYS_MKNOD, 1}}
+)

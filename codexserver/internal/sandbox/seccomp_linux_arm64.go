@@ -4,4 +4,7 @@ import "golang.org/x/sys/unix"
 
 const nativeArch = unix.AUDIT_ARCH_AARCH64
 
-var foreign, legacyOpen []uint32
+var (
+	foreign                []uint32
+	legacyOpen, legacyMode []argument
+)

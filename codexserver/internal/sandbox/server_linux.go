@@ -13,8 +13,12 @@ import (
 // Landlock keeps it from that thread, and through it from the server's memory,
 // until the thread has ended. What is here does.
 
-// prying are the capabilities that lead around all of it.
-var prying = []int{unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO}
+// prying are the capabilities that lead around all of it, and those that leave
+// programs with capabilities or files that cannot be changed behind.
+var prying = []int{
+	unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO,
+	unix.CAP_SETFCAP, unix.CAP_LINUX_IMMUTABLE,
+}
 
 // HideProcess keeps this process's memory, environment and descriptors from
 // other processes of the user, for good. A program whose environment holds
@@ -28,14 +32,17 @@ func HideProcess() error {
 }
 
 // hideServer keeps this process's memory, environment and descriptors from
-// processes without the prying capabilities, and takes those from the calling
-// thread: with no new privileges, what it starts cannot get them back.
-//
-// The first is for all of the process; see [HideProcess].
+// processes without the prying capabilities, as [HideProcess] does.
 func hideServer() error {
 	if err := HideProcess(); err != nil {
 		return err
 	}
+	return nil
+}
+
+// dropPrying takes the prying capabilities from the calling thread. With no new
+// privileges, what it starts cannot get them back.
+func dropPrying() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&header, &sets[0]); err != nil {
@@ -69,6 +76,19 @@ func spare(bodies map[uint32]program) {
 		body.allow()
 		bodies[call.nr] = body
 	}
+	// The threads' folders in /proc serve as descriptors, which do not show whose
+	// they are. Without this call libraries signal by process.
+	bodies[unix.SYS_PIDFD_SEND_SIGNAL] = denial(unix.ENOSYS)
+	// What a file makes happen may be a signal too.
+	var body program
+	body.load(offsetArgs + 8)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN, 0, 2)
+	body.load(offsetArgs + 16)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 1, 0)
+	body.allow()
+	body.deny(unix.EPERM)
+	bodies[unix.SYS_FCNTL] = body
 }
 
 // sparing is the program with the thread that it spares.

@@ -7,159 +7,92 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"golang.org/x/sys/unix"
 )
-
-// rows say what each tier makes of a command's attempt: "ok" or the name of an
-// error number, "a|b" where either will do. Without a sandbox all must be "ok",
-// or what free says, so that each row can fail.
-//
-// @pid is the server, @tcp, @socket and @abstract are listeners of its, @suid is
-// a program of root's.
-var rows = []struct {
-	name     string
-	probe    []string
-	free     string // "ok" when empty
-	readOnly string // tier one, read-only
-	write    string // tier one, workspace-write
-	spaces   string // tier two, workspace-write
-	// user rows are void for root, root rows for everybody else.
-	user, root bool
-}{
-	{name: "write in the workspace", probe: []string{"write", "new"}, readOnly: "EACCES", write: "ok", spaces: "ok"},
-	{name: "make a folder in the workspace", probe: []string{"mkdir", "new"}, readOnly: "EACCES", write: "ok", spaces: "ok"},
-	{name: "remove in the workspace", probe: []string{"remove", "file"}, readOnly: "EACCES", write: "ok", spaces: "ok"},
-	{name: "rename in the workspace", probe: []string{"rename", "file", "sub/file"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "ok"},
-	{name: "chmod in the workspace", probe: []string{"chmod", "file"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "read outside", probe: []string{"read", "/etc/passwd"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "write outside", probe: []string{"write", "../outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "write to a file outside", probe: []string{"write", "../outside/file"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "append to a file outside", probe: []string{"append", "../outside/file"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "truncate outside", probe: []string{"truncate", "../outside/file"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "truncate while reading outside", probe: []string{"read truncate", "../outside/file"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "make a folder outside", probe: []string{"mkdir", "../outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "remove outside", probe: []string{"remove", "../outside/file"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "remove a folder outside", probe: []string{"remove", "../outside/dir"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "move out", probe: []string{"rename", "file", "../outside/new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV", spaces: "EROFS|EXDEV"},
-	{name: "move in", probe: []string{"rename", "../outside/file", "new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV", spaces: "EROFS|EXDEV"},
-	{name: "symbolic link outside", probe: []string{"symlink", "x", "../outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "named pipe outside", probe: []string{"mkfifo", "../outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "named socket outside", probe: []string{"bind", "../outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "write through a symbolic link", probe: []string{"write", "symlink"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "write through a linked folder", probe: []string{"write", "dirlink/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "write through /proc/self/cwd", probe: []string{"write", "/proc/self/cwd/../outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "write through /proc/self/root", probe: []string{"write", "/proc/self/root@outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "make a hard link to a file outside", probe: []string{"link then write", "../outside/file"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV", spaces: "EXDEV"},
-	{name: "make a hard link outside", probe: []string{"link", "file", "../outside/new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV", spaces: "EROFS|EXDEV"},
-	// A hard link that is there already is a file of the workspace.
-	{name: "write through a hard link", probe: []string{"write", "hardlink"}, readOnly: "EACCES", write: "ok", spaces: "ok"},
-	{name: "open by handle", probe: []string{"handle", "file"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true},
-	{name: "write into .git", probe: []string{"write", ".git/hooks/evil"}, readOnly: "EACCES", write: "ok", spaces: "EROFS"},
-	{name: "move .git", probe: []string{"rename", ".git", "git"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "EBUSY"},
-	{name: "write into the configuration", probe: []string{"write", "home/config.toml"}, readOnly: "EACCES", write: "ok", spaces: "EROFS"},
-	{name: "unmount what protects .git", probe: []string{"unmount", ".git"}, free: "EINVAL", readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true},
-
-	{name: "chmod outside", probe: []string{"chmod", "../outside/file"}, readOnly: "ok", write: "ok", spaces: "EROFS"},
-	{name: "chown outside", probe: []string{"chown", "../outside/file"}, readOnly: "ok", write: "ok", spaces: "EROFS"},
-	{name: "times outside", probe: []string{"times", "../outside/file"}, readOnly: "ok", write: "ok", spaces: "EROFS"},
-	{name: "extended attribute outside", probe: []string{"setxattr", "../outside/file"}, free: "ok|ENOTSUP", readOnly: "ok|ENOTSUP", write: "ok|ENOTSUP", spaces: "EROFS"},
-
-	{name: "write to /dev/null", probe: []string{"write", "/dev/null"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "write to /dev/zero", probe: []string{"write", "/dev/zero"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "write to /dev/shm", probe: []string{"mkdir", "/dev/shm/@unique"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
-	{name: "new terminal", probe: []string{"open rw", "/dev/ptmx"}, readOnly: "EACCES", write: "EACCES", spaces: "EACCES"},
-	{name: "make a device", probe: []string{"mknod", "device"}, readOnly: "EACCES", write: "EACCES", spaces: "EACCES|EPERM", root: true},
-	{name: "write to /proc", probe: []string{"append", "/proc/self/oom_score_adj"}, readOnly: "EACCES", write: "EACCES", spaces: "EACCES|EROFS"},
-	{name: "write to /proc/sys", probe: []string{"append", "/proc/sys/kernel/core_pattern"}, readOnly: "EACCES", write: "EACCES", spaces: "EACCES|EROFS", root: true},
-
-	{name: "signal the server", probe: []string{"signal", "@pid"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "signal the server's threads", probe: []string{"signal threads", "@pid"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "trace the server", probe: []string{"ptrace", "@pid"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "read the server's memory", probe: []string{"read memory", "@pid"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM", spaces: "EACCES|EPERM"},
-	{name: "read its threads' memory", probe: []string{"threads' memory", "@pid"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM", spaces: "EACCES|EPERM"},
-	{name: "copy the server's memory", probe: []string{"vm read", "@pid"}, free: "ok|EPERM|EFAULT", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "read the server's environment", probe: []string{"environ", "@pid"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM", spaces: "EACCES|EPERM"},
-
-	{name: "socket inet", probe: []string{"inet"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "socket inet datagram", probe: []string{"inet udp"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "socket inet6", probe: []string{"inet6"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "socket netlink", probe: []string{"netlink"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "socket packet", probe: []string{"packet"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true},
-	{name: "socket unix", probe: []string{"unix"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "socket unix datagram", probe: []string{"unix dgram"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "socket pair", probe: []string{"pair"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "socket pair datagram", probe: []string{"dgram pair"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "connect to loopback", probe: []string{"dial", "tcp", "@tcp"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "ask a name server", probe: []string{"dial", "udp", "127.0.0.1:53"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "connect to a named socket", probe: []string{"dial", "unix", "@socket"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "connect to an abstract socket", probe: []string{"dial", "unix", "@abstract"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-
-	{name: "mount", probe: []string{"mount", "."}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true},
-	{name: "mount in namespaces of its own", probe: []string{"namespaces"}, free: "ok|EPERM|ENOSPC|EACCES", readOnly: "EACCES|EPERM|ENOSPC", write: "EACCES|EPERM|ENOSPC", spaces: "EROFS|EPERM|ENOSPC"},
-	{name: "io_uring", probe: []string{"io_uring"}, free: "ok|ENOSYS|EPERM", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "bpf", probe: []string{"bpf"}, free: "ok|EPERM|EINVAL", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "x32 call", probe: []string{"x32"}, free: "ok|ENOSYS", readOnly: "ENOSYS", write: "ENOSYS", spaces: "ENOSYS"},
-	{name: "keyring", probe: []string{"keyctl"}, free: "ok|ENOSYS", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-	{name: "host name", probe: []string{"sethostname"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true},
-
-	{name: "no new privileges", probe: []string{"privileges"}, free: "0 instead of 1", readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "program of root's", probe: []string{"setuid", "@suid"}, free: "0 instead of 65534", readOnly: "ok", write: "ok", spaces: "ok", user: true},
-	{name: "inherited descriptors", probe: []string{"descriptors"}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "secret in the environment", probe: []string{"variable", "SOME_TOKEN", "false "}, readOnly: "ok", write: "ok", spaces: "ok"},
-	{name: "note in the environment", probe: []string{"variable", "CODEX_SANDBOX_NETWORK_DISABLED", "true 1"}, free: "false  instead of true 1", readOnly: "ok", write: "ok", spaces: "ok"},
-}
 
 // suidVar tells the unprivileged run of the test where the program of root's is.
 const suidVar = "SANDBOX_TEST_SUID"
 
 func TestTable(t *testing.T) {
-	server := listeners(t)
-	server["@suid"] = os.Getenv(suidVar)
+	others := others(t)
+	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
 	spaces := hasNamespaces(t)
-	for _, row := range rows {
-		if row.user && (isRoot || server["@suid"] == "") || row.root && !isRoot {
-			continue
-		}
-		free := row.free
-		if free == "" {
-			free = "ok"
-		}
-		for _, column := range []struct {
-			name string
-			tier sandbox.Tier
-			mode protocol.SandboxMode
-			want string
-		}{
-			{"free", "", protocol.SandboxDangerFullAccess, free},
-			{"read-only", sandbox.TierThread, protocol.SandboxReadOnly, row.readOnly},
-			{"workspace-write", sandbox.TierThread, protocol.SandboxWorkspaceWrite, row.write},
-			{"namespaces", sandbox.TierNamespaces, protocol.SandboxWorkspaceWrite, row.spaces},
-		} {
-			if column.tier == sandbox.TierNamespaces && !spaces {
+	for _, kind := range kinds {
+		for _, row := range kind.rows {
+			if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
 				continue
 			}
-			t.Run(row.name+"/"+column.name, func(t *testing.T) {
-				t.Parallel()
-				base := fixture(t)
-				got := try(t, base, column.tier, column.mode, server, row.probe)
-				for want := range strings.SplitSeq(column.want, "|") {
-					if got == want {
-						return
-					}
+			for _, column := range row.columns() {
+				if column.tier == sandbox.TierNamespaces && !spaces {
+					continue
 				}
-				t.Errorf("%s, want %s", got, column.want)
-			})
+				t.Run(row.name+"/"+column.name, func(t *testing.T) {
+					t.Parallel()
+					base := fixture(t)
+					if row.prepare != nil {
+						if err := row.prepare(base); err != nil {
+							t.Fatal(err)
+						}
+					}
+					got := try(t, base, column.tier, policyOf(column.mode), others, row.probe)
+					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
+						t.Errorf("%s, want %s", got, column.want)
+					}
+				})
+			}
 		}
 	}
+}
+
+// denied stands for the name of any error number.
+const denied = "denied"
+
+// column is what a row is to show in a tier and a mode.
+type column struct {
+	name string
+	tier sandbox.Tier
+	mode protocol.SandboxMode
+	want string
+}
+
+func (r row) columns() []column {
+	free := r.free
+	if free == "" {
+		free = "ok"
+	}
+	both := r.both
+	switch {
+	case both != "":
+	case r.guards, r.allows(r.spaces) && r.allows(r.readOnly):
+		both = r.spaces
+	default:
+		both = denied
+	}
+	return []column{
+		{"free", "", protocol.SandboxDangerFullAccess, free},
+		{"read-only", sandbox.TierThread, protocol.SandboxReadOnly, r.readOnly},
+		{"workspace-write", sandbox.TierThread, protocol.SandboxWorkspaceWrite, r.write},
+		{"namespaces", sandbox.TierNamespaces, protocol.SandboxWorkspaceWrite, r.spaces},
+		{"namespaces read-only", sandbox.TierNamespaces, protocol.SandboxReadOnly, both},
+	}
+}
+
+// allows reports whether an outcome says that the attempt is allowed.
+func (r row) allows(want string) bool {
+	ok := slices.Contains(strings.Split(want, "|"), "ok")
+	return ok != r.guards
 }
 
 // TestTableAsUser runs the table as a user without rights.
@@ -184,7 +117,7 @@ func TestTableAsUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"-test.run=^(TestTable|TestStartingThread|TestKept)$", "-test.v"}
+	args := []string{"-test.run=^(TestTable|TestNetworkAccess|TestStartingThread|TestKept|TestOtherCommands|TestSwappedRoot|TestRoots|TestLateRoot)$", "-test.v"}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, suidVar+"="+suid)
@@ -231,10 +164,20 @@ func fixture(t *testing.T) string {
 	return base
 }
 
-// listeners opens what a command must not reach.
-func listeners(t *testing.T) map[string]string {
+// linkedGit puts a symbolic link in the place of .git.
+func linkedGit(base string) error {
+	work := filepath.Join(base, "work")
+	return errors.Join(
+		os.RemoveAll(filepath.Join(work, ".git")),
+		os.MkdirAll(filepath.Join(work, "sub/repo/hooks"), 0o777),
+		os.Symlink("sub/repo", filepath.Join(work, ".git")),
+	)
+}
+
+// others makes what a command must not reach.
+func others(t *testing.T) map[string]string {
 	t.Helper()
-	server := map[string]string{"@pid": strconv.Itoa(os.Getpid())}
+	found := map[string]string{"@pid": strconv.Itoa(os.Getpid())}
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
 		t.Fatal(err)
@@ -250,34 +193,130 @@ func listeners(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { l.Close() })
-		server[name] = l.Addr().String()
+		found[name] = l.Addr().String()
 	}
 	f, err := os.Create(filepath.Join(dir, "server-only"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return server
+	shm, err := os.CreateTemp("/dev/shm", "sandbox-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shm.Close()
+	t.Cleanup(func() { os.Remove(shm.Name()) })
+	found["@shm"] = shm.Name()
+
+	other := exec.Command("sleep", "600")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		other.Process.Kill()
+		other.Wait()
+	})
+	found["@other"] = strconv.Itoa(other.Process.Pid)
+	found["@terminal"] = terminal(t)
+	sharedIPC(t, found)
+	return found
+}
+
+// terminal opens a terminal and returns its name.
+func terminal(t *testing.T) string {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("/dev/pts/%d", n)
+}
+
+// sharedIPC makes memory, semaphores and queues that other processes of the user
+// can find.
+func sharedIPC(t *testing.T, found map[string]string) {
+	t.Helper()
+	key := os.Getpid() | 0x5a000000
+	found["@key"] = strconv.Itoa(key)
+	for _, call := range []struct {
+		get, control uintptr
+		size         uintptr
+	}{
+		{unix.SYS_SHMGET, unix.SYS_SHMCTL, 4096}, {unix.SYS_SEMGET, unix.SYS_SEMCTL, 1}, {unix.SYS_MSGGET, unix.SYS_MSGCTL, 0o600 | unix.IPC_CREAT},
+	} {
+		id, _, errno := unix.Syscall(call.get, uintptr(key), call.size, 0o600|unix.IPC_CREAT)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		remove := []uintptr{id, unix.IPC_RMID, 0}
+		if call.get == unix.SYS_SEMGET {
+			remove = []uintptr{id, 0, unix.IPC_RMID}
+		}
+		t.Cleanup(func() { unix.Syscall(call.control, remove[0], remove[1], remove[2]) })
+		if call.get == unix.SYS_SHMGET {
+			found["@memory"] = strconv.Itoa(int(id))
+		}
+	}
+	name := fmt.Sprintf("sandbox-test-%d", key)
+	fd, err := openQueue(name, unix.O_CREAT|unix.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found["@queue"] = name
+	t.Cleanup(func() {
+		unix.Close(fd)
+		if p, err := unix.BytePtrFromString(name); err == nil {
+			unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(p)), 0, 0)
+		}
+	})
+}
+
+func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
+	return protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+}
+
+// TestNetworkAccess tries the network where the policy leaves it open.
+func TestNetworkAccess(t *testing.T) {
+	others := others(t)
+	policy := policyOf(protocol.SandboxWorkspaceWrite)
+	policy.NetworkAccess = true
+	for _, tier := range tiersHere(t) {
+		for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
+			if got := try(t, fixture(t), tier, policy, others, probe); got != "ok" {
+				t.Errorf("%s: %q: %s", tier, probe, got)
+			}
+		}
+	}
 }
 
 // try runs a probe in base/work.
-func try(t *testing.T, base string, tier sandbox.Tier, mode protocol.SandboxMode, server map[string]string, words []string) string {
+func try(t *testing.T, base string, tier sandbox.Tier, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
 	argv := []string{"/proc/self/exe", probeWord}
 	for _, word := range words {
 		word = strings.ReplaceAll(word, "@outside", filepath.Join(base, "outside"))
 		word = strings.ReplaceAll(word, "@unique", strconv.FormatInt(time.Now().UnixNano(), 36))
-		if address, ok := server[word]; ok {
-			word = address
+		if name, ok := others[word]; ok {
+			word = name
 		}
+		word = strings.ReplaceAll(word, "@terminal", others["@terminal"])
 		argv = append(argv, word)
 	}
 	spec := command.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
 	spec.Env = command.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret"))
-	if mode != protocol.SandboxDangerFullAccess {
+	if policy.Mode != protocol.SandboxDangerFullAccess {
 		s := sandbox.New(sandbox.Options{Tier: tier, Protected: []string{filepath.Join(dir, "home")}})
-		c, err := s.Confine(protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}, dir, nil)
+		c, err := s.Confine(policy, dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,11 +2,14 @@ package sandbox_test
 
 import (
 	"os"
+	"os/exec"
+	"os/signal"
 	"strconv"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"golang.org/x/sys/unix"
 )
 
 // TestStartingThread keeps the thread that starts a command alive while the
@@ -16,9 +19,13 @@ func TestStartingThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	signals := make(chan os.Signal, 100)
+	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2)
+	defer signal.Stop(signals)
 	for _, probe := range []string{
 		"threads' memory", "threads' environ", "threads' files",
 		"signal threads", "kill threads", "queue to threads", "pidfd of threads",
+		"pidfd of threads' folders", "signal threads for files", "signal threads for files, the new way", "signal threads for sockets",
 	} {
 		t.Run(probe, func(t *testing.T) {
 			err := confinement.Do(func() error {
@@ -26,6 +33,7 @@ func TestStartingThread(t *testing.T) {
 				res, err := command.Run(t.Context(), spec, nil)
 				switch res.Aggregated {
 				case "EACCES", "EPERM":
+				case "ENOSYS": // pidfd_send_signal
 				case "EINVAL": // before Linux 6.9 there are no such descriptors
 				default:
 					t.Errorf("%+v, want EACCES or EPERM", res)
@@ -36,5 +44,47 @@ func TestStartingThread(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+	// What comes before a signal of our own came from a command.
+	if err := unix.Kill(os.Getpid(), unix.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-signals; got != unix.SIGUSR1 {
+		t.Errorf("a command sent the server %v", got)
+	}
+}
+
+// TestOtherCommands keeps a confined command from another one of the same
+// confinement.
+func TestOtherCommands(t *testing.T) {
+	for _, tier := range tiersHere(t) {
+		c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(readOnly, "/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo; read x"}, Dir: "/", Env: []string{"A_KEY=secret"}}
+		in, err := other.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := other.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(other); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 1)); err != nil { // it runs
+			t.Fatal(err)
+		}
+		for _, probe := range []string{"environ", "read memory", "threads' files", "signal", "ptrace", "prlimit"} {
+			spec := command.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Starter: c}
+			res, err := command.Run(t.Context(), spec, nil)
+			if err != nil || res.Aggregated != "EACCES" && res.Aggregated != "EPERM" {
+				t.Errorf("%s, %s: %+v, %v, want EACCES or EPERM", tier, probe, res, err)
+			}
+		}
+		in.Close()
+		_ = other.Wait() // read found the end
 	}
 }

@@ -2,11 +2,15 @@ package search
 
 import (
 	"bytes"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
+
+// maxRules bounds a file of rules; a longer one has none.
+const maxRules = 1 << 20
 
 // rules are what one folder says of what to ignore, over what those above it
 // say. Nil says nothing. The patterns are those of gitignore(5).
@@ -37,7 +41,7 @@ func (r *rules) with(dir string, depth int, has func(name string) bool) *rules {
 
 // read adds the rules of one file. One that cannot be read has none.
 func (r *rules) read(file string, depth int) *rules {
-	data, err := os.ReadFile(file)
+	data, err := regularfile.Read(file, maxRules)
 	if err != nil {
 		return r
 	}

@@ -81,7 +81,7 @@ func (cl *client) foot() {
 		cl.s.prose("", dim, spent)
 	}
 	if cl.thread != "" {
-		cl.s.prose("", dim, fmt.Sprintf(`go on with: %s -resume %s "…"`, cl.task.Program, showWord(cl.thread)))
+		cl.s.prose("", dim, fmt.Sprintf(`go on with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
 	}
 }
 

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
@@ -11,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 var patchDefinition = model.Tool{
@@ -63,11 +68,16 @@ func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) 
 	if parsed.IsEmpty() {
 		return Result{Output: "patch rejected: it changes no file"}, nil
 	}
-	plan, err := parsed.Plan(dir)
+	work, err := t.box.folder(t.Cwd)
+	if err != nil {
+		return Result{Output: "patch rejected: " + err.Error()}, nil
+	}
+	plan, err := parsed.Plan(work, dir)
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the patch does not fit: %v", err)}, nil
 	}
 	a := application{turn: t, id: id, text: text, dir: dir, plan: plan, changes: plan.Changes()}
+	a.judge()
 	output, err := a.decide(ctx)
 	return Result{Output: output}, err
 }
@@ -79,6 +89,30 @@ type application struct {
 	text, dir string
 	plan      *patch.Plan
 	changes   map[string]protocol.FileChange
+	// inside is true when the sandbox policy lets commands write all that the patch
+	// writes, and nothing of it is protected.
+	inside, protected bool
+}
+
+// folder returns a working folder with where it led when it was first used. It
+// fails when a link has been put in its place, or in that of a folder above it,
+// since.
+func (b *Toolbox) folder(dir string) (patch.Folder, error) {
+	work := patch.Folder{Path: dir}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return work, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if work.Real = b.folders[dir]; work.Real == "" {
+		work.Real = real
+		b.folders[dir] = real
+	}
+	if work.Real != real {
+		return work, fmt.Errorf("the working folder %s was replaced: it led to %s and now leads to %s", dir, work.Real, real)
+	}
+	return work, nil
 }
 
 func (a application) decide(ctx context.Context) (output string, err error) {
@@ -86,7 +120,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	verdict := policy.DecidePatch(policy.PatchInput{
 		Policy:  t.ApprovalPolicy,
 		Sandbox: t.SandboxPolicy.Mode,
-		Inside:  a.inside(),
+		Inside:  a.inside,
 	})
 	switch verdict.Action {
 	case policy.Run:
@@ -94,7 +128,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	case policy.RunSandboxed:
 		return a.tryConfined(ctx)
 	case policy.Ask:
-		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Cwd: t.Cwd, Once: true})
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
@@ -103,34 +137,44 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	return verdict.Reason, nil
 }
 
-// inside says whether the sandbox policy lets commands write all that the patch
-// writes, and nothing of it is protected.
-func (a application) inside() bool {
+// judge finds out where the patch writes.
+func (a *application) judge() {
 	t := a.turn
-	if t.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
-		return false
+	roots, err := t.roots()
+	a.protected = a.plan.Protected(roots.Paths)
+	if s := t.box.options.Sandbox; s != nil {
+		a.protected = a.protected || a.plan.Touches(s.Protected(roots.Paths))
 	}
-	roots := sandbox.WritableRoots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
-	if s := t.box.options.Sandbox; s != nil && a.plan.Touches(s.Protected(roots)) {
-		return false
-	}
-	return a.plan.Within(roots)
+	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !a.protected && a.plan.Within(roots.Paths)
 }
 
-// errOutside says that a patch was not tried, because nothing could stop it.
+// errOutside reports a patch that was not tried, because nothing could stop it.
 var errOutside = errors.New("it writes where the sandbox does not allow it")
 
-// confined gives the way to apply the patch in the sandbox. Where this system
+// confined returns the way to apply the patch in the sandbox. Where this system
 // has none, what was judged to lie inside is applied all the same, unless the
-// sandbox is what has to judge.
+// sandbox is what has to judge. What is protected is not tried: the sandbox cannot
+// stop all of it.
 func (a application) confined(mustJudge bool) func() error {
-	if a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
+	switch {
+	case a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess:
 		return a.plan.Apply
+	case a.protected:
+		return func() error { return errOutside }
 	}
 	c, err := a.turn.confine()
 	switch {
 	case err == nil:
-		return func() error { return c.Do(a.plan.Apply) }
+		return func() error {
+			err := c.Do(a.plan.Apply)
+			if !errors.Is(err, sandbox.ErrUnavailable) {
+				return err
+			}
+			if mustJudge {
+				return errOutside
+			}
+			return a.plan.Apply()
+		}
 	case !errors.Is(err, sandbox.ErrUnavailable):
 		return func() error { return err }
 	case mustJudge:
@@ -176,12 +220,33 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 		return output, nil
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", failure)})
-	refusal, err := t.askExec(ctx, protocol.ExecApprovalRequest{
+	request := protocol.ExecApprovalRequest{
 		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true,
-	})
+	}
+	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {
+		request.Reason, request.FromEngine = request.Reason+" "+led, true
+	}
+	refusal, err := t.askExec(ctx, request)
 	if err != nil || refusal != "" {
 		return refusal, err
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
 	return a.run(false, a.plan.Apply), nil
+}
+
+// describeLinks says where a patch writes that names files by way of links; ""
+// without links.
+func describeLinks(links map[string]string, cwd string) string {
+	var led []string
+	for _, to := range slices.Sorted(maps.Keys(links)) {
+		line := elicit.ShowCommand([]string{links[to]}) + " → " + elicit.ShowCommand([]string{to})
+		if rel, err := filepath.Rel(cwd, to); err != nil || !filepath.IsLocal(rel) {
+			line += " (outside the workspace)"
+		}
+		led = append(led, line)
+	}
+	if led == nil {
+		return ""
+	}
+	return "Symbolic links lead elsewhere: " + strings.Join(led, ", ")
 }

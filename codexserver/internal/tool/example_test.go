@@ -22,5 +22,5 @@ func Example() {
 	}
 	// Output:
 	// failed to parse function arguments: command: want an array,  <nil>
-	// not run: there is no sandbox on this system, the command is  <nil>
+	// not run: there is no sandbox on this system, and the approva <nil>
 }

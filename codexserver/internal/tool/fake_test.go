@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -17,6 +20,7 @@ import (
 
 // host records what it is told and asked, and answers always the same.
 type host struct {
+	engine.DenyAll
 	answer elicit.Decision
 
 	mu    sync.Mutex
@@ -50,6 +54,8 @@ func (h *host) Emit(m protocol.EventMsg) {
 	}
 }
 
+func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
+
 func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) elicit.Outcome {
 	reason := ""
 	if req.Reason != "" {
@@ -75,16 +81,26 @@ func (h *host) steps() string {
 
 // fakeSandbox says that it confined, and that exit code 66 was its doing.
 type fakeSandbox struct {
+	stops   int // another exit code that was its doing; 0 is none
 	host    *host
 	missing error // what Confine gives
 	forbid  error // what Do gives instead of running
+	notes   []string
 }
 
-func (s *fakeSandbox) Confine(protocol.SandboxPolicy, string, []string) (tool.Confinement, error) {
+func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
 	if s.missing != nil {
 		return nil, s.missing
 	}
-	return fakeConfinement{s}, nil
+	return fakeConfinement{s, p}, nil
+}
+
+func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
+	var replaced *sandbox.ReplacedError
+	if errors.As(s.missing, &replaced) {
+		return sandbox.Roots{}, replaced
+	}
+	return sandbox.New(sandbox.Options{}).Roots(policy, cwd, env)
 }
 
 func (s *fakeSandbox) Protected(roots []string) []string {
@@ -95,14 +111,23 @@ func (s *fakeSandbox) Protected(roots []string) []string {
 	return protected
 }
 
-type fakeConfinement struct{ s *fakeSandbox }
+type fakeConfinement struct {
+	s      *fakeSandbox
+	policy protocol.SandboxPolicy
+}
 
 func (c fakeConfinement) Start(cmd *exec.Cmd) error {
-	c.s.host.add(nil, "confined")
+	network := ""
+	if c.policy.NetworkAccess {
+		network = " with network"
+	}
+	c.s.host.add(nil, "confined to %s%s", c.policy.Mode, network)
 	return cmd.Start()
 }
 
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
+
+func (c fakeConfinement) Notes() []string { return c.s.notes }
 
 func (c fakeConfinement) Do(f func() error) error {
 	c.s.host.add(nil, "confined")
@@ -112,7 +137,9 @@ func (c fakeConfinement) Do(f func() error) error {
 	return f()
 }
 
-func (c fakeConfinement) Denied(r command.Result) bool { return r.ExitCode == 66 }
+func (c fakeConfinement) Denied(r command.Result) bool {
+	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
+}
 
 // shellCall is a call of the shell tool.
 func shellCall(t testing.TB, members string, argv ...string) tool.Call {

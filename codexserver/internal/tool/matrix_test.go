@@ -22,30 +22,32 @@ const retry = "ask: command failed; retry without sandbox?"
 
 // TestApprovalMatrix is every approval policy with every sandbox mode, for a
 // command that is known to be safe, a plain one, one that asks for more, and one
-// that the sandbox stops. The user approves everything.
+// that the sandbox stops. The user approves everything, and the conversation has
+// a network.
 func TestApprovalMatrix(t *testing.T) {
 	const (
 		free     = "begin, end 0"
 		confined = "begin, confined, end 0"
+		readOnly = "begin, confined to read-only, end 0"
 		asked    = "ask, begin, end 0"
 		refused  = ""
 	)
 	type row struct{ safe, plain, escalated, denied string }
 	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
 		"untrusted": {
-			row{free, asked, refused, "ask, begin, end 66"},
-			row{free, asked, refused, "ask, begin, end 66"},
+			row{readOnly, asked, refused, "ask, begin, end 66"},
+			row{readOnly, asked, refused, "ask, begin, end 66"},
 		},
 		"on-failure": {
-			row{free, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
+			row{confined, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
 			row{free, free, refused, "begin, end 66"},
 		},
 		"on-request": {
-			row{free, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
+			row{confined, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
 			row{free, free, free, "begin, end 66"},
 		},
 		"never": {
-			row{free, confined, refused, "begin, confined, end 66"},
+			row{confined, confined, refused, "begin, confined, end 66"},
 			row{free, free, refused, "begin, end 66"},
 		},
 	}
@@ -67,12 +69,13 @@ func TestApprovalMatrix(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
 					h := &host{answer: elicit.Approved}
 					box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
-					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
 					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(c.want, h.steps()); diff != "" {
+					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
+					if diff := cmp.Diff(steps, h.steps()); diff != "" {
 						t.Errorf("steps (-want +got):\n%s", diff)
 					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
@@ -87,39 +90,136 @@ func TestApprovalMatrix(t *testing.T) {
 	}
 }
 
+// TestWithoutSandbox runs commands twice where the system has no sandbox.
 func TestWithoutSandbox(t *testing.T) {
-	for policy, want := range map[protocol.ApprovalPolicy]string{
-		"untrusted":  "ask, begin, end 0",
-		"on-failure": "ask: there is no sandbox on this system, begin, end 0",
-		"on-request": "ask: there is no sandbox on this system, begin, end 0",
-		"never":      "",
+	plain, safe := []string{"sh", "-c", "exit 0"}, []string{"true"}
+	for _, tt := range []struct {
+		policy protocol.ApprovalPolicy
+		argv   []string
+		want   string
+	}{
+		{"untrusted", plain, "ask, begin, end 0"},
+		{"untrusted", safe, "ask: OBSTACLE, begin, end 0"},
+		{"on-failure", plain, "ask: OBSTACLE, begin, end 0"},
+		{"on-failure", safe, "ask: OBSTACLE, begin, end 0"},
+		{"on-request", plain, "ask: OBSTACLE, begin, end 0"},
+		{"on-request", safe, "ask: OBSTACLE, begin, end 0"},
+		{"never", plain, ""},
+		{"never", safe, ""},
 	} {
+		const obstacle = "there is no sandbox on this system"
 		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
 			h := &host{answer: elicit.Approved}
 			turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
-				Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
+			call := shellCall(t, "", tt.argv...)
+			if turn.Independent(call) {
+				t.Errorf("%s %q: may run beside others, although it is asked about", tt.policy, tt.argv)
+			}
+			var res tool.Result
 			for range 2 {
-				if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
+				var err error
+				if res, err = turn.Call(t.Context(), call); err != nil {
 					t.Fatal(err)
 				}
 			}
-			twice := want
-			if want != "" {
-				twice += ", " + want
+			twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
+			if tt.want != "" {
+				twice += ", " + twice
+			} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
+				t.Errorf("%s %q: the model is told %q", tt.policy, tt.argv, res.Output)
 			}
 			if diff := cmp.Diff(twice, h.steps()); diff != "" {
-				t.Errorf("%s: steps (-want +got):\n%s", policy, diff)
+				t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
 			}
 			told := 0
 			for _, m := range h.all {
-				if _, ok := m.(protocol.BackgroundEvent); ok {
+				switch m := m.(type) {
+				case protocol.BackgroundEvent:
 					told++
+				case protocol.ExecApprovalRequest:
+					if m.FromEngine != (m.Reason != "") {
+						t.Errorf("%s %q: the engine's reason passes for the model's", tt.policy, tt.argv)
+					}
 				}
 			}
-			if told != 1 {
-				t.Errorf("%s: the user is told %d times that nothing is confined", policy, told)
+			wouldConfine := 1
+			if strings.HasPrefix(tt.want, "ask,") {
+				wouldConfine = 0
 			}
+			if told != wouldConfine {
+				t.Errorf("%s %q: the user is told %d times that nothing is confined", tt.policy, tt.argv, told)
+			}
+		}
+	}
+}
+
+// TestReplacedFolder runs nothing, and asks nobody, when a writable folder was
+// replaced: neither a command that is known to be safe, nor one that is to leave
+// the sandbox.
+func TestReplacedFolder(t *testing.T) {
+	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
+	for _, policy := range protocol.ApprovalPolicies() {
+		h := &host{answer: elicit.Approved}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
+			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		})
+		for _, call := range []tool.Call{
+			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
+		} {
+			res, err := turn.Call(t.Context(), call)
+			if err != nil || h.steps() != "" || res.Output != "not run: the folder /work was replaced: it was /work and is now /elsewhere" {
+				t.Errorf("%s: %q, steps %q, %v", policy, res.Output, h.steps(), err)
+			}
+		}
+	}
+}
+
+// TestNotes tells the user once what is not writable.
+func TestNotes(t *testing.T) {
+	h := &host{}
+	turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
+		Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+	})
+	for range 2 {
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, m := range h.all {
+		if m, ok := m.(protocol.BackgroundEvent); ok {
+			told = append(told, m.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"/ is read-only"}, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPatchBesideSandbox applies what lies inside when the sandbox confines
+// programs alone, and does not try what it would have to judge.
+func TestPatchBesideSandbox(t *testing.T) {
+	for path, want := range map[string]string{
+		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
+		"../new.txt": "patch begin auto=true, confined, patch end false, " + retry,
+	} {
+		h := &host{answer: elicit.Denied}
+		dir := filepath.Join(t.TempDir(), "work")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
+			Cwd: dir, ApprovalPolicy: "on-failure", Host: h,
+			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+		})
+		text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, h.steps()); diff != "" {
+			t.Errorf("%s: steps (-want +got):\n%s", path, diff)
 		}
 	}
 }
@@ -162,12 +262,13 @@ func TestPatchMatrix(t *testing.T) {
 		inside   = "patch begin auto=true, confined, patch end true, diff"
 		free     = "patch begin auto=true, patch end true, diff"
 		tried    = "patch begin auto=true, confined, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
+		stopped  = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		rejected = ""
 	)
 	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
 	for policy, want := range map[protocol.ApprovalPolicy][5]string{
 		"untrusted":  {asked, asked, asked, asked, asked},
-		"on-failure": {tried, inside, tried, tried, free},
+		"on-failure": {tried, inside, tried, stopped, free},
 		"on-request": {asked, inside, asked, asked, free},
 		"never":      {rejected, inside, rejected, rejected, free},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -55,36 +57,20 @@ func shellArgumentsOf(call Call) (shellArguments, error) {
 	} else if err := decodeArguments(call.Arguments, &a); err != nil {
 		return a, err
 	}
+	for i, word := range a.Command {
+		if strings.Contains(word, "\x00") {
+			return a, &argumentError{fmt.Sprintf("command.%d", i), "has a NUL byte"}
+		}
+	}
 	switch {
 	case len(a.Command) == 0:
 		return a, &argumentError{"command", "want at least one word"}
+	case strings.Contains(a.Workdir, "\x00"):
+		return a, &argumentError{"workdir", "has a NUL byte"}
 	case a.TimeoutMS != nil && !(*a.TimeoutMS > 0):
 		return a, &argumentError{"timeout_ms", "want more than 0"}
 	}
 	return a, nil
-}
-
-func (t *Turn) localShell(ctx context.Context, call Call) (Result, error) { return t.shell(ctx, call) }
-
-// shell runs a command, or applies the patch that it would apply.
-func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
-	args, err := shellArgumentsOf(call)
-	if err != nil {
-		return Result{Output: err.Error()}, nil
-	}
-	dir := t.Cwd
-	if args.Workdir != "" {
-		dir = args.Workdir
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(t.Cwd, dir)
-		}
-	}
-	if inv, ok := patch.Recognize(args.Command); ok {
-		return t.patch(ctx, call.ID, inv.Text, inv.In(dir))
-	}
-	r := run{turn: t, id: call.ID, dir: dir, shellArguments: args}
-	output, err := r.decide(ctx)
-	return Result{Output: output}, err
 }
 
 // run is one command on its way.
@@ -95,25 +81,95 @@ type run struct {
 	shellArguments
 }
 
-// decide lets the policy say what happens to the command, and does it.
-func (r run) decide(ctx context.Context) (output string, err error) {
-	t := r.turn
-	confinement, confineErr := Confinement(nil), error(nil)
-	if t.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess {
-		confinement, confineErr = t.confine()
+// run reads a call of either shell tool.
+func (t *Turn) run(call Call) (run, error) {
+	args, err := shellArgumentsOf(call)
+	if err != nil {
+		return run{}, err
 	}
-	verdict := policy.Decide(policy.Input{
+	dir := t.Cwd
+	if args.Workdir != "" {
+		dir = args.Workdir
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(t.Cwd, dir)
+		}
+	}
+	return run{turn: t, id: call.ID, dir: dir, shellArguments: args}, nil
+}
+
+// shell runs a command, or applies the patch that it would apply.
+func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
+	r, err := t.run(call)
+	if err != nil {
+		return Result{Output: err.Error()}, nil
+	}
+	if inv, ok := patch.Recognize(r.Command); ok {
+		return t.patch(ctx, call.ID, inv.Text, inv.In(r.dir))
+	}
+	output, err := r.decide(ctx)
+	return Result{Output: output}, err
+}
+
+// input is what the policy decides by, if the command can be confined.
+func (r run) input() policy.Input {
+	t := r.turn
+	return policy.Input{
 		Policy:           t.ApprovalPolicy,
 		Sandbox:          t.SandboxPolicy.Mode,
-		SandboxAvailable: confineErr == nil,
+		SandboxAvailable: true,
 		Strict:           t.box.options.Strict,
 		Command:          r.Command,
 		Escalated:        r.escalated(),
-		SessionApproved:  t.box.isApproved(r.Command, r.dir),
-	})
+		SessionApproved:  t.box.isApproved(r.Command, r.dir) && !r.replaceable(),
+	}
+}
+
+// judge lets the policy decide about the command, and prepares the sandbox that
+// it is to run in. Nothing runs, approved or not, when a writable folder was
+// replaced: the question would name another folder than the command's.
+func (r run) judge() (policy.Verdict, Confinement) {
+	t := r.turn
+	if _, err := t.roots(); err != nil {
+		return notRun(err), nil
+	}
+	in := r.input()
+	verdict := policy.Decide(in)
+	sandboxPolicy := t.SandboxPolicy
+	switch verdict.Action {
+	case policy.RunReadOnly:
+		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	case policy.RunSandboxed:
+	default:
+		return verdict, nil
+	}
+	confinement, err := t.confineTo(sandboxPolicy)
+	if err == nil {
+		return verdict, confinement
+	}
+	if !errors.Is(err, sandbox.ErrUnavailable) { // something is wrong here: nothing runs
+		return notRun(err), nil
+	}
+	in.SandboxAvailable = false
+	return policy.Decide(in), nil
+}
+
+func notRun(err error) policy.Verdict {
+	return policy.Verdict{Action: policy.Refuse, Reason: fmt.Sprintf("not run: %v", err)}
+}
+
+func (r run) replaceable() bool {
+	_, yes := r.turn.place(r.dir).Replaceable(r.Command)
+	return yes
+}
+
+// decide lets the policy say what happens to the command, and does it.
+func (r run) decide(ctx context.Context) (output string, err error) {
+	verdict, confinement := r.judge()
 	switch verdict.Action {
 	case policy.Run:
 		return r.free(ctx)
+	case policy.RunReadOnly:
+		return r.readOnly(ctx, confinement)
 	case policy.RunSandboxed:
 		return r.confined(ctx, confinement)
 	case policy.Ask:
@@ -130,16 +186,29 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 }
 
 func (r run) ask(ctx context.Context, reason string) (refusal string, err error) {
-	return r.turn.askExec(ctx, protocol.ExecApprovalRequest{
-		CallID: r.id, Command: r.Command, Cwd: r.dir, Reason: reason,
+	req := protocol.ExecApprovalRequest{
+		CallID: r.id, Command: r.Command, Cwd: r.dir,
+		Reason: reason, FromEngine: reason != r.Justification,
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
-	})
+	}
+	req.Program, req.Once = r.turn.place(r.dir).Replaceable(r.Command)
+	return r.turn.askExec(ctx, req)
 }
 
 // free runs the command without a sandbox.
 func (r run) free(ctx context.Context) (output string, err error) {
 	_, output, err = r.exec(ctx, nil)
 	return output, err
+}
+
+// readOnly runs a command that is known to be safe. What the sandbox stops is the
+// command's result.
+func (r run) readOnly(ctx context.Context, c Confinement) (output string, err error) {
+	res, output, err := r.exec(ctx, c)
+	if err != nil || res == nil || !c.Denied(*res) {
+		return output, err
+	}
+	return stopped(res, "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"), nil
 }
 
 // confined runs the command in the sandbox and, where the policy says so, again
@@ -151,9 +220,11 @@ func (r run) confined(ctx context.Context, c Confinement) (output string, err er
 	}
 	after := policy.AfterDenial(r.turn.ApprovalPolicy)
 	if after.Action != policy.Ask {
-		// The model is told what it cannot see from the exit code.
-		res.Aggregated += "\n(" + after.Reason + ")\n"
-		return command.ModelOutput(*res), nil
+		note := after.Reason
+		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
+			note += "; with_escalated_permissions asks the user to run it outside"
+		}
+		return stopped(res, note), nil
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, command.FormatOutput(res.Stderr))})
@@ -162,6 +233,13 @@ func (r run) confined(ctx context.Context, c Confinement) (output string, err er
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
 	return r.free(ctx)
+}
+
+// stopped is a result with a note that says what the model cannot see from the
+// exit code.
+func stopped(res *command.Result, note string) string {
+	res.Aggregated += "\n(" + note + ")\n"
+	return command.ModelOutput(*res)
 }
 
 // exec runs the command and reports it. The result is nil when it did not start.

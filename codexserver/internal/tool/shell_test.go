@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 func TestShell(t *testing.T) {
@@ -95,5 +96,98 @@ func TestShellWithProfile(t *testing.T) {
 	}
 	if begin, ok := h.all[0].(protocol.ExecCommandBegin); !ok || begin.Command[0] != "sh" {
 		t.Errorf("the user is shown %+v", h.all[0])
+	}
+}
+
+// TestReplaceableProgram approves programs for the session that the model could
+// write anew: they are asked about again, and the question says where they lie.
+func TestReplaceableProgram(t *testing.T) {
+	dir := t.TempDir()
+	system := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "run.sh"), filepath.Join(dir, "venv/bin/tool")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A second folder lies in /tmp, too, which commands may write.
+	if err := os.Symlink("/bin/echo", filepath.Join(system, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	const once, session = "ask, begin, end 0, ask, begin, end 0", "ask, begin, end 0, begin, end 0"
+	for _, mode := range protocol.SandboxModes() {
+		for _, tt := range []struct {
+			argv          []string
+			program, want string
+		}{
+			{[]string{"sh", "-c", "exit 0"}, "", session},
+			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", session},
+			{[]string{"./run.sh"}, filepath.Join(dir, "run.sh"), once},
+			{[]string{"tool"}, filepath.Join(dir, "venv/bin/tool"), once},
+			{[]string{"sh", "-c", "exit 0; ./run.sh"}, filepath.Join(dir, "run.sh"), once},
+			{[]string{"sh", "-c", "exit 0; tool"}, filepath.Join(dir, "venv/bin/tool"), once},
+			{[]string{"sh", "./run.sh"}, "", once},
+			{[]string{"sh", "-c", "$NONE exit 0"}, "", once},
+			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), once},
+		} {
+			h := &host{answer: elicit.ApprovedForSession}
+			box := tool.New(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
+			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+			for range 2 {
+				if _, err := turn.Call(t.Context(), shellCall(t, "", tt.argv...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if h.steps() != tt.want {
+				t.Errorf("%s %q: %s, want %s", mode, tt.argv, h.steps(), tt.want)
+			}
+			for _, m := range h.all {
+				if req, ok := m.(protocol.ExecApprovalRequest); ok && (req.Once != (tt.want == once) || req.Program != tt.program) {
+					t.Errorf("%s %q: asked about %q, once %t", mode, tt.argv, req.Program, req.Once)
+				}
+			}
+		}
+	}
+}
+
+// TestApprovedThenReplaced approves a program of the system for the session, and
+// puts another before it in PATH.
+func TestApprovedThenReplaced(t *testing.T) {
+	dir := t.TempDir()
+	h := &host{answer: elicit.ApprovedForSession}
+	box := tool.New(tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin"}})
+	turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
+	call := shellCall(t, "", "uname")
+	for range 2 {
+		if _, err := turn.Call(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin/uname"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.answer = elicit.Denied
+	if _, err := turn.Call(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	if want := "ask, begin, end 0, begin, end 0, ask"; h.steps() != want {
+		t.Errorf("%s, want %s", h.steps(), want)
+	}
+}
+
+// TestStoppedReadOnly says to the model what stopped a command that is known to
+// be safe, and asks nobody to run it outside.
+func TestStoppedReadOnly(t *testing.T) {
+	h := &host{answer: elicit.Approved}
+	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})
+	turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+	res, err := turn.Call(t.Context(), shellCall(t, "", "false"))
+	if err != nil || h.steps() != "begin, confined to read-only, end 1" || !strings.Contains(res.Output, "read-only sandbox without network, which stopped it") {
+		t.Errorf("%s: %s, %v", h.steps(), res.Output, err)
 	}
 }

@@ -3,14 +3,16 @@ package tool
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -50,7 +52,7 @@ type Options struct {
 	// Shell is the user's shell, such as "/bin/zsh", when commands are to run with
 	// the user's profile; "" runs them as they are.
 	Shell string
-	// Strict asks for every command that is not safe by the strict rules.
+	// Strict judges what is known to be safe by the strict rules.
 	Strict bool
 	// LocalShell offers the model's own shell tool instead of ours, PatchTool
 	// the patch tool, PlanTool the plan tool, ImageTool the image tool.
@@ -62,8 +64,11 @@ type Options struct {
 type Sandbox interface {
 	// Confine prepares a confinement for what runs in cwd with the environment
 	// env. Its error wraps [sandbox.ErrUnavailable] when this system cannot
-	// enforce the policy.
+	// enforce the policy; with any other, nothing may run.
 	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
+	// Roots returns the folders that the policy leaves writable, whether or not
+	// this system can enforce it.
+	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error)
 	// Protected are the paths that no patch changes unasked, although they lie
 	// below the writable roots.
 	Protected(roots []string) []string
@@ -74,7 +79,10 @@ type Confinement interface {
 	command.Starter
 	// Environ is to be added to the environment of what runs in it.
 	Environ() []string
-	// Do runs f confined, in this process.
+	// Notes say which folders are not writable although they were asked for.
+	Notes() []string
+	// Do runs f confined, in this process. Its error wraps
+	// [sandbox.ErrUnavailable] when nothing can confine f, which then did not run.
 	Do(f func() error) error
 	// Denied says whether the confinement is what made a command fail.
 	Denied(command.Result) bool
@@ -97,14 +105,18 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 type Toolbox struct {
 	options Options
 
-	unconfined sync.Once // the user is told
+	confines atomic.Bool // the last command that was to be confined could be
 
 	mu       sync.Mutex
-	approved map[string]bool // commands, with their folder, approved for the session
+	approved map[string]bool   // commands, with their folder, approved for the session
+	folders  map[string]string // where each working folder led when it was first used
+	told     map[string]bool   // what the user knows about the sandbox
 }
 
 // New makes a conversation's tools.
-func New(o Options) *Toolbox { return &Toolbox{options: o, approved: map[string]bool{}} }
+func New(o Options) *Toolbox {
+	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}, told: map[string]bool{}}
+}
 
 // Offer are the definitions that the model is sent.
 func (b *Toolbox) Offer() []model.Tool {
@@ -130,18 +142,11 @@ type Context struct {
 	Cwd            string
 	ApprovalPolicy protocol.ApprovalPolicy
 	SandboxPolicy  protocol.SandboxPolicy
-	// Host is told and asked.
-	Host Host
+	// Host gets the events and the questions.
+	Host engine.Host
 	// Acting is called before a call does anything that the model must know of
 	// later; nil is fine. Calls side by side call it at the same time.
 	Acting func()
-}
-
-// Host is what a tool may ask of the server, as engine.Host says.
-type Host interface {
-	Emit(protocol.EventMsg)
-	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
-	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
 }
 
 // AbortError says that the answer to an approval ends the turn.
@@ -161,6 +166,7 @@ type Turn struct {
 
 // Turn begins a turn.
 func (b *Toolbox) Turn(c Context) *Turn {
+	_, _ = b.folder(c.Cwd) // the first use; a patch reports what is wrong with it
 	return &Turn{Context: c, box: b, diff: patch.NewDiff(c.Cwd)}
 }
 
@@ -172,7 +178,7 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	}
 	switch {
 	case call.Shell != nil:
-		return t.localShell(ctx, call)
+		return t.shell(ctx, call)
 	case call.Name == "apply_patch":
 		return t.applyPatch(ctx, call)
 	case call.Custom:
@@ -186,14 +192,28 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: "unsupported call: " + call.Name}, nil
 }
 
-// Independent says that a call changes nothing and asks nobody, so that it may
-// run beside its neighbours of which the same is true.
+// Independent reports whether a call changes nothing and asks nobody, so that it
+// may run beside its neighbours of which the same is true.
 func (t *Turn) Independent(call Call) bool {
 	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
 		return call.Name == "view_image" && !call.Custom
 	}
-	args, err := shellArgumentsOf(call)
-	return err == nil && !args.escalated() && policy.KnownSafeStrict(args.Command)
+	r, err := t.run(call)
+	if err != nil || !policy.KnownSafeStrict(r.Command) {
+		return false
+	}
+	if !t.box.confines.Load() {
+		r.judge() // finds out, and need not again
+	}
+	in := r.input()
+	in.SandboxAvailable = t.box.confines.Load()
+	switch policy.Decide(in).Action {
+	case policy.Run, policy.RunReadOnly:
+		return true
+	case policy.RunSandboxed:
+		return policy.AfterDenial(t.ApprovalPolicy).Action != policy.Ask
+	}
+	return false
 }
 
 // UnifiedDiff is all that the patches of the turn have changed so far, in git's
@@ -206,18 +226,51 @@ func (t *Turn) acting() {
 	}
 }
 
-// confine gives the sandbox for what runs in the turn. The first time that
-// there is none, the user is told.
-func (t *Turn) confine() (c Confinement, err error) {
+// confine returns the sandbox of the turn.
+func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
+
+// confineTo returns the sandbox that a policy asks for. The user is told once what
+// it does not do.
+func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
-		c, err = t.box.options.Sandbox.Confine(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
+	t.box.confines.Store(err == nil)
 	if err != nil {
-		t.box.unconfined.Do(func() {
-			t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", t.SandboxPolicy.Mode, err)})
-		})
+		t.tell(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
+		return nil, err
 	}
-	return c, err
+	for _, note := range c.Notes() {
+		t.tell(note)
+	}
+	return c, nil
+}
+
+// tell tells the user something about the sandbox, once in the conversation.
+func (t *Turn) tell(message string) {
+	t.box.mu.Lock()
+	known := t.box.told[message]
+	t.box.told[message] = true
+	t.box.mu.Unlock()
+	if !known {
+		t.Host.Emit(protocol.BackgroundEvent{Message: message})
+	}
+}
+
+// roots are the folders that the turn's policy leaves writable.
+func (t *Turn) roots() (sandbox.Roots, error) {
+	if s := t.box.options.Sandbox; s != nil {
+		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+	}
+	return sandbox.New(sandbox.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+}
+
+// place is where the commands of the turn run in dir. Whatever the sandbox mode,
+// a command of another turn, or a patch, may have written in these folders.
+func (t *Turn) place(dir string) program.Place {
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
+	env := t.box.options.Environ
+	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.Cwd, env)}
 }
 
 // isApproved and approve remember what the user approved for the session.
@@ -233,14 +286,15 @@ func (b *Toolbox) approve(argv []string, dir string) {
 	b.approved[approvalKey(argv, dir)] = true
 }
 
+// approvalKey is the same for the same words alone, whatever is in them.
 func approvalKey(argv []string, dir string) string {
-	return dir + "\x00" + strings.Join(argv, "\x00")
+	return fmt.Sprintf("%q %q", dir, argv)
 }
 
 // askExec asks whether a command may run. A refusal, not empty, is for the model.
 func (t *Turn) askExec(ctx context.Context, req protocol.ExecApprovalRequest) (refusal string, err error) {
 	out := t.Host.ApproveExec(ctx, req)
-	if out.Decision == elicit.ApprovedForSession {
+	if out.Decision == elicit.ApprovedForSession && !req.Once {
 		t.box.approve(req.Command, req.Cwd)
 	}
 	return readOutcome("the command was not run", out)

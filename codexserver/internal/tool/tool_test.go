@@ -28,6 +28,11 @@ func TestArgumentErrors(t *testing.T) {
 		{"a number for a string", "shell", `{"command":["ls",1]}`, "failed to parse function arguments: command.1: want a string, found number"},
 		{"no command", "shell", `{}`, "failed to parse function arguments: command: want at least one word"},
 		{"no words", "shell", `{"command":[]}`, "failed to parse function arguments: command: want at least one word"},
+		{"a NUL byte", "shell", `{"command":["ls","a\u0000b"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
+		{"a NUL byte in the program", "container.exec", `{"command":["ls\u0000"]}`, "failed to parse function arguments: command.0: has a NUL byte"},
+		{"a NUL byte in a script", "shell", `{"command":["bash","-lc","ls\u0000"]}`, "failed to parse function arguments: command.2: has a NUL byte"},
+		{"a NUL byte in a patch", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\u0000\n+x\n*** End Patch"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
+		{"a NUL byte in the folder", "shell", `{"command":["ls"],"workdir":"a\u0000"}`, "failed to parse function arguments: workdir: has a NUL byte"},
 		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
 		{"no time", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
 		{"a string for a truth", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
@@ -85,8 +90,55 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// TestNUL has words with NUL bytes in the model's own shell: they are refused
+// before anybody is asked.
+func TestNUL(t *testing.T) {
+	dir := "a\x00"
+	for want, action := range map[string]*protocol.LocalShellAction{
+		"failed to parse function arguments: command.1: has a NUL byte": {Command: []string{"ls", "a\x00b"}},
+		"failed to parse function arguments: workdir: has a NUL byte":   {Command: []string{"ls"}, WorkingDirectory: &dir},
+	} {
+		turn, h := begin(t.TempDir())
+		turn.ApprovalPolicy = protocol.ApprovalUntrusted
+		res, err := turn.Call(t.Context(), tool.Call{Shell: action})
+		if err != nil || res.Output != want || len(h.all) > 0 {
+			t.Errorf("%q, %v, events %v", res.Output, err, h.all)
+		}
+	}
+}
+
+// TestApprovalOfOtherWords approves words for the session, and then runs others
+// that look the same when they are put together.
+func TestApprovalOfOtherWords(t *testing.T) {
+	for _, pair := range [][2][]string{
+		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a b"}},
+		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a\x00b"}},
+		{{"sh", "-c", "exit 0", "a\x00b"}, {"sh", "-c", "exit 0", "a", "b"}},
+		{{"sh", "-c", "exit 0", `a" "b`}, {"sh", "-c", "exit 0", "a", "b"}},
+		{{"sh", "-c", "exit 0", ""}, {"sh", "-c", "exit 0"}},
+	} {
+		turn, h := begin(t.TempDir())
+		turn.ApprovalPolicy = protocol.ApprovalUntrusted
+		h.answer = elicit.ApprovedForSession
+		for _, argv := range pair {
+			before := len(h.all)
+			if _, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: argv}}); err != nil {
+				t.Fatal(err)
+			}
+			ran := len(h.all) > before
+			if strings.Contains(strings.Join(argv, ""), "\x00") {
+				if ran {
+					t.Errorf("%q: %s", argv, h.steps())
+				}
+			} else if _, asked := h.all[before].(protocol.ExecApprovalRequest); !ran || !asked {
+				t.Errorf("%q after %q: not asked", argv, pair[0])
+			}
+		}
+	}
+}
+
 func TestIndependent(t *testing.T) {
-	turn, _ := begin(t.TempDir())
+	turn, h := begin(t.TempDir())
 	for _, tt := range []struct {
 		call tool.Call
 		want bool
@@ -103,6 +155,14 @@ func TestIndependent(t *testing.T) {
 	} {
 		if got := turn.Independent(tt.call); got != tt.want {
 			t.Errorf("%+v: %t", tt.call, got)
+		}
+	}
+	// In a sandbox it depends on whether what is stopped is asked about.
+	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+	for p, want := range map[protocol.ApprovalPolicy]bool{"untrusted": true, "on-request": true, "never": true, "on-failure": false} {
+		turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
+		if got := turn.Independent(shellCall(t, "", "ls")); got != want {
+			t.Errorf("%s: %t", p, got)
 		}
 	}
 }

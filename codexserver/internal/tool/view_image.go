@@ -3,13 +3,12 @@ package tool
 import (
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -53,27 +52,12 @@ func (t *Turn) viewImage(call Call) Result {
 	}
 }
 
-// imageURL reads an image file as a data URL. What is not known by its content
-// is taken at its name.
+// imageURL reads an image file as a data URL. Where its content does not tell its
+// kind, its name does.
 func imageURL(path string) (string, error) {
-	info, err := os.Stat(path)
+	data, err := regularfile.Read(path, maxImage)
 	if err != nil {
 		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
-	if err != nil {
-		return "", err
-	}
-	if len(data) > maxImage {
-		return "", fmt.Errorf("%s has more than %d bytes", path, maxImage)
 	}
 	kind := http.DetectContentType(data)
 	if !strings.HasPrefix(kind, "image/") {
@@ -87,7 +71,7 @@ func imageURL(path string) (string, error) {
 		case ".webp":
 			kind = "image/webp"
 		default:
-			return "", fmt.Errorf("%s is no image of a kind that models read", path)
+			return "", fmt.Errorf("%s is not an image that models read", path)
 		}
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil

@@ -75,7 +75,7 @@ func TestHostile(t *testing.T) {
 		host.Emit(protocol.PatchApplyBegin{CallID: "3", Changes: changes})
 		exec := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: all, Reason: all, Subject: all})
 		patch := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "2", Changes: changes, Cwd: "/work", Reason: all, GrantRoot: all, Subject: all})
-		other := host.(engine.Approver).Approve(ctx, &elicit.Question{Message: all, Meta: map[string]any{all: all}})
+		other := host.Approve(ctx, &elicit.Question{Message: all, Meta: map[string]any{all: all}})
 		decided = []elicit.Decision{exec.Decision, patch.Decision, other.Decision}
 		return nil
 	})

@@ -1,0 +1,252 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Options are what the boards of one server have in common. The zero value
+// denies whatever was not approved, and records nothing.
+type Options struct {
+	// Questions says how questions are read, and what counts when nobody
+	// answers.
+	Questions elicit.Options
+	// Rules decide before anybody is asked. None by default.
+	Rules Rules
+	// Desk is a place of every board, and learns of every decision. None by
+	// default.
+	Desk Desk
+	// Record gets every decision. None by default.
+	Record *Record
+	// Logger gets every decision, panics, and what could not be recorded.
+	// Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Board is where the questions of one thread stand. It is safe for concurrent
+// use.
+type Board struct {
+	options *Options
+	log     *slog.Logger
+	invite  func(words string)
+
+	mu        sync.Mutex
+	places    []*attachment // in the order of their arrival, the desk first
+	questions map[*question]bool
+}
+
+// attachment is a place on a board.
+type attachment struct {
+	place Place
+	ctx   context.Context // ends when the place leaves
+}
+
+// NewBoard returns a board. It calls invite, unless that is nil, with the words
+// of an [Inviter] when another place could not show a question.
+func NewBoard(o *Options, invite func(words string)) *Board {
+	b := &Board{options: o, log: o.Logger, invite: invite, questions: map[*question]bool{}}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Desk != nil {
+		b.Attach(deskPlace{o.Desk, &o.Questions})
+	}
+	return b
+}
+
+// Attach adds a place: every question that is open, and every one that will be,
+// stands there until leave is called. Leave withdraws what still stands there.
+func (b *Board) Attach(p Place) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &attachment{place: p, ctx: ctx}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.places = append(b.places, a)
+	for q := range b.questions {
+		b.stand(q, a)
+	}
+	return func() {
+		b.mu.Lock()
+		b.places = slices.DeleteFunc(b.places, func(other *attachment) bool { return other == a })
+		b.mu.Unlock()
+		cancel()
+	}
+}
+
+// Decide returns the decision about r. It always returns, soon after ctx ends at
+// the latest; the end of ctx is an [elicit.Abort].
+func (b *Board) Decide(ctx context.Context, r *Request) Decision {
+	d, ruled := b.rule(ctx, r)
+	if !ruled {
+		d = b.ask(ctx, r)
+	}
+	d.Outcome = limited(r.Question, d.Outcome)
+	if words := d.ForCaller(); words != "" {
+		d.Remarks = append(d.Remarks, words)
+	}
+	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", "thread", r.Thread.ID,
+		"decision", d.Decision, "by", string(d.By), "reason", string(d.Reason), "detail", d.Detail)
+	if err := b.guard("Record", func() error { return b.options.Record.add(r, d) }); err != nil {
+		b.log.Warn("approval not recorded", "error", err)
+	}
+	if desk := b.options.Desk; desk != nil {
+		_ = b.guard("Desk.Decided", func() error { desk.Decided(r, d); return nil })
+	}
+	return d
+}
+
+// rule asks the rules. A rule that panics denies.
+func (b *Board) rule(ctx context.Context, r *Request) (d Decision, ruled bool) {
+	err := b.guard("Rules.Decide", func() error {
+		d.Outcome, ruled = b.options.Rules.decide(ctx, r)
+		return nil
+	})
+	if err != nil {
+		d.Outcome, ruled = ruleFailed, true
+	}
+	d.By = ByRule
+	return d, ruled
+}
+
+// ask puts the question up at every place and waits for its end.
+func (b *Board) ask(ctx context.Context, r *Request) Decision {
+	bounded, cancel := b.options.Questions.WithTimeout(ctx)
+	defer cancel()
+	q := b.open(bounded, r)
+	best, failures := b.await(q)
+	b.close(q)
+
+	unanswered := best.by == "" || !isAnswer(best.out)
+	by := cmp.Or(best.by, ByClient)
+	switch {
+	case ctx.Err() != nil:
+		return Decision{Outcome: r.Question.ReadError(context.Canceled, &b.options.Questions), By: ByClient}
+	case unanswered && bounded.Err() != nil:
+		return Decision{Outcome: r.Question.ReadError(context.DeadlineExceeded, &b.options.Questions), By: by, Remarks: failures}
+	case best.by == "":
+		return Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
+	case unanswered:
+		return Decision{Outcome: best.out, By: by, Remarks: failures}
+	}
+	return Decision{Outcome: best.out, By: by}
+}
+
+// open puts a question up at every place.
+func (b *Board) open(ctx context.Context, r *Request) *question {
+	q := &question{request: r, ends: make(chan end), over: make(chan struct{})}
+	q.ctx, q.withdraw = context.WithCancelCause(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.questions[q] = true
+	for _, a := range b.places {
+		b.stand(q, a)
+	}
+	return q
+}
+
+// close takes the question down.
+func (b *Board) close(q *question) {
+	b.mu.Lock()
+	delete(b.questions, q)
+	b.mu.Unlock()
+	q.withdraw(nil)
+	close(q.over)
+}
+
+// await collects how the question ends at its places. It returns the answer that
+// counts, else why there is none, which is the zero end when no place could show
+// the question.
+func (b *Board) await(q *question) (best end, failures []string) {
+	for b.stands(q) {
+		e, ok := q.next()
+		if !ok {
+			b.log.Warn("a place does not return from a question that is over", "thread", q.request.Thread.ID)
+			break
+		}
+		switch {
+		case e.err != nil:
+			b.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
+			failures = append(failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
+		case isAnswer(e.out):
+			q.withdraw(ErrElsewhere)
+			if best.by == "" || !isAnswer(best.out) || stricter(e.out.Decision, best.out.Decision) {
+				best = e
+			}
+		case best.by == "":
+			best = e
+		case !isAnswer(best.out) && q.ctx.Err() != nil:
+			best.by = e.by // it stood here last
+		}
+		b.sendInvitation(q, e)
+	}
+	return best, failures
+}
+
+// stands reports whether the question still stands somewhere. When it does not,
+// no place that arrives later is asked.
+func (b *Board) stands(q *question) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q.ended == q.stood {
+		delete(b.questions, q)
+		return false
+	}
+	q.ended++
+	return true
+}
+
+// stand puts the question up at a place. b.mu is held.
+func (b *Board) stand(q *question, a *attachment) {
+	q.stood++
+	ctx, cancel := context.WithCancel(q.ctx)
+	stop := context.AfterFunc(a.ctx, cancel)
+	go func() {
+		defer cancel()
+		defer stop()
+		e := end{by: a.place.Decider()}
+		e.err = b.guard("Place.Ask", func() (err error) {
+			e.out, err = a.place.Ask(ctx, q.request)
+			return err
+		})
+		select {
+		case q.ends <- e:
+		case <-q.over:
+		}
+	}()
+}
+
+// sendInvitation says where else the question can be answered, after a place
+// other than the desk could not show it.
+func (b *Board) sendInvitation(q *question, e end) {
+	inviter, ok := b.options.Desk.(Inviter)
+	if !ok || b.invite == nil || e.by == ByDesk || e.err == nil && isAnswer(e.out) || q.ctx.Err() != nil {
+		return
+	}
+	var words string
+	_ = b.guard("Desk.Invite", func() error { words = inviter.Invite(); return nil })
+	if words != "" {
+		b.invite(words)
+	}
+}
+
+var errPanic = errors.New("it panicked")
+
+// guard calls foreign code. A panic there ends neither the turn nor the process
+// with everybody else's turns.
+func (b *Board) guard(name string, call func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			b.log.Error("panic", "in", name, "value", v, "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	return call()
+}

@@ -1,0 +1,359 @@
+package approval_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecide(t *testing.T) {
+	const minutes = 2 * time.Minute
+	for _, tt := range []struct {
+		name    string
+		client  answer // nil for a client that cannot be asked
+		desk    answer // nil for no desk
+		want    string // the decision, its reason, and who made it
+		remarks string
+		after   time.Duration
+	}{
+		{"client approves", says(accept), nil, "approved  client", "", 0},
+		{"client approves for the session", says(session), nil, "approved_for_session  client", "", 0},
+		{"client declines", says(decline), nil, "denied declined client", "", 0},
+		{"client cancels", says(cancel), nil, "abort cancelled client", "", 0},
+		{"client says something else", says(`{"action":"yes"}`), nil, "denied not_understood client", "", 0},
+		{"client fails", fails(errBroken), nil, "denied client_error client", "could not show", 0},
+		{"client is silent", waits, nil, "denied timeout client", "No answer within 120 s", minutes},
+		{"client cannot be asked", nil, nil, "denied unsupported client", "cannot show", 0},
+
+		{"desk alone approves", nil, after(time.Minute, accept), "approved  desk", "", time.Minute},
+		{"desk alone approves for the session", nil, says(session), "approved_for_session  desk", "", 0},
+		{"desk alone declines", nil, says(decline), "denied declined desk", "", 0},
+		{"desk alone cancels", nil, says(cancel), "abort cancelled desk", "", 0},
+		{"desk alone says something else", nil, says(`{"action":"yes"}`), "denied not_understood desk", "", 0},
+		{"desk alone sends no JSON", nil, says(`yes`), "denied not_understood desk", "", 0},
+		{"desk alone is silent", nil, waits, "denied timeout desk", "No answer within 120 s", minutes},
+		{"desk alone fails", nil, fails(errBroken), "denied unsupported client", "The desk could not show the question: broken. This MCP client cannot show", 0},
+		{"desk alone panics", nil, panics, "denied unsupported client", "it panicked", 0},
+
+		{"client first", says(accept), waits, "approved  client", "", 0},
+		{"client first, declined", says(decline), after(time.Second, accept), "denied declined client", "", 0},
+		{"client first, cancelled", says(cancel), after(time.Second, accept), "abort cancelled client", "", 0},
+		{"client first, desk fails", after(time.Second, accept), fails(errBroken), "approved  client", "", time.Second},
+		{"desk first, declined", after(time.Minute, accept), says(decline), "denied declined desk", "", 0},
+		{"desk first, approved", waits, says(accept), "approved  desk", "", 0},
+		{"client fails, desk approves", fails(errBroken), after(time.Second, accept), "approved  desk", "", time.Second},
+		{"client fails, desk is silent", fails(errBroken), waits, "denied timeout desk", "No answer within 120 s", minutes},
+		{"client fails after the desk", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", errBroken
+		}, says(accept), "approved  desk", "", 0},
+		{"both silent", waits, waits, "denied timeout ", "No answer within 120 s", minutes},
+		{"both fail", fails(errBroken), fails(errBroken), "denied client_error client", "The desk could not show the question: broken. The client could not show", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var record, log journal
+				o := &approval.Options{
+					Questions: elicit.Options{Timeout: minutes},
+					Record:    approval.NewRecord(&record),
+					Logger:    log.logger(),
+				}
+				d := &desk{answer: tt.desk}
+				if tt.desk != nil {
+					o.Desk = d
+				}
+				b := approval.NewBoard(o, nil)
+				if tt.client == nil {
+					defer b.Attach(unable(&o.Questions))()
+				} else {
+					defer b.Attach(newClient(tt.client, &o.Questions))()
+				}
+				begin := time.Now()
+				got := b.Decide(t.Context(), request())
+				if s := fmt.Sprintf("%s %s %s", got.Decision, got.Reason, got.By); !strings.HasPrefix(s, tt.want) {
+					t.Errorf("decided %q, want %q", s, tt.want)
+				}
+				if took := time.Since(begin); took != tt.after {
+					t.Errorf("decided after %v, want %v", took, tt.after)
+				}
+				words := strings.Join(got.Remarks, " ")
+				if (words == "") != (tt.remarks == "") || !strings.Contains(words, tt.remarks) {
+					t.Errorf("remarks %q, want %q", words, tt.remarks)
+				}
+				if n := strings.Count(record.String(), "\n"); n != 1 || !strings.Contains(record.String(), `"by":"`+string(got.By)+`"`) {
+					t.Errorf("%d lines of record: %s", n, &record)
+				}
+				if n := strings.Count(log.String(), "msg=approval "); n != 1 {
+					t.Errorf("logged %d times: %s", n, &log)
+				}
+				if diff := cmp.Diff(tt.desk != nil, len(d.decided) == 1); diff != "" {
+					t.Errorf("the desk learned of %d decisions", len(d.decided))
+				}
+			})
+		})
+	}
+}
+
+// Up to five places answer at once or one after the other. The first answer
+// counts, of those that arrive together the strictest, and it is recorded once.
+func TestRaces(t *testing.T) {
+	answers := []struct {
+		words string
+		want  elicit.Decision
+	}{{session, elicit.ApprovedForSession}, {accept, elicit.Approved}, {decline, elicit.Denied}, {cancel, elicit.Abort}}
+	for n := 2; n <= 5; n++ {
+		for seed := range 200 {
+			synctest.Test(t, func(t *testing.T) {
+				var record journal
+				b := approval.NewBoard(&approval.Options{Record: approval.NewRecord(&record)}, nil)
+				possible := map[elicit.Decision]bool{}
+				strictest, first := 0, seed%n
+				for i := range n {
+					kind := (seed/(i+1) + i) % len(answers)
+					delay := time.Duration(0)
+					together := seed%2 == 0
+					if !together && i != first {
+						delay = time.Duration(i+1) * time.Second
+					}
+					if together || i == first {
+						possible[answers[kind].want] = true
+						strictest = max(strictest, kind)
+					}
+					p := raw{approval.Decider(fmt.Sprint("place", i)), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+						words, err := after(delay, answers[kind].words)(ctx)
+						if err != nil {
+							return r.Question.ReadError(err, nil), nil
+						}
+						return r.Question.Read([]byte(words), nil), nil
+					}}
+					defer b.Attach(p)()
+				}
+				got := b.Decide(t.Context(), request())
+				if !possible[got.Decision] {
+					t.Errorf("%d places, seed %d: %q, possible were %v", n, seed, got.Decision, possible)
+				}
+				if strings.Count(record.String(), "\n") != 1 {
+					t.Errorf("recorded %q", record.String())
+				}
+			})
+		}
+	}
+}
+
+// Of two answers that arrive in the same instant the stricter one counts.
+func TestTogetherTheStricterCounts(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			b := approval.NewBoard(&approval.Options{Desk: &desk{answer: says(decline)}}, nil)
+			at := make(chan struct{})
+			meet := func(words string) answer {
+				return func(context.Context) (string, error) {
+					<-at
+					return words, nil
+				}
+			}
+			for _, words := range []string{accept, session} {
+				defer b.Attach(raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+					words, _ := meet(words)(ctx)
+					return r.Question.Read([]byte(words), nil), nil
+				}})()
+			}
+			go func() {
+				synctest.Wait()
+				close(at)
+			}()
+			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied {
+				t.Errorf("decided %q by %q", got.Decision, got.By)
+			}
+		})
+	}
+}
+
+func TestTheTurnEndsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := approval.NewBoard(&approval.Options{Questions: elicit.Options{Timeout: -1}}, nil)
+		defer b.Attach(newClient(after(time.Hour, accept), &elicit.Options{Timeout: -1}))()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if got := b.Decide(ctx, request()); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByClient {
+			t.Errorf("decided %q %q by %q", got.Decision, got.Reason, got.By)
+		}
+	})
+}
+
+// A place that arrives while a question is open is asked, and one that leaves is
+// not waited for.
+func TestPlacesComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := approval.NewBoard(&approval.Options{}, nil)
+		leave := b.Attach(newClient(waits, nil))
+		decided := make(chan approval.Decision)
+		go func() { decided <- b.Decide(t.Context(), request()) }()
+		synctest.Wait()
+		defer b.Attach(newClient(after(time.Minute, accept), nil))()
+		leave()
+		leave() // twice does no harm
+		begin := time.Now()
+		if got := <-decided; got.Decision != elicit.Approved || time.Since(begin) != time.Minute {
+			t.Errorf("decided %q after %v", got.Decision, time.Since(begin))
+		}
+	})
+}
+
+func TestTheLastPlaceLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := approval.NewBoard(&approval.Options{}, nil)
+		leave := b.Attach(newClient(waits, nil))
+		go func() {
+			synctest.Wait()
+			leave()
+		}()
+		if got := b.Decide(t.Context(), request()); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted {
+			t.Errorf("decided %q %q", got.Decision, got.Reason)
+		}
+	})
+}
+
+func TestNoPlace(t *testing.T) {
+	b := approval.NewBoard(&approval.Options{}, nil)
+	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.Reason != elicit.ReasonUnsupported || len(got.Remarks) != 1 {
+		t.Errorf("decided %q %q %q", got.Decision, got.Reason, got.Remarks)
+	}
+}
+
+// The last place fails as another one arrives, and then nothing is left to wait
+// for: a place that arrives at that instant is asked or is not, but the question
+// always ends.
+func TestAPlaceArrivesAtTheEnd(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			b := approval.NewBoard(&approval.Options{}, nil)
+			defer b.Attach(unable(nil))()
+			go func() { b.Attach(newClient(says(accept), nil)) }()
+			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
+				t.Errorf("decided %q", got.Decision)
+			}
+		})
+	}
+}
+
+// A place that goes on after the question is over does not hold up the turn.
+func TestAPlaceThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		b := approval.NewBoard(&approval.Options{Logger: log.logger()}, nil)
+		release := make(chan struct{})
+		defer b.Attach(raw{"stuck", func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			<-release
+			return elicit.Outcome{Decision: elicit.Approved}, nil
+		}})()
+		defer b.Attach(newClient(says(decline), nil))()
+		begin := time.Now()
+		if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || time.Since(begin) > time.Second {
+			t.Errorf("decided %q after %v", got.Decision, time.Since(begin))
+		}
+		if !strings.Contains(log.String(), "does not return") {
+			t.Errorf("logged %s", &log)
+		}
+		close(release)
+	})
+}
+
+// An outcome that was made by hand is kept to what the question offers.
+func TestOutcomesByHand(t *testing.T) {
+	for _, tt := range []struct {
+		out  elicit.Outcome
+		once bool
+		want elicit.Decision
+	}{
+		{elicit.Outcome{Decision: "yes"}, false, elicit.Denied},
+		{elicit.Outcome{}, false, elicit.Denied},
+		{elicit.Outcome{Decision: elicit.ApprovedForSession}, true, elicit.Approved},
+		{elicit.Outcome{Decision: elicit.ApprovedForSession}, false, elicit.ApprovedForSession},
+	} {
+		b := approval.NewBoard(&approval.Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+			return tt.out, true
+		}}}, nil)
+		r := request()
+		r.Question.Once = tt.once
+		if got := b.Decide(t.Context(), r); got.Decision != tt.want || got.By != approval.ByRule {
+			t.Errorf("%q, once %t: %q by %q, want %q", tt.out.Decision, tt.once, got.Decision, got.By, tt.want)
+		}
+	}
+}
+
+func TestInvitation(t *testing.T) {
+	invites := func() string { return "come here" }
+	for _, tt := range []struct {
+		name    string
+		client  answer
+		desk    answer
+		invites func() string
+		want    int
+	}{
+		{"client cannot be asked", nil, after(time.Second, accept), invites, 1},
+		{"client fails", fails(errBroken), after(time.Second, accept), invites, 1},
+		{"client answers", says(accept), waits, invites, 0},
+		{"desk fails", after(time.Second, accept), fails(errBroken), invites, 0},
+		{"somebody is there", nil, after(time.Second, accept), func() string { return "" }, 0},
+		{"the desk panics", nil, after(time.Second, accept), func() string { panic("a fault") }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sent := 0
+				b := approval.NewBoard(&approval.Options{Desk: inviting{&desk{answer: tt.desk, invites: tt.invites}}}, func(string) { sent++ })
+				if tt.client == nil {
+					defer b.Attach(unable(nil))()
+				} else {
+					defer b.Attach(newClient(tt.client, nil))()
+				}
+				b.Decide(t.Context(), request())
+				if sent != tt.want {
+					t.Errorf("%d invitations, want %d", sent, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A fault of foreign code costs neither the decision nor the process.
+func TestPanics(t *testing.T) {
+	var log journal
+	boom := func() { panic("a fault") }
+	b := approval.NewBoard(&approval.Options{
+		Desk:   &desk{answer: says(accept), learn: boom},
+		Record: approval.NewRecord(broken{boom}),
+		Logger: log.logger(),
+	}, nil)
+	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
+		t.Errorf("decided %q", got.Decision)
+	}
+	b = approval.NewBoard(&approval.Options{Logger: log.logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+		panic("a fault")
+	}}}, nil)
+	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.By != approval.ByRule || got.Feedback == "" {
+		t.Errorf("decided %q by %q: %q", got.Decision, got.By, got.Feedback)
+	}
+	for _, in := range []string{"Desk.Decided", "Record", "Rules.Decide"} {
+		if !strings.Contains(log.String(), "in="+in) {
+			t.Errorf("the panic in %s was not logged: %s", in, &log)
+		}
+	}
+}
+
+// broken is a writer that does not write.
+type broken struct{ boom func() }
+
+func (w broken) Write([]byte) (int, error) {
+	if w.boom != nil {
+		w.boom()
+	}
+	return 0, errBroken
+}

@@ -1,0 +1,78 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Decider names who decided.
+type Decider string
+
+// The deciders.
+const (
+	ByRule   Decider = "rule"   // [Rules]
+	ByClient Decider = "client" // the MCP client
+	ByDesk   Decider = "desk"   // a [Desk]
+)
+
+// Place is where a question stands until somebody answers it. A [Board] calls
+// it from several goroutines at a time.
+type Place interface {
+	// Decider names the place in the record.
+	Decider() Decider
+	// Ask shows the question until it is answered or ctx ends, and returns how
+	// that ended. It must return soon after ctx ends. An error means that the
+	// place could not show the question.
+	Ask(ctx context.Context, r *Request) (elicit.Outcome, error)
+}
+
+// Desk is a second place, beside the client, where a person sees the work and
+// answers questions, such as a page in a browser. It is called from several
+// goroutines at a time. A panic in it is logged; in Ask it is no answer.
+type Desk interface {
+	// Event reports what happens in a thread, in order: what the engine emits,
+	// a [protocol.UserMessage] before each turn, and a
+	// [protocol.ShutdownComplete] at the end. It must not block.
+	Event(t Thread, m protocol.EventMsg)
+	// Ask shows a question until it is answered or ctx ends, and returns the
+	// answer as an MCP client sends it, an ElicitResult. An error is no answer.
+	Ask(ctx context.Context, r *Request) (json.RawMessage, error)
+	// Decided reports how a question ended, also one that was never shown
+	// because a rule answered it. It must not block.
+	Decided(r *Request, d Decision)
+}
+
+// Inviter is a [Desk] that says how to reach it.
+type Inviter interface {
+	// Invite returns a sentence for the user, with a link say, or "" when
+	// somebody is at the desk already. The client gets it when it cannot show a
+	// question itself.
+	Invite() string
+}
+
+// ErrElsewhere is the cause of the end of [Place.Ask]'s context when the
+// question was answered at another place.
+var ErrElsewhere = errors.New("the question was answered elsewhere")
+
+// deskPlace is the desk's side of a question.
+type deskPlace struct {
+	desk    Desk
+	options *elicit.Options
+}
+
+func (deskPlace) Decider() Decider { return ByDesk }
+
+func (p deskPlace) Ask(ctx context.Context, r *Request) (elicit.Outcome, error) {
+	answer, err := p.desk.Ask(ctx, r)
+	switch {
+	case err == nil:
+		return r.Question.Read(answer, p.options), nil
+	case ctx.Err() != nil:
+		return r.Question.ReadError(ctx.Err(), p.options), nil
+	}
+	return elicit.Outcome{}, err
+}

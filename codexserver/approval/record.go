@@ -1,0 +1,59 @@
+package approval
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Record appends every question with its decision to a writer, a JSON object a
+// line. It is safe for concurrent use; a nil Record does nothing.
+type Record struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// NewRecord returns a record that writes to w, nil when w is nil.
+func NewRecord(w io.Writer) *Record {
+	if w == nil {
+		return nil
+	}
+	return &Record{w: w}
+}
+
+type recordLine struct {
+	Time     time.Time       `json:"time"`
+	Thread   string          `json:"threadId"`
+	Question jsontext.Value  `json:"question"`
+	Decision elicit.Decision `json:"decision"`
+	By       Decider         `json:"by"`
+	Reason   elicit.Reason   `json:"reason,omitzero"`
+	Feedback string          `json:"feedback,omitzero"`
+	Detail   string          `json:"detail,omitzero"`
+}
+
+func (r *Record) add(a *Request, d Decision) error {
+	if r == nil {
+		return nil
+	}
+	question, err := protocol.AppendEvent(nil, a.Event)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(recordLine{
+		Time: time.Now().UTC(), Thread: a.Thread.ID, Question: question,
+		Decision: d.Decision, By: d.By, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
+	}, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, err = r.w.Write(append(line, '\n'))
+	return err
+}

@@ -1,0 +1,40 @@
+package approval_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// What cannot be recorded is logged, and the decision stands.
+func TestRecordFails(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		record *approval.Record
+		event  protocol.EventMsg
+		want   string
+	}{
+		{"no writer", approval.NewRecord(nil), request().Event, ""},
+		{"a writer that fails", approval.NewRecord(broken{}), request().Event, "error=broken"},
+		{"an event with a member that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.SessionConfigured{InitialMessages: []json.RawMessage{[]byte(`{`)}}, "not recorded"},
+		{"an event that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log journal
+			b := approval.NewBoard(&approval.Options{Record: tt.record, Logger: log.logger()}, nil)
+			defer b.Attach(newClient(says(accept), nil))()
+			r := request()
+			r.Event = tt.event
+			if got := b.Decide(t.Context(), r); got.Decision != elicit.Approved {
+				t.Errorf("decided %q", got.Decision)
+			}
+			if noted := strings.Contains(log.String(), "not recorded"); noted != (tt.want != "") || !strings.Contains(log.String(), tt.want) {
+				t.Errorf("logged %s", &log)
+			}
+		})
+	}
+}

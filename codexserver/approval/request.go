@@ -1,0 +1,32 @@
+package approval
+
+import (
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Request is one thing that is not done before it is approved.
+type Request struct {
+	// Thread is the thread that asks.
+	Thread Thread
+	// Turn is the id of the turn that asks, as its events bear it.
+	Turn string
+	// Event is what the thread wants: a [protocol.ExecApprovalRequest], a
+	// [protocol.PatchApprovalRequest], or another event that only Question
+	// explains.
+	Event protocol.EventMsg
+	// Question is what a person is asked. Places read it and do not change it.
+	Question *elicit.Question
+}
+
+// Thread is a thread as a [Desk] sees it.
+type Thread struct {
+	// ID is the thread's id.
+	ID string
+	// Server is the id of the server that runs the thread. Two servers may run
+	// the same thread; Stop reaches one of them.
+	Server string
+	// Stop interrupts the running turn and does not wait for its end. It does
+	// nothing between turns.
+	Stop func()
+}

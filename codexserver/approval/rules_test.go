@@ -1,0 +1,112 @@
+package approval
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+func TestRulesInOrder(t *testing.T) {
+	rules := Rules{
+		Allow: [][]string{{"go", "test"}, {"git", "status"}, nil},
+		Deny:  [][]string{{"git", "push"}, {"rm"}},
+		Decide: func(_ context.Context, r *Request) (elicit.Outcome, bool) {
+			if _, patch := r.Event.(protocol.PatchApprovalRequest); !patch {
+				return elicit.Outcome{}, false
+			}
+			return elicit.Outcome{Decision: elicit.Approved}, true
+		},
+	}
+	exec := func(argv ...string) protocol.EventMsg { return protocol.ExecApprovalRequest{Command: argv} }
+	for _, tt := range []struct {
+		name  string
+		event protocol.EventMsg
+		want  elicit.Decision // "" when the rules leave it open
+	}{
+		{"allowed", exec("go", "test", "./..."), elicit.Approved},
+		{"denied", exec("git", "push", "-f"), elicit.Denied},
+		{"open", exec("make"), ""},
+		{"a prefix of an allowed one", exec("go"), ""},
+		{"no command", exec(), ""},
+		{"an allowed script", exec("bash", "-lc", "go test ./... && git status"), elicit.Approved},
+		{"a script with a denied command", exec("bash", "-lc", "go test && git push"), elicit.Denied},
+		{"a script with an open command", exec("bash", "-lc", "go test && make"), ""},
+		{"a script that is more than commands", exec("bash", "-lc", "go test $(make)"), ""},
+		{"a patch", protocol.PatchApprovalRequest{}, elicit.Approved},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, ruled := rules.decide(t.Context(), &Request{Event: tt.event, Question: &elicit.Question{}})
+			if ruled != (tt.want != "") || out.Decision != tt.want {
+				t.Errorf("%q, %t, want %q", out.Decision, ruled, tt.want)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if out, ruled := rules.decide(ctx, &Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
+		t.Errorf("a rule that returns after the turn: %q, %t", out.Decision, ruled)
+	}
+	if _, ruled := (&Rules{}).decide(t.Context(), &Request{Event: exec("make")}); ruled {
+		t.Error("no rules have decided")
+	}
+}
+
+func TestRules(t *testing.T) {
+	rules := Rules{
+		Allow: [][]string{{"go", "test"}, {"git"}},
+		Deny:  [][]string{{"git", "push"}, {}},
+	}
+	for _, tt := range []struct {
+		argv string
+		want elicit.Decision // "" is no rule
+	}{
+		{"go test ./...", elicit.Approved},
+		{"go vet", ""},
+		{"git push", elicit.Denied},
+		{"git push --force", elicit.Denied},
+		{"git status", elicit.Approved},
+		{"gitx", ""},
+		{"bash|-lc|git status && go test", elicit.Approved},
+		{"bash|-lc|git status && git push", elicit.Denied},
+		{"sh|-c|go vet; git push", elicit.Denied},
+		{"bash|-lc|go test && rm -rf /", ""},
+		{"bash|-lc|go test $(rm -rf /)", ""},
+		{"bash|-lc|go test > out", ""},
+		{"bash|-lc|go test *", ""},
+		{"bash|script", ""},
+	} {
+		argv := strings.Fields(tt.argv)
+		if strings.Contains(tt.argv, "|") {
+			argv = strings.Split(tt.argv, "|")
+		}
+		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: argv})
+		if ruled != (tt.want != "") || out.Decision != tt.want {
+			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
+		}
+		if tt.want == elicit.Denied && !strings.Contains(out.ForModel(), "rule") {
+			t.Errorf("%q: the model is told %q", argv, out.ForModel())
+		}
+	}
+}
+
+// TestRulesSeeWhatIsJudged has an engine that puts a shell around a command.
+func TestRulesSeeWhatIsJudged(t *testing.T) {
+	rules := Rules{Allow: [][]string{{"go", "test"}}, Deny: [][]string{{"git", "push"}}}
+	for script, want := range map[string]elicit.Decision{"go test": elicit.Approved, "git push": elicit.Denied, "make": ""} {
+		q := protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", script}}
+		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
+			t.Errorf("%s: allowed in a shell that has a folder", script)
+		}
+		q.Judged = []string{"bash", "-lc", script}
+		if out, _ := rules.decideExec(&q); out.Decision != want {
+			t.Errorf("%s: %q, want %q", script, out.Decision, want)
+		}
+		q.Once = true
+		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
+			t.Errorf("%s: allowed, although it may be something else the next time", script)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package appserver
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+const (
+	environmentPrefix = config.ShellEnvironmentKey + "."
+	serversPrefix     = "mcp_servers."
+)
+
+// environment is ours with Codex's folder, without the keys of other programs,
+// such as the client that started the server, unless the configuration names
+// them.
+func (e *Engine) environment() []string {
+	env := os.Environ()
+	if home := e.options.CodexHome; home != "" {
+		env = append(env, "CODEX_HOME="+home)
+	}
+	text := e.configurationText()
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return command.MatchName(command.ClientSecrets(), name) && !strings.Contains(text, name)
+	})
+}
+
+// configurationText is what the user has written for Codex; a file that cannot
+// be read names nothing.
+func (e *Engine) configurationText() string {
+	text := strings.Join(e.args, "\n")
+	home, err := e.home()
+	if err != nil {
+		return text
+	}
+	files, err := os.ReadDir(home)
+	if err != nil {
+		return text
+	}
+	for _, file := range files {
+		if filepath.Ext(file.Name()) != ".toml" || !file.Type().IsRegular() {
+			continue
+		}
+		if b, err := regularfile.Read(filepath.Join(home, file.Name()), maxConfig); err == nil {
+			text += "\n" + string(b)
+		}
+	}
+	return text
+}
+
+// splitCall takes what a call says of the environment out of its other keys,
+// which it returns flat. A call that switches off an MCP server that is not
+// configured is not heard: Codex would refuse the conversation.
+func splitCall(keys, file map[string]json.RawMessage) (rest, environment map[string]json.RawMessage, err error) {
+	rest, environment = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if err := flatten(rest, "", keys); err != nil {
+		return nil, nil, configErrorf("config: %w", err)
+	}
+	servers := table(file["mcp_servers"])
+	for key, value := range rest {
+		name, isServer := strings.CutPrefix(key, serversPrefix)
+		if name, isSwitch := strings.CutSuffix(name, ".enabled"); isServer && isSwitch && servers[name] == nil {
+			delete(rest, key)
+		}
+		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {
+			environment[name] = value
+			delete(rest, key)
+		}
+		if key == config.ShellEnvironmentKey { // whole, since a key in it has a dot
+			maps.Copy(environment, table(value))
+			delete(rest, key)
+		}
+	}
+	return rest, environment, nil
+}
+
+// restrict tells Codex what the conversation's commands may not see of the
+// environment: what the call says beside the configuration, and the keys of
+// providers and MCP servers. File is the configuration without p.
+func (p *threadParams) restrict(file, call map[string]json.RawMessage) error {
+	base, err := p.environment(file)
+	if err != nil {
+		return configErrorf("codex's configuration: %w", err)
+	}
+	said := make(map[string]any, len(call))
+	for key, value := range call {
+		var v any
+		if err := jsonv2.Unmarshal(value, &v); err != nil {
+			return configErrorf("config: %s%s: %w", environmentPrefix, key, err)
+		}
+		said[key] = v
+	}
+	narrowed, err := config.NarrowEnvironment(base, said)
+	if err != nil {
+		return configErrorf("config: %w", err)
+	}
+	exclude, ok := narrowed["exclude"].([]string)
+	if !ok {
+		exclude = base.Exclude
+	}
+	names := slices.Concat(command.Secrets(), exclude, configuredKeys(file))
+	for key, value := range p.Config {
+		names = append(names, keyVariables(strings.Split(key, "."), value)...)
+	}
+	slices.Sort(names)
+	narrowed["exclude"] = slices.Compact(names)
+	p.Config = maps.Clone(p.Config)
+	if p.Config == nil {
+		p.Config = map[string]json.RawMessage{}
+	}
+	for key, value := range narrowed {
+		raw, err := jsonv2.Marshal(value)
+		if err != nil {
+			return err
+		}
+		p.Config[environmentPrefix+key] = raw
+	}
+	return nil
+}
+
+// environment is the configuration's policy with that of p over it.
+func (p *threadParams) environment(file map[string]json.RawMessage) (config.ShellEnvironment, error) {
+	policy := maps.Clone(table(file[config.ShellEnvironmentKey]))
+	if policy == nil {
+		policy = map[string]json.RawMessage{}
+	}
+	for key, value := range p.Config {
+		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {
+			policy[name] = value
+		}
+	}
+	var e config.ShellEnvironment
+	raw, err := jsonv2.Marshal(policy)
+	if err == nil {
+		err = jsonv2.Unmarshal(raw, &e)
+	}
+	return e, err
+}
+
+// configuredKeys are the environment variables that the configuration takes
+// keys from.
+func configuredKeys(file map[string]json.RawMessage) (names []string) {
+	for _, key := range []string{"model_providers", "mcp_servers"} {
+		names = append(names, keyVariables([]string{key}, file[key])...)
+	}
+	return names
+}
+
+// withheld are the variables of our environment that one command does not see,
+// as command/exec takes them.
+func withheld(file map[string]json.RawMessage) map[string]*string {
+	patterns := append(command.Secrets(), configuredKeys(file)...)
+	unset := map[string]*string{}
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); command.MatchName(patterns, name) {
+			unset[name] = nil
+		}
+	}
+	return unset
+}
+
+// keyVariables are the environment variables that tables of providers and MCP
+// servers take keys from.
+func keyVariables(path []string, raw json.RawMessage) (names []string) {
+	if path[0] != "model_providers" && path[0] != "mcp_servers" {
+		return nil
+	}
+	last := path[len(path)-1]
+	if name := optional[string](raw); name != nil && *name != "" &&
+		(last == "env_key" || last == "bearer_token_env_var" || slices.Contains(path[:len(path)-1], "env_http_headers")) {
+		return []string{*name}
+	}
+	for key, value := range table(raw) {
+		names = append(names, keyVariables(append(slices.Clip(path), key), value)...)
+	}
+	return names
+}

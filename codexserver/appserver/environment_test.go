@@ -1,0 +1,211 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	policy "github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+const excludeKey = "shell_environment_policy.exclude"
+
+// started starts a conversation with a fake that has a configuration, and gives
+// the parameters that the thread was started with.
+func started(t *testing.T, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+			return json.RawMessage(`{"config":` + configured + `}`), nil
+		}
+		f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			return nil, json.Unmarshal(req.Params, &params)
+		}
+		_, err = f.engine(o).Start(t.Context(), cfg, &recorder{})
+	})
+	return params, err
+}
+
+// TestCallShapesOnTheBridge: of whatever shape of a call's config the app-server
+// gets what the server lets through, and nothing else.
+func TestCallShapesOnTheBridge(t *testing.T) {
+	b, err := os.ReadFile("../internal/config/testdata/calls.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := 0
+	for line := range strings.Lines(string(b)) {
+		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		parts := strings.Split(rest, " | ")
+		if what != "ok" && what != "warn" || strings.Contains(rest, "experimental_instructions_file") {
+			continue
+		}
+		shapes++
+		t.Run(parts[0], func(t *testing.T) {
+			var call map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(parts[0]), &call); err != nil {
+				t.Fatal(err)
+			}
+			keys, _, err := config.CallKeys(call, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.TrimSpace(parts[1])
+			if want == "=" {
+				want = parts[0]
+			}
+			params, err := started(t, `{"mcp_servers":{"files":{"command":"f"},"a.b":{"command":"c"},"happy":{"command":"h"}}}`,
+				appserver.Options{}, protocol.Config{FromCall: true, Overrides: keys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := params["config"].(map[string]any)
+			if policy, ok := params["approvalPolicy"]; ok { // today's Codex takes it there
+				got["approval_policy"] = policy
+			}
+			delete(got, excludeKey)
+			expected := map[string]any{}
+			leavesOf(expected, "", loose(t, want).(map[string]any))
+			delete(expected, excludeKey)
+			sent := map[string]any{}
+			leavesOf(sent, "", got)
+			if diff := cmp.Diff(expected, sent); diff != "" {
+				t.Errorf("(-let through +sent):\n%s", diff)
+			}
+		})
+	}
+	if shapes < 40 {
+		t.Errorf("%d shapes", shapes)
+	}
+}
+
+func leavesOf(dst map[string]any, prefix string, table map[string]any) {
+	for key, v := range table {
+		if sub, ok := v.(map[string]any); ok {
+			leavesOf(dst, prefix+key+".", sub)
+		} else {
+			dst[prefix+key] = v
+		}
+	}
+}
+
+// TestKeysAreWithheldOnTheBridge: Codex is told to keep the variables with keys
+// from commands, beside what the user and the call exclude.
+func TestKeysAreWithheldOnTheBridge(t *testing.T) {
+	const configured = `{"shell_environment_policy":{"inherit":"core","exclude":["MINE*"],"include_only":null},
+		"model_providers":{"a":{"env_key":"A_CRED","env_http_headers":{"x":"H_CRED"}},"b":{"env_key":null,"base_url":"env_key"}},
+		"mcp_servers":{"s":{"bearer_token_env_var":"B_CRED","env_http_headers":{"y":"M_CRED"},"command":"COMMAND"}}}`
+	credentials := []string{"A_CRED", "H_CRED", "B_CRED", "M_CRED"}
+	for _, tt := range []struct {
+		name    string
+		options appserver.Options
+		cfg     protocol.Config
+		want    []string // beside the names that are always withheld
+		also    map[string]any
+		fails   string
+	}{
+		{"configured", appserver.Options{}, protocol.Config{}, append([]string{"MINE*"}, credentials...), nil, ""},
+		{"the user's own", appserver.Options{}, protocol.Config{Overrides: raw("shell_environment_policy", `{"exclude":["NEW"]}`, "model_providers.c", `{"env_key":"C_CRED"}`)},
+			append([]string{"NEW", "C_CRED"}, credentials...), map[string]any{"model_providers.c.env_key": "C_CRED"}, ""},
+		{"at the start", appserver.Options{Overrides: map[string]any{"shell_environment_policy": map[string]any{"exclude": []any{"START"}}}}, protocol.Config{},
+			append([]string{"START"}, credentials...), nil, ""},
+		{"a call", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", `{"exclude":["CALL"],"inherit":"none"}`)},
+			append([]string{"MINE*", "CALL"}, credentials...), map[string]any{"shell_environment_policy.inherit": "none"}, ""},
+		{"a call that widens", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.inherit", `"all"`)}, nil, nil,
+			"shell_environment_policy.inherit: a call may narrow"},
+		{"a call that sets", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.set.PATH", `"/tmp"`)}, nil, nil,
+			"a call may narrow"},
+		{"a server that is not there", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("mcp_servers", `{"nosuch":{"enabled":false},"s":{"enabled":false}}`)},
+			append([]string{"MINE*"}, credentials...), map[string]any{"mcp_servers.s.enabled": false}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			params, err := started(t, configured, tt.options, tt.cfg)
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("error %v, want %q", err, tt.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := params["config"].(map[string]any)
+			var got []string
+			for _, name := range sent[excludeKey].([]any) {
+				got = append(got, name.(string))
+			}
+			want := slices.Concat(policy.Secrets(), tt.want)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("withheld (-want +got):\n%s", diff)
+			}
+			delete(sent, excludeKey)
+			if tt.also == nil {
+				tt.also = map[string]any{}
+			}
+			if diff := cmp.Diff(tt.also, sent); diff != "" {
+				t.Errorf("beside that (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOneOffCommandsSeeNoKeys: what is withheld from conversations is from the
+// commands of clients too.
+func TestOneOffCommandsSeeNoKeys(t *testing.T) {
+	t.Setenv("A_CRED", "a")
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+			return json.RawMessage(`{"config":{"model_providers":{"a":{"env_key":"A_CRED"}}}}`), nil
+		}
+		var sent struct{ Env map[string]*string }
+		f.on["command/exec"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			return struct{}{}, json.Unmarshal(req.Params, &sent)
+		}
+		if _, err := f.engine(appserver.Options{}).ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{Command: []string{"env"}}); err != nil {
+			t.Fatal(err)
+		}
+		names := slices.Sorted(maps.Keys(sent.Env))
+		if diff := cmp.Diff([]string{"ANTHROPIC_API_KEY", "A_CRED"}, names); diff != "" || sent.Env["A_CRED"] != nil {
+			t.Errorf("unset (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestCodexSeesNoKeysOfTheClient: the app-server is started without the keys of
+// the client, but for those that its configuration names.
+func TestCodexSeesNoKeysOfTheClient(t *testing.T) {
+	for name := range strings.FieldsSeq("ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN GEMINI_API_KEY CURSOR_API_KEY OPENAI_API_KEY PLAIN") {
+		t.Setenv(name, "value-"+name)
+	}
+	home := t.TempDir()
+	writeFile(t, filepath.Join(home, "config.toml"), "[mcp_servers.s]\ncommand = \"c\"\nenv_vars = [\"CURSOR_API_KEY\"]\n")
+	e := program(t, "environ", appserver.Options{CodexHome: home, Overrides: map[string]any{
+		"model_providers": map[string]any{"g": map[string]any{"env_key": "GEMINI_API_KEY"}},
+	}})
+	saved, err := e.SavedConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"ANTHROPIC_API_KEY": false, "ANTHROPIC_AUTH_TOKEN": false, "CLAUDE_CODE_OAUTH_TOKEN": false,
+		"GEMINI_API_KEY": true, "CURSOR_API_KEY": true, "OPENAI_API_KEY": true, "PLAIN": true,
+	} {
+		if got := strings.Contains(*saved.Model, name+"=value-"); got != want {
+			t.Errorf("Codex sees %s: %v", name, got)
+		}
+	}
+}

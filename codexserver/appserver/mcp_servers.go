@@ -1,0 +1,162 @@
+package appserver
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+)
+
+// mcpServer is what the bridge looks at of an MCP server of Codex's.
+type mcpServer struct {
+	command, url string
+	args         []string
+	env          map[string]string
+	cwd          string
+}
+
+// setServers disables in a conversation the MCP servers that would start the
+// server it is served by, and those that the command line disables. A server
+// that is disabled and not there gets a command, which is never run: Codex
+// refuses it without. File is Codex's configuration as it is for the folder.
+func (e *Engine) setServers(c *child, file map[string]json.RawMessage, cwd string, p *threadParams) error {
+	disabled := slices.Concat(e.defaults.disabled, disabledIn(p.Config))
+	if e.self == nil && len(disabled) == 0 {
+		return nil
+	}
+	servers, err := serversOf(file, p.Config)
+	if err != nil {
+		return err
+	}
+	config := maps.Clone(p.Config)
+	if config == nil {
+		config = map[string]json.RawMessage{}
+	}
+	for _, name := range e.defaults.disabled {
+		if _, own := config[serverKey(name, "enabled")]; !own {
+			config[serverKey(name, "enabled")] = json.RawMessage("false")
+		}
+	}
+	for _, name := range disabled {
+		if s := servers[name]; s.command == "" && s.url == "" {
+			config[serverKey(name, "command")] = json.RawMessage(`"disabled"`)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if s := servers[name]; s.command != "" && e.self.StartedBy(recursion.Command{
+			Argv: append([]string{s.command}, s.args...), Dir: s.folder(cwd), Env: s.env,
+		}) {
+			config[serverKey(name, "enabled")] = json.RawMessage("false")
+			e.warnLeftOut(c, name)
+		}
+	}
+	if len(config) > 0 {
+		p.Config = config
+	}
+	return nil
+}
+
+// serversOf returns the MCP servers of a conversation: those of all of Codex's
+// configuration files, and what the conversation's own configuration says.
+func serversOf(file, own map[string]json.RawMessage) (map[string]mcpServer, error) {
+	all := map[string]map[string]json.RawMessage{}
+	if raw := file["mcp_servers"]; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return nil, fmt.Errorf("mcp_servers of codex: %w", err)
+		}
+	}
+	if all == nil { // null
+		all = map[string]map[string]json.RawMessage{}
+	}
+	for key, raw := range own {
+		name, member, ok := splitServerKey(key)
+		if !ok {
+			continue
+		}
+		if all[name] == nil {
+			all[name] = map[string]json.RawMessage{}
+		}
+		all[name][member] = raw
+	}
+	servers := make(map[string]mcpServer, len(all))
+	for name, members := range all {
+		s := mcpServer{
+			command: value[string](members["command"]), args: value[[]string](members["args"]),
+			env: value[map[string]string](members["env"]), cwd: value[string](members["cwd"]), url: value[string](members["url"]),
+		}
+		if path := value[string](members["env.PATH"]); path != "" {
+			s.env = map[string]string{"PATH": path}
+		}
+		servers[name] = s
+	}
+	return servers, nil
+}
+
+// folder is where the server runs.
+func (s mcpServer) folder(cwd string) string {
+	if s.cwd == "" || filepath.IsAbs(s.cwd) {
+		return cmp.Or(s.cwd, cwd)
+	}
+	return filepath.Join(cwd, s.cwd)
+}
+
+// warnLeftOut says once that a server is left out.
+func (e *Engine) warnLeftOut(c *child, name string) {
+	e.mu.Lock()
+	said := e.left[name]
+	if e.left == nil {
+		e.left = map[string]bool{}
+	}
+	e.left[name] = true
+	e.mu.Unlock()
+	if !said {
+		c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it would start this server itself", name))
+	}
+}
+
+const serverKeys = "mcp_servers."
+
+func serverKey(name, member string) string { return serverKeys + name + "." + member }
+
+// splitServerKey takes a flat key apart: mcp_servers.NAME.MEMBER.
+func splitServerKey(key string) (name, member string, ok bool) {
+	rest, ok := strings.CutPrefix(key, serverKeys)
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, ".")
+}
+
+// disabledIn are the servers that flat keys disable, sorted.
+func disabledIn(keys map[string]json.RawMessage) []string {
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		name, member, ok := splitServerKey(key)
+		if ok && member == "enabled" && string(keys[key]) == "false" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// takeDisabled is disabledIn, and removes the keys.
+func takeDisabled(keys map[string]json.RawMessage) []string {
+	names := disabledIn(keys)
+	for _, name := range names {
+		delete(keys, serverKey(name, "enabled"))
+	}
+	return names
+}
+
+// value reads a value, zero when it is absent or of another kind.
+func value[T any](raw json.RawMessage) (v T) {
+	if p := optional[T](raw); p != nil {
+		v = *p
+	}
+	return v
+}

@@ -1,0 +1,112 @@
+package appserver_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestServersOfAConversation: a server that would start the one that serves is
+// disabled, and one that is to be disabled and is not there fails nothing.
+func TestServersOfAConversation(t *testing.T) {
+	dir := t.TempDir()
+	self := filepath.Join(dir, "codex-mcp")
+	if err := os.WriteFile(self, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	off := map[string]any{"mcp_servers": map[string]any{"other": map[string]any{"enabled": false}, "gone": map[string]any{"enabled": false}}}
+	for _, test := range []struct {
+		name    string
+		options appserver.Options
+		call    map[string]json.RawMessage
+		want    string // the config of thread/start, and of thread/resume
+	}{
+		{"itself", appserver.Options{Self: self}, nil, `{"mcp_servers.codex.enabled":false}`},
+		{"nothing to do", appserver.Options{}, nil, ``},
+		{"itself in the call's own configuration", appserver.Options{Self: self}, raw("mcp_servers", fmt.Sprintf(`{"me":{"command":"env","args":["A=b",%q]}}`, self)),
+			fmt.Sprintf(`{"mcp_servers.codex.enabled":false,"mcp_servers.me.enabled":false,"mcp_servers.me.command":"env","mcp_servers.me.args":["A=b",%q]}`, self)},
+		{"an address in its place", appserver.Options{Self: self}, raw("mcp_servers.codex.command", `"other"`),
+			`{"mcp_servers.codex.command":"other"}`},
+		{"disabled by the command line", appserver.Options{Overrides: off}, nil,
+			`{"mcp_servers.other.enabled":false,"mcp_servers.gone.enabled":false,"mcp_servers.gone.command":"disabled"}`},
+		{"the call knows better", appserver.Options{Overrides: off}, raw("mcp_servers.other.enabled", `true`, "mcp_servers.gone.command", `"x"`),
+			`{"mcp_servers.other.enabled":true,"mcp_servers.gone.enabled":false,"mcp_servers.gone.command":"x"}`},
+		{"disabled by the call", appserver.Options{}, raw("mcp_servers.web.enabled", `false`, "mcp_servers.gone.enabled", `false`),
+			`{"mcp_servers.web.enabled":false,"mcp_servers.gone.enabled":false,"mcp_servers.gone.command":"disabled"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				var log bytes.Buffer
+				test.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				reads := 0
+				f.on["config/read"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					reads++
+					if want := map[int]string{1: `{}`, 2: `{"cwd":"/project"}`}[reads]; string(req.Params) != want {
+						t.Errorf("read with %s, want %s", req.Params, want)
+					}
+					return json.RawMessage(fmt.Sprintf(`{"config":{"model":"m","mcp_servers":{
+						"codex":{"command":%q,"args":["mcp-server"],"enabled":true},
+						"other":{"command":"other"},"web":{"url":"http://127.0.0.1:1"},"odd":{"command":5,"args":"x"}}}}`, self)), nil
+				}
+				f.on["getConversationSummary"] = func(*run, *jsonrpc.Request) (any, error) {
+					return json.RawMessage(`{"summary":{"path":"/rollout.jsonl","cwd":"/project"}}`), nil
+				}
+				sent := map[string]string{}
+				for _, method := range []string{"thread/start", "thread/resume"} {
+					f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
+						var p struct{ Config map[string]json.RawMessage }
+						if err := json.Unmarshal(req.Params, &p); err != nil {
+							return nil, err
+						}
+						delete(p.Config, "shell_environment_policy.exclude") // another test's
+						sent[method] = ""
+						if len(p.Config) > 0 {
+							b, err := json.Marshal(p.Config)
+							sent[method] = string(b)
+							return nil, err
+						}
+						return nil, nil
+					}
+				}
+				e := f.engine(test.options)
+				cfg := protocol.Config{Overrides: test.call}
+				if _, err := e.Start(t.Context(), cfg, &recorder{}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.Resume(t.Context(), "/rollout-"+threadID+".jsonl", cfg, &recorder{}); err != nil {
+					t.Fatal(err)
+				}
+				for method, got := range sent {
+					if test.want == "" || got == "" {
+						if got != test.want {
+							t.Errorf("%s: %q", method, got)
+						}
+						continue
+					}
+					if diff := cmp.Diff(loose(t, test.want), loose(t, got)); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", method, diff)
+					}
+				}
+				if reads != 2 {
+					t.Errorf("the configuration was read %d times", reads)
+				}
+				said := strings.Count(log.String(), "mcp_servers.codex is left out")
+				if want := strings.Count(test.want, "codex.enabled"); said != want {
+					t.Errorf("said %d times, want %d: %s", said, want, log.String())
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,107 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestRealEnvironment shows what commands of the real Codex see of the keys that
+// it was started with.
+func TestRealEnvironment(t *testing.T) {
+	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAR_ONE PLAIN"
+	for name := range strings.FieldsSeq(variables) {
+		t.Setenv(name, "value-"+strings.ToLower(name))
+	}
+	print := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "env"}))
+	r := newReal(t, `
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+[shell_environment_policy]
+ignore_default_excludes = true
+exclude = ["FOO_*"]
+[model_providers.other]
+name = "other"
+base_url = "http://127.0.0.1:9/v1"
+env_key = "WEIRD_CRED"
+env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report)
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{FromCall: true, Overrides: raw(
+		"shell_environment_policy", `{"exclude":["BAR_*"]}`, "mcp_servers", `{"nosuch":{"enabled":false}}`,
+	)})
+	if err := conv.Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	seen := h.answer()
+	if !strings.Contains(seen, "PLAIN=value-plain") {
+		t.Fatalf("the command did not run: %s", seen)
+	}
+	for name := range strings.FieldsSeq(strings.TrimSuffix(variables, " PLAIN")) {
+		if strings.Contains(seen, "value-"+strings.ToLower(name)) {
+			t.Errorf("a command sees %s", name)
+		}
+	}
+	one, err := r.engine.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{Command: []string{"env"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"WEIRD_CRED", "HEADER_CRED", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"} {
+		if strings.Contains(one.Stdout, "value-"+strings.ToLower(name)) {
+			t.Errorf("a one-off command sees %s", name)
+		}
+	}
+	if !strings.Contains(one.Stdout, "PLAIN=value-plain") {
+		t.Errorf("the one-off command printed %q", one.Stdout)
+	}
+}
+
+// TestRealEnvironmentOfAResumedThread: what a project's own configuration keeps
+// from commands stays so when the thread is gone on with.
+func TestRealEnvironmentOfAResumedThread(t *testing.T) {
+	for _, name := range []string{"FOO_ONE", "OPENAI_API_KEY", "PLAIN"} {
+		t.Setenv(name, "value-"+strings.ToLower(name))
+	}
+	print := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "env"}))
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n", providertest.Say("one"), print, report)
+	if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\"]\n")
+	file, err := os.ReadFile(filepath.Join(r.home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf("%s\n[projects.%q]\ntrust_level = \"trusted\"\n", file, r.cwd))
+	r.restart(t)
+	conv := r.start(t, &recorder{}, protocol.Config{})
+	if err := conv.Turn(t.Context(), text("first")); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t)
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &recorder{}
+	again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Turn(t.Context(), text("second")); err != nil {
+		t.Fatal(err)
+	}
+	if seen := h.answer(); !strings.Contains(seen, "value-plain") || strings.Contains(seen, "value-foo_one") || strings.Contains(seen, "value-openai_api_key") {
+		t.Errorf("a command sees %s", seen)
+	}
+}

@@ -1,0 +1,120 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestRealLeavesItselfOut: Codex does not start the MCP server that the bridge's
+// own program is, whether its config.toml or the project's names it.
+func TestRealLeavesItselfOut(t *testing.T) {
+	for _, self := range []bool{false, true} {
+		t.Run(fmt.Sprint(self), func(t *testing.T) {
+			dir := t.TempDir()
+			server := filepath.Join(dir, "codex-mcp")
+			script := "#!/bin/sh\necho \"$1\" >> " + filepath.Join(dir, "started") + "\nexec cat\n"
+			if err := os.WriteFile(server, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			r := newReal(t, "", providertest.Say("hello"), providertest.Say("again"))
+			more := fmt.Sprintf("[mcp_servers.codex]\ncommand = \"env\"\nargs = [%q, \"home\"]\nstartup_timeout_sec = 2\n[projects.%q]\ntrust_level = \"trusted\"\n", server, r.cwd)
+			file := filepath.Join(r.home, "config.toml")
+			usual, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, file, string(usual)+more)
+			if out, err := exec.Command("git", "init", "-q", r.cwd).CombinedOutput(); err != nil {
+				t.Fatalf("git init: %v %s", err, out)
+			}
+			if err := os.Mkdir(filepath.Join(r.cwd, ".codex"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), fmt.Sprintf("[mcp_servers.mine]\ncommand = %q\nargs = [\"project\"]\nstartup_timeout_sec = 2\n", server))
+			if self {
+				r.options.Self = server
+			}
+			r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"gone": map[string]any{"enabled": false}}}
+			r.restart(t)
+			h := &recorder{}
+			conv := r.start(t, h, protocol.Config{})
+			if err := conv.Turn(t.Context(), text("hi")); err != nil {
+				t.Fatal(err)
+			}
+			r.restart(t) // and in another process
+			path, err := r.engine.FindRollout(t.Context(), conv.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Turn(t.Context(), text("hi")); err != nil {
+				t.Fatal(err)
+			}
+			started, _ := os.ReadFile(filepath.Join(dir, "started"))
+			for _, name := range []string{"home", "project"} {
+				if strings.Contains(string(started), name) == self {
+					t.Errorf("the server of the %s was started: %v", name, !self)
+				}
+			}
+		})
+	}
+}
+
+// TestRealPrompts: developer instructions and the compact prompt reach the model
+// in every form, and hold after a compaction.
+func TestRealPrompts(t *testing.T) {
+	for name, cfg := range map[string]protocol.Config{
+		"arguments": {DeveloperInstructions: new("BE AN EXPERT"), CompactPrompt: new("SUM IT UP"),
+			Overrides: raw("model_auto_compact_token_limit", `10`)},
+		"keys": {Overrides: raw("model_auto_compact_token_limit", `10`, "developer_instructions", `"BE AN EXPERT"`, "compact_prompt", `"SUM IT UP"`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			full := &providertest.Usage{Input: 900, Output: 100, Total: 1000}
+			r := newReal(t, "", providertest.Turn{Text: []string{"one"}, Usage: full}, providertest.Say("NOTE"), providertest.Say("two"))
+			conv := r.start(t, &recorder{}, cfg)
+			for _, words := range []string{"first", "second"} {
+				if err := conv.Turn(t.Context(), text(words)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := r.Requests()
+			if len(all) != 3 {
+				t.Fatalf("%d requests", len(all))
+			}
+			if !strings.Contains(all[1].LastUserText(), "SUM IT UP") {
+				t.Errorf("the compaction asked %q", all[1].LastUserText())
+			}
+			for n, request := range all {
+				var body struct {
+					Input []struct {
+						Role    string
+						Content json.RawMessage
+					}
+				}
+				if err := json.Unmarshal(request.Body, &body); err != nil {
+					t.Fatal(err)
+				}
+				found := false
+				for _, item := range body.Input {
+					found = found || item.Role == "developer" && strings.Contains(string(item.Content), "BE AN EXPERT")
+				}
+				if !found {
+					t.Errorf("request %d has no such developer message", n)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestCallConfig: what a call says in config reaches the engine, is left out
+// with a warning, or is refused; what the user's own program says by a method
+// stays as it is.
+func TestCallConfig(t *testing.T) {
+	const (
+		hostile = `{"model_providers":{"x":{"base_url":"http://evil","env_key":"HOME"}},"model_provider":"x"}`
+		along   = `{"mcp_servers":{"happy":{"command":"c"}},"notify":["sh"],"nosuch":1,"model_verbosity":"low"}`
+	)
+	for _, tt := range []struct {
+		name           string
+		trusted        bool
+		method, config string
+		engine         string // what it gets; "" when it is not asked
+		result         []string
+		events         int // warnings among them
+	}{
+		{"on the list", false, "tools/call", `{"model_verbosity":"low"}`, `{"model_verbosity":"low"}`, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
+		{"left out", false, "tools/call", along, `{"model_verbosity":"low"}`, []string{
+			`"content":[{"type":"text","text":"p"},{"type":"text","text":"argument config: \"mcp_servers.happy.command\", \"notify\" left out`,
+			`trusted_calls = true in codex-mcp.toml`, `\"nosuch\" left out: no such key is known`, `"content":"p\n\nargument config`,
+		}, 2},
+		{"refused", false, "tools/call", hostile, "", []string{
+			`"isError":true`, `codex: argument /config: a call may not set \"model_providers.x.base_url\", \"model_providers.x.env_key\"; trusted_calls = true in codex-mcp.toml allows it`,
+		}, 0},
+		{"none", false, "tools/call", `null`, `{}`, []string{`"text":"p"`}, 0},
+		{"trusted", true, "tools/call", hostile, hostile, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
+		{"trusted along", true, "tools/call", along, along, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
+		{"a method", false, "newConversation", hostile, hostile, []string{`"conversationId"`}, 0},
+		{"a method along", false, "newConversation", along, along, []string{`"conversationId"`}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got *protocol.Config
+				e := startFunc(func(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+					got = &cfg
+					return echo.Start(ctx, cfg, host)
+				})
+				c := connectWith(t, e, &codexserver.Options{TrustedCalls: tt.trusted})
+				params := `{"config":` + tt.config + `}`
+				if tt.method == "tools/call" {
+					params = `{"name":"codex","arguments":{"prompt":"p","config":` + tt.config + `}}`
+				}
+				result := c.ask(t, tt.method, params)
+				for _, part := range tt.result {
+					if !strings.Contains(result, part) {
+						t.Errorf("the result lacks %s: %s", part, result)
+					}
+				}
+				if (got != nil) != (tt.engine != "") {
+					t.Fatalf("the engine was asked: %v", got != nil)
+				}
+				if got != nil {
+					if got.FromCall != (tt.method == "tools/call" && !tt.trusted) {
+						t.Errorf("FromCall = %v", got.FromCall)
+					}
+					keys := got.Overrides
+					if keys == nil {
+						keys = map[string]json.RawMessage{}
+					}
+					text, err := json.Marshal(keys)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !sameJSON(t, tt.engine, string(text)) {
+						t.Errorf("the engine got %s, want %s", text, tt.engine)
+					}
+				}
+				events := slices.DeleteFunc(c.heard(), func(line string) bool { return !strings.Contains(line, "argument config: ") })
+				if len(events) != tt.events {
+					t.Errorf("%d warnings among the events, want %d: %q", len(events), tt.events, events)
+				}
+			})
+		})
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	plain := func(text string) string {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(again)
+	}
+	return plain(a) == plain(b)
+}
+
+// A call whose cwd is locked works in the client's root, or in the server's
+// own folder, and nowhere else.
+func TestLockedCwd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		var got protocol.Config
+		e := startFunc(func(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+			got = cfg
+			return echo.Start(ctx, cfg, host)
+		})
+		c := connectWith(t, e, &codexserver.Options{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}})
+		for _, cwd := range []string{`"/"`, `"."`, `null`} {
+			if result := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":`+cwd+`}}`); !strings.Contains(result, "argument /cwd is locked") || got.Cwd != "" {
+				t.Errorf("cwd %s: %s, the engine got %q", cwd, result, got.Cwd)
+			}
+		}
+		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
+		if got.Cwd == "" || got.Cwd == "/" {
+			t.Errorf("cwd %q", got.Cwd)
+		}
+		if tools := c.ask(t, "tools/list", `{}`); strings.Contains(tools, `"cwd"`) {
+			t.Errorf("cwd is offered: %s", tools)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// arrange rewrites a command line so that cobra reads it: the word of the
+// command comes first, because flags may stand on either side of it, and a
+// long flag has two dashes, because one used to be enough. flags are those of
+// all commands. Values and what follows -- stay as they are.
+func arrange(args []string, flags *pflag.FlagSet) []string {
+	if completing(args) {
+		return args
+	}
+	var word, rest []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			after := args[i+1:]
+			if word == nil && len(after) > 0 && isWord(after[0]) {
+				word, after = after[:1], after[1:]
+			}
+			return slices.Concat(word, rest, []string{"--"}, after)
+		}
+		if isWord(arg) {
+			if word == nil {
+				word = []string{arg}
+			} else {
+				rest = append(rest, arg)
+			}
+			continue
+		}
+		arg, wantsValue := spell(arg, flags)
+		rest = append(rest, arg)
+		if wantsValue && i+1 < len(args) {
+			i++
+			rest = append(rest, args[i])
+		}
+	}
+	return slices.Concat(word, rest)
+}
+
+// isWord reports whether an argument is no flag.
+func isWord(arg string) bool { return len(arg) < 2 || arg[0] != '-' }
+
+// spell gives a long flag its second dash and reports whether the next
+// argument is the flag's value. What is the name of a long flag is never a
+// short flag with its value attached: -config is --config, and -cmodel=o3 is
+// -c model=o3.
+func spell(arg string, flags *pflag.FlagSet) (spelt string, wantsValue bool) {
+	name, _, attached := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+	if f := flags.Lookup(name); f != nil && len(name) > 1 {
+		return "--" + strings.TrimPrefix(arg[1:], "-"), !attached && f.NoOptDefVal == ""
+	}
+	if arg[1] == '-' {
+		return arg, false
+	}
+	f := flags.ShorthandLookup(arg[1:2])
+	return arg, f != nil && f.NoOptDefVal == "" && len(arg) == 2
+}

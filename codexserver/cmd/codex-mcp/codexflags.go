@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// codexFlag is a flag of codex that this program does not have.
+type codexFlag struct {
+	name, short string
+	value       bool // it takes one
+	// refused ends the start: to go on without the flag would mean something
+	// else than what was written. Without the others less happens than was
+	// asked for, so that the start goes on with a warning.
+	refused bool
+	advice  string
+}
+
+// codexFlags are those of the codex that still had mcp-server, up to 0.153.4.
+var codexFlags = []codexFlag{
+	{name: "full-auto", refused: true, advice: "write --sandbox workspace-write --ask-for-approval on-request"},
+	{name: "yolo", refused: true, advice: bypass},
+	{name: "dangerously-bypass-approvals-and-sandbox", refused: true, advice: bypass},
+	{name: "oss", refused: true, advice: "write -c model_provider=oss and the model's name after --model; without it the task would go to the configured provider"},
+	{name: "local-provider", value: true, refused: true, advice: "write -c model_provider=NAME with a provider of config.toml; oss is Ollama on this machine"},
+	{name: "image", short: "i", value: true, refused: true, advice: "name the image in the prompt: the tool codex takes text"},
+	{name: "remote", value: true, refused: true, advice: "write --codex ws://ADDRESS for an app-server that is already running"},
+
+	{name: "search", advice: "write -c tools.web_search=true"},
+	{name: "add-dir", value: true, advice: `write -c 'sandbox_workspace_write.writable_roots=["DIR"]'`},
+	{name: "approve-for-me", advice: "questions go to the client, and approvals.allow in codex-mcp.toml answers some of them"},
+	{name: "dangerously-bypass-hook-trust", advice: "only hooks that Codex already trusts run"},
+	{name: "no-alt-screen", advice: "this program draws no screen"},
+}
+
+const bypass = "write --sandbox danger-full-access --ask-for-approval never if commands shall run unasked and unconfined"
+
+// foreignFlags adds the flags of codex, hidden, and notes those that are used.
+func (o *options) foreignFlags(fs *pflag.FlagSet) {
+	for _, f := range codexFlags {
+		note := func(string) error {
+			if f.refused {
+				o.refusals = append(o.refusals, fmt.Sprintf("--%s is no flag of this program: %s", f.name, f.advice))
+			} else {
+				o.warnings = append(o.warnings, fmt.Sprintf("--%s has no effect here: %s", f.name, f.advice))
+			}
+			return nil
+		}
+		if f.value {
+			fs.FuncP(f.name, f.short, f.advice, note)
+		} else {
+			fs.BoolFuncP(f.name, f.short, f.advice, note)
+		}
+		fs.Lookup(f.name).Hidden = true
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFlagsOfCodex gives every flag that codex mcp-server had before and after
+// each word for it.
+func TestFlagsOfCodex(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		flags     []string
+		overrides []string
+		folder    string
+		warning   string // the start goes on
+		refusal   string // the start ends
+	}{
+		{flags: []string{"-c", "model=o3"}, overrides: []string{"model=o3"}},
+		{flags: []string{"-cmodel=o3"}, overrides: []string{"model=o3"}},
+		{flags: []string{"-c=model=o3"}, overrides: []string{"model=o3"}},
+		{flags: []string{"--config", "model=o3"}, overrides: []string{"model=o3"}},
+		{flags: []string{"--config=model=o3"}, overrides: []string{"model=o3"}},
+		{flags: []string{"-config=model=o3"}, overrides: []string{"model=o3"}},
+		{flags: []string{"-m", "o3"}, overrides: []string{`model="o3"`}},
+		{flags: []string{"-mo3"}, overrides: []string{`model="o3"`}},
+		{flags: []string{"--model", "5"}, overrides: []string{`model="5"`}},
+		{flags: []string{"--model=o\"3"}, overrides: []string{`model="o\"3"`}},
+		{flags: []string{"-s", "workspace-write"}, overrides: []string{`sandbox_mode="workspace-write"`}},
+		{flags: []string{"--sandbox", "danger-full-access"}, overrides: []string{`sandbox_mode="danger-full-access"`}, warning: "sandbox_mode=danger-full-access"},
+		{flags: []string{"-s", "none"}, refusal: "want read-only, workspace-write or danger-full-access"},
+		{flags: []string{"-a", "untrusted"}, overrides: []string{`approval_policy="untrusted"`}},
+		{flags: []string{"--ask-for-approval=never"}, overrides: []string{`approval_policy="never"`}, warning: "approval_policy=never"},
+		{flags: []string{"-c", "approval_policy=never"}, overrides: []string{"approval_policy=never"}, warning: "approval_policy=never"},
+		{flags: []string{"-c", `sandbox_mode="danger-full-access"`}, overrides: []string{`sandbox_mode="danger-full-access"`}, warning: "sandbox_mode=danger-full-access"},
+		{flags: []string{"-a", "always"}, refusal: "want untrusted, on-failure, on-request or never"},
+		{flags: []string{"-p", "fast"}, overrides: []string{`profile="fast"`}},
+		{flags: []string{"--profile", "fast"}, overrides: []string{`profile="fast"`}},
+		{flags: []string{"-C", dir}, folder: dir},
+		{flags: []string{"--cd=" + dir}, folder: dir},
+		{flags: []string{"--cd", filepath.Join(dir, "none")}, refusal: "is no folder"},
+		{flags: []string{"--enable", "web_search_request"}, overrides: []string{"features.web_search_request=true"}},
+		{flags: []string{"--disable=apps"}, overrides: []string{"features.apps=false"}},
+		{flags: []string{"--enable", "a=b\nc"}, refusal: "want the name of a feature"},
+		{flags: []string{"--strict-config"}},
+		{flags: []string{"-m", "one", "-c", "model=two"}, overrides: []string{`model="one"`, "model=two"}}, // the last one counts
+
+		{flags: []string{"--full-auto"}, refusal: "--full-auto is no flag of this program: write --sandbox workspace-write --ask-for-approval on-request"},
+		{flags: []string{"--yolo"}, refusal: "write --sandbox danger-full-access --ask-for-approval never"},
+		{flags: []string{"--dangerously-bypass-approvals-and-sandbox"}, refusal: "write --sandbox danger-full-access --ask-for-approval never"},
+		{flags: []string{"--oss"}, refusal: "write -c model_provider=oss"},
+		{flags: []string{"--local-provider", "ollama"}, refusal: "write -c model_provider=NAME"},
+		{flags: []string{"-i", "picture.png"}, refusal: "--image is no flag of this program"},
+		{flags: []string{"--image=picture.png"}, refusal: "--image is no flag of this program"},
+		{flags: []string{"--remote", "ws://x"}, refusal: "write --codex ws://ADDRESS"},
+		{flags: []string{"fix the tests"}, refusal: "for a task write codex-mcp ask"},
+		{flags: []string{"--search"}, warning: "--search has no effect here: write -c tools.web_search=true"},
+		{flags: []string{"--add-dir", dir}, warning: "sandbox_workspace_write.writable_roots"},
+		{flags: []string{"--no-alt-screen"}, warning: "--no-alt-screen has no effect here"},
+		{flags: []string{"--approve-for-me"}, warning: "--approve-for-me has no effect here"},
+		{flags: []string{"--dangerously-bypass-hook-trust"}, warning: "--dangerously-bypass-hook-trust has no effect here"},
+		{flags: []string{"--nosuch"}, refusal: "unknown flag: --nosuch"},
+		{flags: []string{"-x"}, refusal: "unknown shorthand flag: 'x' in -x"},
+	} {
+		for _, word := range [][]string{nil, {"mcp-server"}, {"mcp"}, {"mcp", "serve"}} {
+			for _, line := range [][]string{slices.Concat(tt.flags, word), slices.Concat(word, tt.flags)} {
+				o, err := parse("codex-mcp", line, io.Discard, io.Discard)
+				if tt.refusal != "" {
+					if err == nil || !strings.Contains(err.Error(), tt.refusal) {
+						t.Errorf("%q: %v, want %q", line, err, tt.refusal)
+					}
+					continue
+				}
+				if err != nil || o.run == nil {
+					t.Errorf("%q: %v", line, err)
+					continue
+				}
+				if diff := cmp.Diff(tt.overrides, o.overrides); diff != "" || o.folder != tt.folder {
+					t.Errorf("%q: folder %q, overrides (-want +got):\n%s", line, o.folder, diff)
+				}
+				t.Setenv("CODEX_HOME", t.TempDir())
+				c, err := configure(o, os.Getenv, o.logger(io.Discard))
+				if err != nil {
+					t.Errorf("%q: %v", line, err)
+					continue
+				}
+				var stderr bytes.Buffer
+				c.warn(o, &stderr)
+				if got := stderr.String(); !strings.Contains(got, tt.warning) || (got == "") != (tt.warning == "") {
+					t.Errorf("%q: warned %q, want %q", line, got, tt.warning)
+				}
+			}
+		}
+	}
+}
+
+// TestStarted are the names that links can give the program.
+func TestStarted(t *testing.T) {
+	for argv0, want := range map[string]string{
+		"codex": "codex", "/usr/local/bin/codex": "codex", "codex.exe": "codex",
+		"codex-mcp": "codex-mcp", "/tmp/x/codex-mcp.exe": "codex-mcp", "codexx": "codex-mcp", "": "codex-mcp",
+	} {
+		if got := programName(argv0); got != want {
+			t.Errorf("%q: %q, want %q", argv0, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		line   string
+		code   int
+		stdout string
+		stderr string
+	}{
+		{"", 2, "", "codex mcp-server, codex ask"},
+		{"-m o3", 2, "", "codex mcp-server, codex ask"},
+		{"exec x", 2, "", `unknown command "exec x"; this codex is codex-mcp`},
+		{"app-server -c a=b", 2, "", `unknown command "app-server"`},
+		{"mcp list", 2, "", `unknown command "mcp list"`},
+		{"-V", 0, "codex-mcp ", ""},
+		{"--help", 0, "codex mcp-server", ""},
+		{"mcp-server --help", 0, "Usage:\n  codex mcp-server", ""},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), "codex", strings.Fields(tt.line), &stdout, &stderr)
+		if code != tt.code || !strings.Contains(stdout.String(), tt.stdout) || !strings.Contains(stderr.String(), tt.stderr) {
+			t.Errorf("codex %s: exit status %d\n%s%s", tt.line, code, &stdout, &stderr)
+		}
+		if (tt.stdout == "") != (stdout.Len() == 0) || (tt.stderr == "") != (stderr.Len() == 0) {
+			t.Errorf("codex %s says on the wrong stream:\n%s--\n%s", tt.line, &stdout, &stderr)
+		}
+	}
+}
+
+// TestHelp looks for each command's own help on standard output.
+func TestHelp(t *testing.T) {
+	for line, want := range map[string]string{
+		"--help": "mcp-server", "-h": "completion", "-help": "--engine",
+		"mcp-server --help": "--finish", "--help mcp-server": "--finish", "mcp -h": "--finish", "mcp serve -h": "--finish",
+		"ask --help": "--resume", "help ask": "--resume", "doctor -h": "--json", "completion -h": "bash|zsh|fish",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr)
+		if code != 0 || !strings.Contains(stdout.String(), "Usage:") || !strings.Contains(stdout.String(), want) || stderr.Len() > 0 {
+			t.Errorf("%s: exit status %d\n%s--\n%s", line, code, &stdout, &stderr)
+		}
+		if strings.Contains(stdout.String(), "yolo") {
+			t.Errorf("%s offers flags that there are not", line)
+		}
+	}
+}
+
+// TestStrictConfig ends the start at a key that may be misspelt.
+func TestStrictConfig(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte("model = \"m\"\nmodle = \"x\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), "codex-mcp", []string{"--strict-config", "-engine", "native", "mcp-server"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "config.toml:2: modle") {
+		t.Errorf("exit status %d:\n%s", code, &stderr)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"completion bash":                          "complete -o default -F __start_codex-mcp codex-mcp",
+		"completion zsh":                           "#compdef codex-mcp",
+		"completion fish":                          "complete -c codex-mcp",
+		"__complete mcp-s":                         "mcp-server\t",
+		"__complete mcp-server --sandbox wor":      "workspace-write\n",
+		"__complete --engine nat":                  "native\n",
+		"__complete ask --resume l":                "last\n",
+		"__complete completion z":                  "zsh\n",
+		"__complete mcp-server --ask-for-approval": "--ask-for-approval\t",
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: exit status %d, no %q in\n%s%s", line, code, want, &stdout, &stderr)
+		}
+	}
+	for _, line := range []string{"completion", "completion tcsh", "completion bash zsh"} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr); code != 2 || stdout.Len() > 0 {
+			t.Errorf("%s: exit status %d\n%s", line, code, &stdout)
+		}
+	}
+}

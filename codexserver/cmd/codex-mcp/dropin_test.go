@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestTodaysSetUp: a config.toml of today that names this very program as an MCP
+// server, and a -c that was meant for Codex, start and answer; the server is
+// not started again, and each thing is said once.
+func TestTodaysSetUp(t *testing.T) {
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := providertest.New(providertest.Say("one"), providertest.Say("two"))
+	t.Cleanup(model.Close)
+	f := newFolders(t)
+	config := "model_reasoning_effort = \"utmost\"\napproval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = true } }\n" +
+		fmt.Sprintf(configOf, model.BaseURL()) + fmt.Sprintf("[mcp_servers.codex]\ncommand = %q\nargs = [\"mcp-server\"]\n[tools.web_search]\ncontext_size = \"low\"\n", bin)
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, f, "-engine", "native", "-c", "sandbox=workspace-write", "-c", "mcp_servers.nosuch.enabled=false")
+	seen := map[int]bool{}
+	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	p.expect(pattern(t, `{"id":0}`), seen)
+	for id, want := range []string{"one", "two"} {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"hi","developer-instructions":"be brief"}}}`, id+1))
+		p.expect(pattern(t, fmt.Sprintf(`{"id":%d,"result":{"structuredContent":{"content":%q}}}`, id+1, want)), seen)
+	}
+	for _, request := range model.Requests() {
+		if strings.Contains(string(request.Body), "codex__codex") || !strings.Contains(string(request.Body), "be brief") {
+			t.Errorf("the model was asked %s", request.Body)
+		}
+	}
+	p.stdin.Close()
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	for _, said := range []string{
+		"mcp_servers.codex is left out", "-c sandbox is ignored", "approval_policy: granular is read as", "tools.web_search: the table", "model_reasoning_effort:",
+	} {
+		if n := strings.Count(p.errors(), said); n != 1 {
+			t.Errorf("%q was said %d times", said, n)
+		}
+	}
+}

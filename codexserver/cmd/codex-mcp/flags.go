@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/pflag"
+)
+
+// options are what the command line says.
+type options struct {
+	name string // of the program, codex when it was started by a link of that name
+	run  runner // nil when there is nothing left to do
+
+	overrides []string // key=value, in order
+	engine    string
+	codex     string
+	log       slog.Level
+	trace     string
+	strict    bool
+	version   bool
+	folder    string // where conversations work that name no folder
+	finish    bool
+	json      bool // of doctor and ask
+	ask       askOptions
+
+	warnings []string // flags of codex without effect
+	refusals []string // flags of codex that end the start
+}
+
+// commonFlags are those of every command.
+func (o *options) commonFlags(fs *pflag.FlagSet) {
+	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
+	fs.FuncP("config", "c", "override a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", override)
+	fs.Func("enable", "the same as -c features.`NAME`=true", o.feature("true"))
+	fs.Func("disable", "the same as -c features.`NAME`=false", o.feature("false"))
+	fs.BoolVar(&o.strict, "strict-config", false, "with the native engine, end the start at an unknown key of config.toml")
+	o.engine = "auto"
+	fs.Func("engine", "the `ENGINE` that runs the turns: auto, codex or native; default auto", func(s string) error { o.engine = s; return engineWord(s) })
+	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
+	fs.TextVar(&o.log, "log", level(), "log to standard error from this `LEVEL` on: debug, info, warn or error")
+	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for a page in the browser beside it", func(s string) error {
+		key, ok := approvalPlaces[s]
+		if !ok {
+			return errors.New("want client or page")
+		}
+		return override(key)
+	})
+	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, secrets replaced")
+	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
+}
+
+// settingFlags are short for overrides, as they were with codex; the last of a
+// flag and of -c with its key counts.
+func (o *options) settingFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set := func(key string) func(string) error {
+		return func(v string) error { o.set(key, v); return nil }
+	}
+	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
+	fs.FuncP("model", "m", "the same as -c model=`NAME`", set("model"))
+	fs.FuncP("profile", "p", "the same as -c profile=`NAME`", set("profile"))
+	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+list(modes), oneOf(modes, set("sandbox_mode")))
+	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+list(policies), oneOf(policies, set("approval_policy")))
+	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that name none; default the client's, else the current one")
+	return fs
+}
+
+func (o *options) serverFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs.BoolVar(&o.finish, "finish", false, "finish the calls under way when the input ends, also those of a client that has said initialize")
+	return fs
+}
+
+// set overrides a key with a text, whatever the text looks like.
+func (o *options) set(key, text string) {
+	quoted, _ := jsontext.AppendQuote(nil, text) // bytes that are not UTF-8 become U+FFFD
+	o.overrides = append(o.overrides, key+"="+string(quoted))
+}
+
+var featureName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func (o *options) feature(value string) func(string) error {
+	return func(name string) error {
+		if !featureName.MatchString(name) {
+			return errors.New("want the name of a feature")
+		}
+		o.overrides = append(o.overrides, "features."+name+"="+value)
+		return nil
+	}
+}
+
+// rename gives flags their first names.
+func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "cwd":
+		name = "cd"
+	case "approval-policy":
+		name = "ask-for-approval"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// level reads RUST_LOG, as the old server did, where it is one plain word.
+func level() slog.Level {
+	l := slog.LevelWarn
+	if err := l.UnmarshalText([]byte(os.Getenv("RUST_LOG"))); err != nil {
+		return slog.LevelWarn
+	}
+	return l
+}
+
+// existingFolder makes the path of a folder absolute.
+func existingFolder(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("--cd: %s is no folder", path)
+	}
+	return path, nil
+}
+
+func words[W ~string](all []W) []string {
+	var list []string
+	for _, w := range all {
+		list = append(list, string(w))
+	}
+	return list
+}
+
+// list writes words as "a, b or c".
+func list(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func oneOf(words []string, then func(string) error) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return errors.New("want " + list(words))
+		}
+		return then(s)
+	}
+}

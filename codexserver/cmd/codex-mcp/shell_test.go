@@ -1,0 +1,55 @@
+//go:build terminal
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTerminalServer starts the server as a person would, who speaks no JSON.
+func TestTerminalServer(t *testing.T) {
+	p := newPane(t)
+	p.types("codex-mcp -engine native")
+	p.until(func(screen string) bool { return strings.Contains(screen, "codex-mcp ask") }, "it says what it is")
+	if screen := p.shows(); !strings.Contains(screen, "codex-mcp is an MCP server") {
+		t.Errorf("the screen shows\n%s", screen)
+	}
+	p.types(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	p.until(func(screen string) bool { return strings.Contains(screen, `"result":{}`) }, "it serves")
+	p.tmux("send-keys", "C-d")
+	p.done()
+	p.status(0)
+}
+
+// TestTerminalCompletion loads the completion scripts and presses the Tab key.
+func TestTerminalCompletion(t *testing.T) {
+	for _, tt := range []struct{ name, shell, load string }{
+		{"bash", "bash --noprofile --norc", "source /usr/share/bash-completion/bash_completion; source <(codex-mcp completion bash)"},
+		{"zsh", "PS1='$ ' zsh -f", "autoload -Uz compinit; compinit -D; source <(codex-mcp completion zsh)"},
+		{"fish", `fish --no-config -C "function fish_prompt; echo '$ '; end"`, "codex-mcp completion fish | source"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPane(t)
+			p.types(tt.shell)
+			p.done()
+			p.types(tt.load)
+			p.done()
+			for _, complete := range []struct{ typed, want string }{
+				{"codex-mcp mcp-s", "$ codex-mcp mcp-server"},
+				{"codex-mcp -m o3 mcp-server --sand", "$ codex-mcp -m o3 mcp-server --sandbox"},
+				{"codex-mcp ask --engine nat", "$ codex-mcp ask --engine native"},
+			} {
+				p.tmux("send-keys", "-l", complete.typed)
+				p.await("$ " + complete.typed)
+				p.tmux("send-keys", "Tab")
+				p.await(complete.want)
+				p.tmux("send-keys", "C-c")
+				p.done()
+			}
+			if screen := p.shows(); strings.Contains(screen, "not found") || strings.Contains(screen, "rror") {
+				t.Errorf("the shell complains:\n%s", screen)
+			}
+		})
+	}
+}

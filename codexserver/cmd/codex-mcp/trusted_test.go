@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestDoctorTellsOfTrustedCalls: who may start programs stands on the screen.
+func TestDoctorTellsOfTrustedCalls(t *testing.T) {
+	t.Setenv("CODEX_HOME", t.TempDir())
+	for _, tt := range []struct {
+		flags   []string
+		trusted bool
+		row     string
+	}{
+		{nil, false, "calls          config of a call sets the keys of a list"},
+		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: config of a call sets every key"},
+	} {
+		args := append([]string{"doctor", "-engine", "native", "-c", "model_provider=oss", "-c", "model_providers.oss.base_url=http://127.0.0.1:1"}, tt.flags...)
+		var screen, data, stderr bytes.Buffer
+		run(t.Context(), "codex-mcp", args, &screen, &stderr) // its status is about the provider
+		if !strings.Contains(screen.String(), tt.row) {
+			t.Errorf("%q: the screen lacks %q:\n%s%s", tt.flags, tt.row, &screen, &stderr)
+		}
+		run(t.Context(), "codex-mcp", append(args, "-json"), &data, &stderr)
+		var d diagnosis
+		if err := json.Unmarshal(data.Bytes(), &d); err != nil || d.TrustedCalls != tt.trusted {
+			t.Errorf("%q: %v, trustedCalls %v", tt.flags, err, d.TrustedCalls)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// DenyAll is the half of a [Host] that answers questions: it denies them all. Embed
+// it in a host that answers some of them, or none.
+type DenyAll struct{}
+
+// ApproveExec implements [Host].
+func (DenyAll) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	return elicit.ReadError(elicit.ErrUnsupported, nil)
+}
+
+// ApprovePatch implements [Host].
+func (DenyAll) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+	return elicit.ReadError(elicit.ErrUnsupported, nil)
+}
+
+// Approve implements [Host].
+func (DenyAll) Approve(_ context.Context, q *elicit.Question) elicit.Outcome {
+	return q.ReadError(elicit.ErrUnsupported, nil)
+}
+
+// Elicit implements [Host].
+func (DenyAll) Elicit(context.Context, json.RawMessage) (json.RawMessage, error) {
+	return nil, elicit.ErrUnsupported
+}

@@ -1,0 +1,161 @@
+package codexserver_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// slowly is an engine whose turns take ten minutes and then ask for a command.
+var slowly = engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+	select {
+	case <-time.After(10 * time.Minute):
+		return asking(ctx, host, in)
+	case <-ctx.Done():
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+	}
+})
+
+const (
+	hello  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`
+	oneJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"}}}`
+	modern = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+)
+
+// TestEndOfInput plays files of messages: the whole input is there before the
+// first turn has begun.
+func TestEndOfInput(t *testing.T) {
+	const (
+		finished    = `"text":"denied"`
+		interrupted = `"text":"Turn aborted: the client closed the connection"`
+	)
+	for _, tt := range []struct {
+		name   string
+		input  []string
+		finish bool
+		want   string
+	}{
+		{"calls alone", []string{oneJob}, false, finished},
+		{"a session", []string{hello, oneJob}, false, interrupted},
+		{"a session that began after the call", []string{oneJob, hello}, false, interrupted},
+		{"a request of MCP 2026-07-28", []string{modern}, false, interrupted},
+		{"calls alone, to be finished", []string{oneJob}, true, finished},
+		{"a session, to be finished", []string{hello, oneJob}, true, finished},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out strings.Builder
+				input := strings.NewReader(strings.Join(tt.input, "\n") + "\n")
+				o := &codexserver.Options{Finish: tt.finish}
+				if err := codexserver.New(slowly, o).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
+					t.Error(err)
+				}
+				if !strings.Contains(out.String(), tt.want) {
+					t.Errorf("the output lacks %s:\n%s", tt.want, &out)
+				}
+				if strings.Contains(out.String(), "elicitation/create") {
+					t.Errorf("nobody is there to be asked:\n%s", &out)
+				}
+			})
+		})
+	}
+}
+
+// TestEndOfInputInAQuestion ends the input while a question is open.
+func TestEndOfInputInAQuestion(t *testing.T) {
+	for finish, want := range map[bool]string{
+		true:  `this MCP client cannot show approval requests`,
+		false: `"isError":true`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			in, input := io.Pipe()
+			output, out := io.Pipe()
+			served := make(chan error, 1)
+			go func() {
+				served <- codexserver.New(asking, &codexserver.Options{Finish: finish}).Serve(t.Context(), jsonrpc.Lines(in, out, out))
+			}()
+			lines := bufio.NewReader(output)
+			if _, err := fmt.Fprintf(input, "%s\n", hello); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := lines.ReadString('\n'); err != nil { // before it the client cannot be asked
+				t.Fatal(err)
+			}
+			if _, err := fmt.Fprintf(input, "%s\n", oneJob); err != nil {
+				t.Fatal(err)
+			}
+			for line := ""; !strings.Contains(line, "elicitation/create"); {
+				var err error
+				if line, err = lines.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			input.Close()
+			rest, err := io.ReadAll(lines)
+			if err := errors.Join(err, <-served); err != nil {
+				t.Error(err)
+			}
+			if !strings.Contains(strings.ToLower(string(rest)), strings.ToLower(want)) {
+				t.Errorf("finish %v: the output lacks %s:\n%s", finish, want, rest)
+			}
+		})
+	}
+}
+
+// TestSignalEndsFinishing interrupts calls that are being finished.
+func TestSignalEndsFinishing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var out strings.Builder
+		served := make(chan error, 1)
+		go func() {
+			served <- codexserver.New(slowly, nil).Serve(ctx, jsonrpc.Lines(strings.NewReader(oneJob+"\n"), &out, io.NopCloser(nil)))
+		}()
+		synctest.Wait()
+		cancel(errors.New("signal"))
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(out.String(), "Turn aborted: signal") {
+			t.Errorf("the call was answered\n%s", &out)
+		}
+	})
+}
+
+// TestFolder looks where conversations work that name no folder.
+func TestFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got protocol.Config
+		e := startFunc(func(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+			got = cfg
+			return echo.Start(ctx, cfg, host)
+		})
+		c := connectWith(t, e, &codexserver.Options{Folder: "/the/default"})
+		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`)
+		for _, tt := range []struct{ method, params, want string }{
+			{"tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`, "/the/default"},
+			{"tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":"/else/where"}}`, "/else/where"},
+			{"newConversation", `{}`, "/the/default"},
+			{"newConversation", `{"cwd":"/else/where"}`, "/else/where"},
+		} {
+			c.ask(t, tt.method, tt.params)
+			if got.Cwd != tt.want {
+				t.Errorf("%s %s: cwd %q, want %q", tt.method, tt.params, got.Cwd, tt.want)
+			}
+		}
+		if told := c.heard(); strings.Contains(strings.Join(told, "\n"), "roots/list") {
+			t.Errorf("the client was asked for roots: %q", told)
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package config
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// CallKeys returns what a call of the tool codex may set of its argument
+// config, and a warning for each thing that is left out. The keys of raw may be
+// dotted, the result has nested tables alone. Cwd is the call's working folder.
+// A key that is known and not for calls is a [*CallKeyError].
+//
+// What the result says of shell_environment_policy may narrow the policy of the
+// configuration; [Load] refuses what does not.
+func CallKeys(raw map[string]stdjson.RawMessage, cwd string) (keys map[string]stdjson.RawMessage, warnings []string, err error) {
+	tree, err := callTree(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &callKeys{cwd: cwd, known: knownKeys(), admitted: layer{}}
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		if err := c.walk([]string{key}, tree[key]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(c.refused) > 0 {
+		return nil, nil, &CallKeyError{Keys: c.refused}
+	}
+	keys = make(map[string]stdjson.RawMessage, len(c.admitted))
+	for key, v := range c.admitted {
+		text, err := json.Marshal(v, json.Deterministic(true))
+		if err != nil {
+			return nil, nil, fmt.Errorf("key %q: %w", key, err)
+		}
+		keys[key] = stdjson.RawMessage(text)
+	}
+	return keys, c.warnings(), nil
+}
+
+// trustedCalls names the setting that lets calls set everything.
+const trustedCalls = "trusted_calls = true in " + SettingsFile
+
+// CallKeyError says that a call set keys that are not for calls.
+type CallKeyError struct {
+	// Keys are dotted.
+	Keys []string
+}
+
+// Error implements error.
+func (e *CallKeyError) Error() string {
+	return fmt.Sprintf("a call may not set %s; %s allows it", enumerate(e.Keys), trustedCalls)
+}
+
+// enumerate writes keys for people: the first ones, each cut short.
+func enumerate(keys []string) string {
+	const most, longest = 8, 80
+	var shown []string
+	for _, key := range keys[:min(len(keys), most)] {
+		if len(key) > longest {
+			key = strings.ToValidUTF8(key[:longest], "") + "…"
+		}
+		shown = append(shown, fmt.Sprintf("%q", key))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(keys) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// callTree nests a call's keys. The leaves of the tree are JSON text.
+func callTree(raw map[string]stdjson.RawMessage) (layer, error) {
+	flat := make(layer, len(raw))
+	for key, text := range raw {
+		v, err := tableOf(jsontext.Value(text))
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", key, err)
+		}
+		flat[key] = v
+	}
+	return unflatten(flat)
+}
+
+// tableOf reads objects as tables and leaves everything else as it is; null is
+// nil.
+func tableOf(v jsontext.Value) (any, error) {
+	switch v.Kind() {
+	case '{':
+		var members map[string]jsontext.Value
+		if err := json.Unmarshal(v, &members); err != nil {
+			return nil, err
+		}
+		table := make(layer, len(members))
+		for name, member := range members {
+			var err error
+			if table[name], err = tableOf(member); err != nil {
+				return nil, err
+			}
+		}
+		return table, nil
+	case 'n':
+		return nil, nil
+	}
+	if !v.IsValid() {
+		return nil, fmt.Errorf("not a JSON value")
+	}
+	return v, nil
+}
+
+// callKeys sorts the leaves of a call's config.
+type callKeys struct {
+	cwd      string
+	known    map[string]bool // keys of config.toml
+	admitted layer
+	refused  []string
+	programs []string // left out: they name programs to start
+	unknown  []string // left out
+}
+
+// ruling is what becomes of a key.
+type ruling int
+
+const (
+	rulingUnknown ruling = iota // left out, with a warning
+	rulingRefuse
+	rulingProgram // left out, with a warning: callers send these along
+	rulingAdmit
+)
+
+func (c *callKeys) walk(path []string, v any) error {
+	if table, ok := v.(layer); ok && len(table) > 0 {
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			if err := c.walk(append(slices.Clip(path), key), table[key]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if v == nil {
+		v = jsontext.Value("null")
+	}
+	value, isLeaf := v.(jsontext.Value)
+	if isLeaf && len(path) == 1 && slices.Contains(callTables, path[0]) {
+		return fmt.Errorf("key %q: want a table", path[0])
+	}
+	if slices.Contains(ours, path[0]) {
+		return fmt.Errorf("key %q: is set for the whole server, not for one call", path[0])
+	}
+	name := joinKey(path)
+	switch c.rule(path, value) {
+	case rulingAdmit:
+		one := layer{path[len(path)-1]: v}
+		for _, s := range slices.Backward(path[:len(path)-1]) {
+			one = layer{s: one}
+		}
+		merge(c.admitted, one)
+	case rulingProgram:
+		c.programs = append(c.programs, name)
+	case rulingRefuse:
+		c.refused = append(c.refused, name)
+	default:
+		c.unknown = append(c.unknown, name)
+	}
+	return nil
+}
+
+// callTables are the tables that a call may set keys of.
+var callTables = []string{"features", "sandbox_workspace_write", "shell_environment_policy", "tools"}
+
+// callScalars are the keys that a call may set whatever their value is.
+var callScalars = []string{
+	"approval_policy", "compact_prompt", "developer_instructions", "hide_agent_reasoning", "model",
+	"model_auto_compact_token_limit", "model_context_window", "model_provider", "model_reasoning_effort",
+	"model_reasoning_summary", "model_reasoning_summary_format", "model_verbosity", "sandbox_mode",
+	"show_raw_agent_reasoning",
+}
+
+// callMembers are the members of callTables, and of approval_policy, that a
+// call may set whatever their value is.
+var callMembers = map[string][]string{
+	"approval_policy":         {"granular"},
+	"sandbox_workspace_write": {"exclude_slash_tmp", "exclude_tmpdir_env_var", "network_access", "writable_roots"},
+	"tools": {
+		"client_search_provider", "experimental_request_user_input", "update_plan", "view_image", "web_search",
+		"web_search_request",
+	},
+}
+
+// rule says what becomes of one leaf. An empty table has no value.
+func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
+	top, isTrue, isFalse := path[0], string(value) == "true", string(value) == "false"
+	switch {
+	case len(path) == 1 && slices.Contains(callScalars, top):
+		return rulingAdmit
+	case len(path) == 1 && slices.Contains(callTables, top):
+		return rulingAdmit // an empty table says nothing
+	case len(path) > 1 && slices.Contains(callMembers[top], path[1]):
+		return rulingAdmit
+	}
+	switch top {
+	case "mcp_servers":
+		if len(path) == 3 && path[2] == "enabled" && isFalse {
+			return rulingAdmit
+		}
+		return rulingProgram
+	case "notify":
+		return rulingProgram
+	case "features":
+		return featureRule(path, isTrue, isFalse)
+	case "experimental_use_exec_command_tool", "experimental_use_unified_exec_tool": // a feature's older names
+		if len(path) == 1 && (isTrue || isFalse) {
+			return rulingAdmit
+		}
+	case "shell_environment_policy":
+		return environmentRule(path, isFalse)
+	case "experimental_instructions_file":
+		if len(path) == 1 && c.inWorkspace(value) {
+			return rulingAdmit
+		}
+	case "approval_policy", "sandbox_workspace_write", "tools":
+		return rulingUnknown
+	}
+	if !c.known[top] || len(path) > 1 && slices.Contains(callScalars, top) {
+		return rulingUnknown
+	}
+	return rulingRefuse
+}
+
+// featureRule: a feature may start programs, reach out, or be what asks the
+// user, as hooks do. Those that are none of this may be switched.
+func featureRule(path []string, isTrue, isFalse bool) ruling {
+	is := func(names string) bool { return slices.Contains(strings.Fields(names), path[1]) }
+	switch {
+	case len(path) == 2 && is(freeFeatures) && (isTrue || isFalse), len(path) == 2 && is(offFeatures) && isFalse:
+		return rulingAdmit
+	case is(freeFeatures), is(offFeatures), is(codexFeatures):
+		return rulingRefuse
+	}
+	return rulingUnknown
+}
+
+// environmentRule admits what can narrow the policy; [Load] sees whether it does.
+func environmentRule(path []string, isFalse bool) ruling {
+	switch path[1] {
+	case "exclude", "include_only", "inherit":
+		if len(path) == 2 {
+			return rulingAdmit
+		}
+	case "ignore_default_excludes", "experimental_use_profile":
+		if len(path) == 2 && isFalse {
+			return rulingAdmit
+		}
+	case "filters", "set":
+	default:
+		return rulingUnknown
+	}
+	return rulingRefuse
+}
+
+// inWorkspace reports whether a path, relative to the working folder or
+// absolute, leads to something in that folder, links followed. A call may give
+// instructions as a text too; what it may not is have another file sent.
+func (c *callKeys) inWorkspace(value jsontext.Value) bool {
+	var path string
+	if json.Unmarshal(value, &path) != nil || path == "" || c.cwd == "" {
+		return false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.cwd, path)
+	}
+	file, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	folder, err := filepath.EvalSymlinks(c.cwd)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(folder, file)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// knownKeys are the top keys of config.toml.
+func knownKeys() map[string]bool {
+	known := map[string]bool{}
+	for _, names := range [][]string{members(reflect.TypeFor[Config]()), theirKeys, strings.Fields(codexKeys)} {
+		for _, name := range names {
+			known[name] = true
+		}
+	}
+	return known
+}
+
+func (c *callKeys) warnings() []string {
+	var all []string
+	if len(c.programs) > 0 {
+		all = append(all, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s allows it", enumerate(c.programs), trustedCalls))
+	}
+	if len(c.unknown) > 0 {
+		all = append(all, fmt.Sprintf("argument config: %s left out: no such key is known", enumerate(c.unknown)))
+	}
+	return all
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// ShellEnvironmentKey is the table that a call may narrow.
+const ShellEnvironmentKey = "shell_environment_policy"
+
+// callEnvironment is what a call may say of the policy.
+type callEnvironment struct {
+	Inherit     *string   `json:"inherit"`
+	Exclude     []string  `json:"exclude"`
+	IncludeOnly *[]string `json:"include_only"`
+
+	IgnoreDefaultExcludes bool `json:"ignore_default_excludes"`
+	UseProfile            bool `json:"experimental_use_profile"`
+}
+
+// NarrowEnvironment returns what a call's table shell_environment_policy makes
+// of that of the configuration: patterns to exclude are added to those of base.
+// A call that would widen the policy is an error.
+func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
+	wider := func(key string) error {
+		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s allows it", ShellEnvironmentKey, joinKey([]string{key}), trustedCalls)
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		if !slices.Contains(members(reflect.TypeFor[callEnvironment]()), key) {
+			return nil, wider(key)
+		}
+	}
+	var call struct {
+		Environment callEnvironment `json:"shell_environment_policy"`
+	}
+	if err := decode(layer{ShellEnvironmentKey: table}, &call); err != nil {
+		return nil, err
+	}
+	e, out := call.Environment, layer{}
+	switch {
+	case e.IgnoreDefaultExcludes && !base.IgnoreDefaultExcludes:
+		return nil, wider("ignore_default_excludes")
+	case e.UseProfile && !base.UseProfile:
+		return nil, wider("experimental_use_profile")
+	}
+	if e.Inherit != nil {
+		word := *e.Inherit
+		if !slices.Contains(inheritWords, word) {
+			return nil, fmt.Errorf("%s.inherit: %q is not one of %q", ShellEnvironmentKey, word, inheritWords[1:])
+		}
+		if breadth(word) > breadth(base.Inherit) {
+			return nil, wider("inherit")
+		}
+		out["inherit"] = word
+	}
+	if len(e.Exclude) > 0 {
+		out["exclude"] = slices.Concat(base.Exclude, e.Exclude)
+	}
+	if e.IncludeOnly != nil {
+		for _, pattern := range *e.IncludeOnly {
+			if len(base.IncludeOnly) > 0 && !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) }) {
+				return nil, wider("include_only")
+			}
+		}
+		if len(*e.IncludeOnly) == 0 && len(base.IncludeOnly) > 0 {
+			return nil, wider("include_only") // no patterns keep everything
+		}
+		out["include_only"] = *e.IncludeOnly
+	}
+	// The two booleans can only be as they are, or false.
+	for _, key := range []string{"ignore_default_excludes", "experimental_use_profile"} {
+		if v, ok := table[key]; ok {
+			out[key] = v
+		}
+	}
+	return out, nil
+}
+
+// inheritWords are the values of inherit; "" is "all".
+var inheritWords = []string{"", "all", "core", "none"}
+
+// breadth orders the words of inherit by how much they let through.
+// What is no such word counts as the narrowest.
+func breadth(word string) int {
+	i := slices.Index(inheritWords, word)
+	if i < 0 {
+		i = len(inheritWords)
+	}
+	return -max(1, i)
+}
+
+// covers reports whether each name that a pattern fits fits another too. Of two
+// patterns it says so when they are the same.
+func covers(wide, pattern string) bool {
+	if strings.EqualFold(wide, pattern) {
+		return true
+	}
+	if strings.ContainsAny(pattern, `*?[\`) {
+		return false
+	}
+	fits, err := path.Match(strings.ToUpper(wide), strings.ToUpper(pattern))
+	return err == nil && fits
+}

@@ -1,0 +1,163 @@
+package config_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestCallShapesInTheNativeEngine: whatever shape a call's config has, what it
+// may not change is as in the files.
+func TestCallShapesInTheNativeEngine(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": `
+model_provider = "local"
+notify = ["mine"]
+[model_providers.local]
+base_url = "http://localhost:1"
+[mcp_servers.files]
+command = "files"
+[mcp_servers."a.b"]
+command = "ab"
+[shell_environment_policy]
+exclude = ["MINE*"]
+`})
+	cwd := callFolder(t)
+	load := func(call protocol.Config) *config.Config {
+		t.Helper()
+		c, err := config.Load(config.Layers{Home: dir, Call: call})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	own := load(protocol.Config{Cwd: cwd})
+	for _, shape := range callShapes(t) {
+		if shape[0] != "ok" && shape[0] != "warn" {
+			continue // it is refused before
+		}
+		keys, _, err := config.CallKeys(members(t, shape[1]), cwd)
+		if err != nil {
+			t.Fatalf("%s: %v", shape[1], err)
+		}
+		if _, ok := keys["approval_policy"]; ok && keys["approval_policy"][0] == '{' {
+			continue
+		}
+		if strings.Contains(shape[1], "allowed_domains") {
+			continue // the web search of today's Codex
+		}
+		got := load(protocol.Config{Cwd: cwd, FromCall: true, Overrides: keys})
+		for name, s := range got.MCPServers { // may be switched off
+			if s.Enabled != nil && !*s.Enabled {
+				s.Enabled = nil
+				got.MCPServers[name] = s
+			}
+		}
+		delete(got.MCPServers, "happy")
+		type fixed struct {
+			Providers map[string]config.Provider
+			Servers   map[string]config.MCPServer
+			Notify    []string
+			Set       map[string]string
+			Profile   bool
+			Named     []string
+		}
+		of := func(c *config.Config) fixed {
+			return fixed{c.ModelProviders, c.MCPServers, c.Notify, c.ShellEnvironment.Set, c.ShellEnvironment.UseProfile, c.NamedRoots}
+		}
+		if diff := cmp.Diff(of(own), of(got), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-files +with the call):\n%s", shape[1], diff)
+		}
+		if !slices.Contains(got.ShellEnvironment.Exclude, "MINE*") {
+			t.Errorf("%s: a pattern of the files is lost: %q", shape[1], got.ShellEnvironment.Exclude)
+		}
+	}
+}
+
+// TestNarrowEnvironment: a call may narrow what commands see, and not widen it.
+func TestNarrowEnvironment(t *testing.T) {
+	const wide = "a call may narrow the configuration's, not widen it; trusted_calls"
+	for _, tt := range []struct {
+		name, file, call string
+		want             config.ShellEnvironment
+		err              string
+	}{
+		{"nothing", `exclude = ["A"]`, `{}`, config.ShellEnvironment{Exclude: []string{"A"}}, ""},
+		{"core of all", "", `{"inherit":"core"}`, config.ShellEnvironment{Inherit: "core"}, ""},
+		{"all of all", "", `{"inherit":"all"}`, config.ShellEnvironment{Inherit: "all"}, ""},
+		{"none of core", `inherit = "core"`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none"}, ""},
+		{"all of core", `inherit = "core"`, `{"inherit":"all"}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
+		{"empty of core", `inherit = "core"`, `{"inherit":""}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
+		{"core of none", `inherit = "none"`, `{"inherit":"core"}`, config.ShellEnvironment{}, wide},
+		{"no word", "", `{"inherit":"Core"}`, config.ShellEnvironment{}, `"Core" is not one of`},
+		{"no string", "", `{"inherit":1}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: want a string"},
+		{"exclude is added", `exclude = ["A"]`, `{"exclude":["B"]}`, config.ShellEnvironment{Exclude: []string{"A", "B"}}, ""},
+		{"nothing to exclude", `exclude = ["A"]`, `{"exclude":[]}`, config.ShellEnvironment{Exclude: []string{"A"}}, ""},
+		{"only", "", `{"include_only":["A*"]}`, config.ShellEnvironment{IncludeOnly: []string{"A*"}}, ""},
+		{"fewer", `include_only = ["A*", "B"]`, `{"include_only":["a*"]}`, config.ShellEnvironment{IncludeOnly: []string{"a*"}}, ""},
+		{"one of them", `include_only = ["A*"]`, `{"include_only":["ab"]}`, config.ShellEnvironment{IncludeOnly: []string{"ab"}}, ""},
+		{"another", `include_only = ["A*"]`, `{"include_only":["B"]}`, config.ShellEnvironment{}, "shell_environment_policy.include_only: " + wide},
+		{"a wider pattern", `include_only = ["A*"]`, `{"include_only":["*"]}`, config.ShellEnvironment{}, wide},
+		{"a pattern that may be wider", `include_only = ["A*"]`, `{"include_only":["A?*"]}`, config.ShellEnvironment{}, wide},
+		{"no pattern", `include_only = ["A*"]`, `{"include_only":[]}`, config.ShellEnvironment{}, wide},
+		{"default excludes", `ignore_default_excludes = true`, `{"ignore_default_excludes":false}`, config.ShellEnvironment{}, ""},
+		{"no default excludes", "", `{"ignore_default_excludes":true}`, config.ShellEnvironment{}, wide},
+		{"profile", "", `{"experimental_use_profile":true}`, config.ShellEnvironment{}, wide},
+		{"set", "", `{"set":{"PATH":"/tmp"}}`, config.ShellEnvironment{}, "shell_environment_policy.set: " + wide},
+		{"set is kept", `set = { A = "1" }`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none", Set: map[string]string{"A": "1"}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := home(t, map[string]string{"config.toml": "[shell_environment_policy]\n" + tt.file})
+			call := protocol.Config{FromCall: true, Overrides: map[string]json.RawMessage{"shell_environment_policy": json.RawMessage(tt.call)}}
+			c, err := config.Load(config.Layers{Home: dir, Call: call})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			call.FromCall = false // the user's own
+			if _, err := config.Load(config.Layers{Home: dir, Call: call}); err != nil {
+				t.Errorf("of the user's own: %v", err)
+			}
+		})
+	}
+}
+
+// TestNamedRoots: a root that a call adds is not one that the configuration names.
+func TestNamedRoots(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"})
+	call := raw("sandbox_workspace_write", `{"writable_roots":["/call"]}`)
+	for _, tt := range []struct {
+		name  string
+		flags map[string]any
+		call  protocol.Config
+		want  []string
+		roots []string
+	}{
+		{"file", nil, protocol.Config{FromCall: true}, []string{"/file"}, []string{"/file"}},
+		{"profile", nil, protocol.Config{FromCall: true, Profile: "p", Overrides: call}, []string{"/profile"}, []string{"/call"}},
+		{"flag", map[string]any{"sandbox_workspace_write.writable_roots": []any{"/flag"}}, protocol.Config{FromCall: true, Overrides: call}, []string{"/flag"}, []string{"/call"}},
+		{"call", nil, protocol.Config{FromCall: true, Overrides: call}, []string{"/file"}, []string{"/call"}},
+		{"the user's own", nil, protocol.Config{Overrides: call}, []string{"/call"}, []string{"/call"}},
+	} {
+		c, err := config.Load(config.Layers{Home: dir, Overrides: tt.flags, Call: tt.call})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([][]string{tt.want, tt.roots}, [][]string{c.NamedRoots, c.SandboxWorkspaceWrite.WritableRoots}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

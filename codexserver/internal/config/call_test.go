@@ -1,0 +1,173 @@
+package config_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// callShapes reads testdata/calls.txt. Other packages read it too.
+func callShapes(t testing.TB) (all [][]string) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/calls.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		what, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || what == "#" {
+			continue
+		}
+		shape := []string{what}
+		for part := range strings.SplitSeq(rest, " | ") {
+			shape = append(shape, strings.TrimSpace(part))
+		}
+		all = append(all, shape)
+	}
+	if len(all) < 60 {
+		t.Fatalf("%d shapes", len(all))
+	}
+	return all
+}
+
+// callFolder is a working folder with base.md, beside a secret that a link
+// leads to.
+func callFolder(t *testing.T) string {
+	t.Helper()
+	dir := home(t, map[string]string{"secret": "s"})
+	cwd := filepath.Join(dir, "work")
+	if err := os.Mkdir(cwd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(cwd, "base.md"), []byte("b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../secret", filepath.Join(cwd, "link")); err != nil {
+		t.Fatal(err)
+	}
+	return cwd
+}
+
+func members(t *testing.T, text string) map[string]json.RawMessage {
+	t.Helper()
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return m
+}
+
+func TestCallKeys(t *testing.T) {
+	cwd := callFolder(t)
+	for _, shape := range callShapes(t) {
+		t.Run(shape[1], func(t *testing.T) {
+			keys, warnings, err := config.CallKeys(members(t, shape[1]), cwd)
+			var refused *config.CallKeyError
+			switch shape[0] {
+			case "ok", "warn":
+				want := shape[2]
+				if want == "=" {
+					want = shape[1]
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := json.Marshal(keys)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(canonical(t, want), canonical(t, string(got))); diff != "" {
+					t.Errorf("the engine gets (-want +got):\n%s", diff)
+				}
+				if shape[0] == "ok" && len(warnings) > 0 || shape[0] == "warn" && len(warnings) == 0 {
+					t.Errorf("warnings %q", warnings)
+				}
+				for name := range strings.FieldsSeq(strings.Join(shape[3:], " ")) {
+					if text := strings.Join(warnings, "\n"); !strings.Contains(text, fmt.Sprintf("%q", name)) {
+						t.Errorf("no warning names %s: %s", name, text)
+					}
+				}
+			case "refuse":
+				if !errors.As(err, &refused) {
+					t.Fatalf("error %v", err)
+				}
+				if diff := cmp.Diff(strings.Fields(shape[2]), refused.Keys); diff != "" {
+					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+				if !strings.Contains(err.Error(), "trusted_calls = true in codex-mcp.toml") {
+					t.Errorf("the refusal does not say what gives the key back: %v", err)
+				}
+			default:
+				if err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), shape[2]) {
+					t.Errorf("error %v, want %q", err, shape[2])
+				}
+			}
+		})
+	}
+}
+
+// canonical is JSON with exact numbers.
+func canonical(t *testing.T, text string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// FuzzCallKeys: what is let through has nothing in it that would not be let
+// through again, and no key of another table.
+func FuzzCallKeys(f *testing.F) {
+	for _, shape := range callShapes(f) {
+		f.Add(shape[1])
+	}
+	free := []string{
+		"approval_policy", "compact_prompt", "developer_instructions", "experimental_use_exec_command_tool",
+		"experimental_use_unified_exec_tool", "features", "hide_agent_reasoning", "mcp_servers", "model",
+		"model_auto_compact_token_limit", "model_context_window", "model_provider", "model_reasoning_effort",
+		"model_reasoning_summary", "model_reasoning_summary_format", "model_verbosity", "sandbox_mode",
+		"sandbox_workspace_write", "shell_environment_policy", "show_raw_agent_reasoning", "tools",
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var call map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &call) != nil {
+			return
+		}
+		keys, _, err := config.CallKeys(call, "")
+		if err != nil {
+			return
+		}
+		for key := range keys {
+			if !slices.Contains(free, key) {
+				t.Errorf("%q is let through", key)
+			}
+		}
+		again, warnings, err := config.CallKeys(quoted(keys), "")
+		if err != nil || len(warnings) > 0 {
+			t.Fatalf("again: %v, %q", err, warnings)
+		}
+		if diff := cmp.Diff(keys, again); diff != "" {
+			t.Errorf("again (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// quoted writes top keys so that they are one segment.
+func quoted(keys map[string]json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for key, value := range keys {
+		out[`"`+key+`"`] = value
+	}
+	return out
+}

@@ -1,0 +1,226 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+const granular = "approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = true } }\n"
+
+func TestTodaysConfig(t *testing.T) {
+	type result struct {
+		Policy    protocol.ApprovalPolicy
+		Declines  bool
+		Effort    protocol.ReasoningEffort
+		Search    bool
+		WebSearch config.WebSearch
+		Notes     int
+	}
+	usual := func(change func(*result)) result {
+		r := result{Policy: protocol.ApprovalOnRequest}
+		change(&r)
+		return r
+	}
+	for _, tt := range []struct {
+		name, file string
+		want       result
+	}{
+		{"nothing", "", usual(func(*result) {})},
+		{"granular", granular, usual(func(r *result) { r.Notes = 1 })},
+		{"granular without approvals", strings.Replace(granular, "sandbox_approval = true", "sandbox_approval = false", 1),
+			usual(func(r *result) { r.Policy, r.Notes = protocol.ApprovalNever, 1 })},
+		{"granular without questions of servers", strings.Replace(granular, "elicitations = true", "elicitations = false, request_permissions = true", 1),
+			usual(func(r *result) { r.Declines, r.Notes = true, 1 })},
+		{"effort max", "model_reasoning_effort = \"max\"", usual(func(r *result) { r.Effort = "max" })},
+		{"effort none", "model_reasoning_effort = \"none\"", usual(func(r *result) { r.Effort = "none" })},
+		{"an effort to come", "model_reasoning_effort = \"utmost\"", usual(func(r *result) { r.Effort, r.Notes = "utmost", 1 })},
+		{"the old key", "[tools]\nweb_search = true", usual(func(r *result) { r.Search = true })},
+		{"a table alone", "[tools.web_search]\ncontext_size = \"low\"", usual(func(r *result) { r.WebSearch.ContextSize, r.Notes = "low", 1 })},
+		{"a table and live", "web_search = \"live\"\n[tools.web_search]\nallowed_domains = [\"a.com\"]\nlocation = { country = \"NL\" }", usual(func(r *result) {
+			r.Search, r.WebSearch = true, config.WebSearch{AllowedDomains: []string{"a.com"}, Location: config.Location{Country: "NL"}}
+		})},
+		{"cached", "web_search = \"cached\"", usual(func(r *result) { r.Search, r.WebSearch.Cached = true, true })},
+		{"disabled wins", "web_search = \"disabled\"\n[tools]\nweb_search = true", usual(func(*result) {})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := result{c.ApprovalPolicy, c.DeclineElicitations, c.ReasoningEffort, c.Tools.WebSearch, c.WebSearch, len(c.Notes)}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s\n%q", d, c.Notes)
+			}
+		})
+	}
+}
+
+// What lies over the file is read in the same way, and a word replaces a table.
+func TestTodaysConfigInLayers(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": granular + "[tools.web_search]\ncontext_size = \"low\"\n"})
+	for _, tt := range []struct {
+		name   string
+		layers config.Layers
+		want   protocol.ApprovalPolicy
+	}{
+		{"a word over a table", config.Layers{Overrides: map[string]any{"approval_policy": "untrusted"}}, protocol.ApprovalUntrusted},
+		{"a key of the table", config.Layers{Overrides: map[string]any{"approval_policy.granular.sandbox_approval": false}}, protocol.ApprovalNever},
+		{"the argument", config.Layers{Call: protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}}, protocol.ApprovalOnFailure},
+		{"a table of the call", config.Layers{Call: protocol.Config{Overrides: raw("approval_policy",
+			`{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`)}}, protocol.ApprovalNever},
+		{"true over a table", config.Layers{Overrides: map[string]any{"tools.web_search": true}}, protocol.ApprovalOnRequest},
+	} {
+		tt.layers.Home = dir
+		c, err := config.Load(tt.layers)
+		if err != nil || c.ApprovalPolicy != tt.want {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestTodaysConfigRefused(t *testing.T) {
+	for _, tt := range []struct{ file, want string }{
+		{"model = \"m\"\napproval_policy = { granular = { sandbox_approval = \"yes\", rules = true, mcp_elicitations = true } }", "config.toml:2: approval_policy.granular.sandbox_approval: want a boolean"},
+		{"approval_policy = { granular = { sandbox_approval = true } }", "approval_policy.granular: "},
+		{"approval_policy = { reject = {} }", "config.toml:1: approval_policy: want one of"},
+		{"approval_policy = 5", "config.toml:1: approval_policy: want a string"},
+		{"model_reasoning_effort = \"\"", "config.toml:1: model_reasoning_effort: is empty"},
+		{"model_reasoning_effort = 3", "config.toml:1: model_reasoning_effort: want a string"},
+		{"web_search = \"bogus\"", `config.toml:1: web_search: "bogus" is not one of`},
+		{"web_search = true", "config.toml:1: web_search: want a string"},
+		{"[tools.web_search]\ncontext_size = \"huge\"", `config.toml:2: tools.web_search.context_size: "huge" is not one of`},
+		{"[tools.web_search]\nallowed_domains = \"a.com\"", "config.toml:2: tools.web_search.allowed_domains: want an array"},
+		{"tools = { web_search = \"on\" }", "tools.web_search: want a boolean"},
+		{"openai_base_url = 1", "config.toml:1: openai_base_url: want a string"},
+	} {
+		_, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file})})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %s", tt.file, err, tt.want)
+		}
+	}
+}
+
+func TestOpenAIBaseURL(t *testing.T) {
+	for _, tt := range []struct{ file, env, want string }{
+		{"", "", "https://api.openai.com/v1"},
+		{"", "http://env", "http://env"},
+		{`openai_base_url = "http://key"`, "http://env", "http://key"},
+		{"openai_base_url = \"http://key\"\n[model_providers.openai]\nbase_url = \"http://table\"", "", "http://table"},
+	} {
+		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file}), OpenAIBaseURL: tt.env})
+		if err != nil || c.Provider().BaseURL != tt.want {
+			t.Errorf("%q: %q, %v, want %q", tt.file, c.Provider().BaseURL, err, tt.want)
+		}
+	}
+}
+
+func TestProfileFiles(t *testing.T) {
+	dir := home(t, map[string]string{
+		"config.toml":      file,
+		"own.config.toml":  "model = \"own\"\nmodel_instructions_file = \"i.md\"\n",
+		"fast.config.toml": "model = \"fast file\"\n",
+		"bad.config.toml":  "model = \n",
+	})
+	for name, want := range map[string]string{"own": "own", "fast": "fast file"} {
+		c, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}})
+		if err != nil || c.Model != want {
+			t.Errorf("%s: %v, want the model %q", name, err, want)
+		}
+		if name == "own" && !strings.HasPrefix(c.InstructionsFile, dir) {
+			t.Errorf("the instructions are %q, want them beside the file", c.InstructionsFile)
+		}
+	}
+	for name, want := range map[string]string{"bad": "bad.config.toml:1:", "../own": `there is no "../own"`, "nosuch": "is missing"} {
+		if _, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+func TestSavedOfToday(t *testing.T) {
+	saved, err := config.Saved(home(t, map[string]string{"config.toml": granular +
+		"model_reasoning_effort = \"max\"\n[tools.web_search]\ncontext_size = \"low\"\n[profiles.p]\n" + granular}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if saved.ApprovalPolicy != protocol.ApprovalOnRequest || saved.ModelReasoningEffort != "max" || saved.Tools.WebSearch != nil || *saved.Profiles["p"].ApprovalPolicy != protocol.ApprovalOnRequest {
+		t.Errorf("%+v", saved)
+	}
+}
+
+func TestKeysThatDecideElsewhere(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": `hooks = {}
+personality = "pragmatic"
+[tools]
+view_image = true
+fly = true
+[mcp_servers.s]
+command = "c"
+env_vars = ["A"]
+enabled_tools = ["a"]
+[mcp_servers.s.tools.a]
+approval_mode = "approve"
+[permissions.strict]
+[nosuch.table]
+a = 1
+`})
+	path := dir + "/config.toml"
+	want := []string{path + ":1: hooks: no hook runs", path + ":13: nosuch",
+		path + ":12: permissions: sandbox_mode decides what commands may touch", path + ":5: tools.fly", path + ":8: mcp_servers.s.env_vars"}
+	if d := cmp.Diff(want, config.Unknown(dir)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestAllowedTools(t *testing.T) {
+	for _, tt := range []struct {
+		server string
+		want   string // of the tools a, b and c
+	}{
+		{"", "abc"},
+		{`enabled_tools = ["a", "b"]` + "\n" + `disabled_tools = ["b"]`, "a"},
+		{`enabled_tools = []`, ""},
+		{`default_tools_approval_mode = "prompt"` + "\n" + `tools = { c = { approval_mode = "approve" } }`, "c"},
+		{`tools = { a = { approval_mode = "prompt" }, b = { approval_mode = "what comes" }, c = { approval_mode = 1 } }`, ""},
+		{`tools = { a = { approval_mode = "auto" }, b = {}, c = 1 }`, "abc"},
+	} {
+		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": "[mcp_servers.s]\n" + tt.server})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, name := range []string{"a", "b", "c"} {
+			if c.MCPServers["s"].Allows(name) {
+				got = append(got, name)
+			}
+		}
+		if have := strings.Join(got, ""); have != tt.want {
+			t.Errorf("%s: %q, want %q", tt.server, have, tt.want)
+		}
+	}
+}
+
+// A -c that gives a table of ours a word was meant for Codex, which ignores it.
+func TestMisplacedOverrides(t *testing.T) {
+	s, codex, err := config.LoadSettings(t.TempDir(), []string{
+		"sandbox=workspace-write", "auth=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Sandbox.Strict || len(codex) != 1 || len(s.Ignored) != 5 {
+		t.Errorf("strict %v, for Codex %v, ignored %q", s.Sandbox.Strict, codex, s.Ignored)
+	}
+	if want := "-c sandbox is ignored: sandbox is a table of codex-mcp.toml, and no key of Codex; write sandbox_mode"; s.Ignored[0] != want {
+		t.Errorf("%q, want %q", s.Ignored[0], want)
+	}
+	for _, wrong := range []string{"session_tools=x", "approvals={nosuch=1}", "sandbox.tier=1"} {
+		if _, _, err := config.LoadSettings(t.TempDir(), []string{wrong}); err == nil {
+			t.Errorf("%s is taken", wrong)
+		}
+	}
+}

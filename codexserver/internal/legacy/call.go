@@ -1,0 +1,81 @@
+package legacy
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+func (ss *Session) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
+	list, err := ss.server.Tools.List()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if !ss.speaks("2025-06-18") {
+			list[i].Title, list[i].OutputSchema = nil, nil
+		}
+		if !ss.speaks("2025-03-26") {
+			list[i].Annotations = nil
+		}
+	}
+	return &mcptypes.ListToolsResult{Tools: list}, nil
+}
+
+func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p mcptypes.CallToolRequestParams
+	if err := r.Bind(&p); err != nil {
+		return nil, err
+	}
+	if introduces(p.Meta) {
+		ss.end.begin()
+	}
+	w := &watcher{remarks: remarks{ss}, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
+	defer w.progress.end()
+	id := callID(r.ID)
+	c := &tools.Call{
+		ID:         id,
+		Threads:    ss.threads,
+		Attendance: thread.Attendance{Watcher: w, Awaited: true, Place: client{ss, id}, Elicit: ss.elicit},
+		Folder:     ss.folder,
+	}
+	return ss.server.Tools.Call(ctx, c, p.Name, p.Arguments), nil
+}
+
+// callID is a request's id as text, whatever its JSON type.
+func callID(id jsonrpc.ID) string {
+	if s, ok := id.Str(); ok {
+		return s
+	}
+	return id.String()
+}
+
+// watcher sends a call the events of its turn, as codex/event with the id of the
+// request, and as progress.
+type watcher struct {
+	remarks
+	request  jsonrpc.ID
+	progress *progress
+	failed   bool // the turn's error event was sent
+}
+
+// Event implements [thread.Watcher].
+func (w *watcher) Event(thread string, e protocol.Event) {
+	switch m := e.Msg.(type) {
+	case protocol.SessionConfigured:
+		m.InitialMessages = nil // a caller of tools has no use for the past
+		e.Msg = m
+	case protocol.Error:
+		w.failed = true
+	case protocol.TaskComplete:
+		if w.failed {
+			return // the error event has ended the turn
+		}
+	}
+	w.session.sendToolEvent(w.request, thread, e)
+	w.progress.event(e.Msg)
+}

@@ -1,0 +1,94 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// client is the client as a place where the questions of a tool's call stand: it
+// is asked by elicitation/create.
+type client struct {
+	session *Session
+	call    string // the id of the call
+}
+
+// Decider implements [approval.Place].
+func (client) Decider() approval.Decider { return approval.ByClient }
+
+// Ask implements [approval.Place].
+func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	asked := *r.Question // which others read
+	if _, other := r.Event.(protocol.RawEvent); other {
+		asked.Extra = map[string]any{"threadId": r.Thread.ID}
+	} else {
+		asked.Extra = codexMembers(r.Event)
+		asked.Extra["threadId"] = r.Thread.ID
+		asked.Extra["codex_mcp_tool_call_id"] = c.call
+		asked.Extra["codex_event_id"] = r.Turn
+		asked.Meta = map[string]any{"codex/approval": approvalMeta(r)}
+	}
+	return c.session.theAsker().Ask(ctx, &asked), nil
+}
+
+// elicit sends an elicitation/create request that is no approval.
+func (ss *Session) elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	if !ss.canAsk() {
+		return nil, elicit.ErrUnsupported
+	}
+	ctx, cancel := ss.server.Approvals.WithTimeout(ctx)
+	defer cancel()
+	var result json.RawMessage
+	err := caller{ss}.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
+	return result, err
+}
+
+// codexMembers are the facts of a question under the names that Codex gives
+// them beside the message; most SDKs drop them.
+func codexMembers(r protocol.EventMsg) map[string]any {
+	switch r := r.(type) {
+	case protocol.ExecApprovalRequest:
+		return map[string]any{
+			"codex_elicitation": "exec-approval",
+			"codex_call_id":     r.CallID,
+			"codex_command":     r.Command,
+			"codex_cwd":         r.Cwd,
+		}
+	case protocol.PatchApprovalRequest:
+		m := map[string]any{
+			"codex_elicitation": "patch-approval",
+			"codex_call_id":     r.CallID,
+			"codex_changes":     r.Changes,
+		}
+		if r.Reason != "" {
+			m["codex_reason"] = r.Reason
+		}
+		if r.GrantRoot != "" {
+			m["codex_grant_root"] = r.GrantRoot
+		}
+		return m
+	}
+	return map[string]any{}
+}
+
+// approvalMeta are the same facts for _meta, which SDKs keep.
+func approvalMeta(r *approval.Request) map[string]any {
+	m := map[string]any{"threadId": r.Thread.ID, "eventId": r.Turn}
+	switch r := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		m["kind"], m["callId"], m["command"], m["cwd"] = "exec", r.CallID, r.Command, r.Cwd
+		if r.Reason != "" {
+			m["reason"] = r.Reason
+		}
+	case protocol.PatchApprovalRequest:
+		m["kind"], m["callId"], m["changes"] = "patch", r.CallID, r.Changes
+		if r.Reason != "" {
+			m["reason"] = r.Reason
+		}
+	}
+	return m
+}

@@ -1,0 +1,81 @@
+package legacy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// drain is how long a turn may go on after a client that has begun a session
+// has gone: long enough for requests that take no time, too short for a model.
+const drain = 50 * time.Millisecond
+
+// inputEnd decides what becomes of calls when the client's input ends. A
+// client that has begun a session is gone then, and its turns end with it.
+// Input without a session is a file of calls, which are finished. The zero
+// value is ready.
+type inputEnd struct {
+	stop func() // ends the handling of requests; nil does nothing
+
+	mu             sync.Mutex
+	began, reached bool
+	timer          *time.Timer
+}
+
+// begin notes that the client has begun a session.
+func (e *inputEnd) begin() { e.note(&e.began) }
+
+// reach notes the end of the input.
+func (e *inputEnd) reach() { e.note(&e.reached) }
+
+func (e *inputEnd) note(what *bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*what = true
+	if e.began && e.reached && e.timer == nil && e.stop != nil {
+		e.timer = time.AfterFunc(drain, e.stop)
+	}
+}
+
+func (e *inputEnd) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
+
+// introduces reports whether a request by itself begins a session: from MCP
+// 2026-07-28 on each one says who sends it, and there is no initialize.
+func introduces(m *mcptypes.RequestMeta) bool {
+	if m == nil {
+		return false
+	}
+	for name := range m.Extra {
+		switch rest, ok := strings.CutPrefix(name, "io.modelcontextprotocol/"); rest {
+		case "protocolVersion", "clientInfo", "clientCapabilities":
+			return ok
+		}
+	}
+	return false
+}
+
+// caller sends the session's questions to the client.
+type caller struct{ *Session }
+
+// Call implements elicit.Caller. Nobody is left to answer when the input has
+// ended; where calls are finished all the same, the question is decided as for
+// a client that cannot be asked.
+func (c caller) Call(ctx context.Context, method string, params, result any) error {
+	err := c.peer.Call(ctx, method, params, result)
+	if c.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {
+		return elicit.ErrUnsupported
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// protocolVersions are the versions of MCP that are spoken here, oldest first.
+// The types are those of 2025-06-18; what later versions add travels as
+// unknown members.
+var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// negotiate echoes a version that is spoken here and offers the newest
+// otherwise (MCP 2025-06-18, basic/lifecycle#version-negotiation).
+func negotiate(asked string) string {
+	if slices.Contains(protocolVersions, asked) {
+		return asked
+	}
+	return protocolVersions[len(protocolVersions)-1]
+}
+
+func (ss *Session) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.client != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
+	}
+	version := negotiate(p.ProtocolVersion)
+	capabilities, err := json.Marshal(p.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	ss.client, ss.version = p, version
+	ss.end.begin()
+	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
+	ss.able = client.CanAsk()
+	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.server.Approvals)
+	title := "Codex"
+	o := ss.server
+	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(o.Version, p.ClientInfo))}
+	if o.EngineName != "" {
+		extra["engine"] = fmt.Appendf(nil, `{"name":%s,"reason":%s}`, quote(o.EngineName), quote(o.EngineReason))
+	}
+	return &mcptypes.InitializeResult{
+		ProtocolVersion: version,
+		Capabilities: mcptypes.ServerCapabilities{
+			Tools:   &mcptypes.ServerCapabilitiesTools{},
+			Logging: map[string]json.RawMessage{},
+		},
+		ServerInfo: mcptypes.Implementation{
+			Name:    "codex-mcp",
+			Title:   &title,
+			Version: ss.server.Version,
+			Extra:   extra,
+		},
+	}, nil
+}
+
+// userAgent has the shape that clients of the old server know.
+func (ss *Session) userAgent() string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	var client mcptypes.Implementation
+	if ss.client != nil {
+		client = ss.client.ClientInfo
+	}
+	return userAgent(ss.server.Version, client)
+}
+
+func userAgent(version string, client mcptypes.Implementation) string {
+	term := os.Getenv("TERM")
+	if term == "" {
+		term = "unknown"
+	}
+	agent := fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s", version, runtime.GOOS, runtime.GOARCH, term)
+	if client.Name != "" {
+		agent += fmt.Sprintf(" (%s; %s)", client.Name, client.Version)
+	}
+	return agent
+}
+
+func (ss *Session) ping(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+	return &mcptypes.EmptyResult{}, nil
+}
+
+func (ss *Session) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
+	ss.mu.Lock()
+	ss.level = p.Level
+	ss.mu.Unlock()
+	return &mcptypes.EmptyResult{}, nil
+}
+
+// severity orders the levels of syslog (RFC 5424): emergency is 0, debug is 7.
+func severity(l mcptypes.LoggingLevel) int {
+	return 7 - slices.Index([]mcptypes.LoggingLevel{
+		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice,
+		mcptypes.LoggingLevelWarning, mcptypes.LoggingLevelError, mcptypes.LoggingLevelCritical,
+		mcptypes.LoggingLevelAlert, mcptypes.LoggingLevelEmergency,
+	}, l)
+}

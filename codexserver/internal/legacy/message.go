@@ -1,0 +1,57 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// attendance attends what a client does by JSON-RPC methods. Its events go to the
+// listeners of the thread, its questions are asked by execCommandApproval and
+// applyPatchApproval.
+func (ss *Session) attendance() thread.Attendance {
+	return thread.Attendance{Watcher: remarks{ss}, Place: methods{ss}, Elicit: ss.elicit}
+}
+
+// methods is the client as a place where the questions of a message's turn stand.
+type methods struct{ session *Session }
+
+// Decider implements [approval.Place].
+func (methods) Decider() approval.Decider { return approval.ByClient }
+
+// Ask implements [approval.Place].
+func (m methods) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	method, params := approvalRequest(r.Thread.ID, r.Event)
+	if method == "" {
+		return client{session: m.session}.Ask(ctx, r)
+	}
+	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		var result json.RawMessage
+		err := m.session.peer.Call(ctx, method, params, &result)
+		return result, err
+	})
+	// Whoever speaks these methods has the requests that belong to them.
+	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
+	o := m.session.server.Approvals
+	o.NoLegacyFlat = false // their answers are flat
+	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil
+}
+
+// approvalRequest is the server's request of September 2025 for a question.
+func approvalRequest(thread string, r protocol.EventMsg) (method string, params any) {
+	switch r := r.(type) {
+	case protocol.PatchApprovalRequest:
+		return "applyPatchApproval", protocol.ApplyPatchApprovalParams{
+			ConversationID: thread, CallID: r.CallID, FileChanges: r.Changes, Reason: r.Reason, GrantRoot: r.GrantRoot,
+		}
+	case protocol.ExecApprovalRequest:
+		return "execCommandApproval", protocol.ExecCommandApprovalParams{
+			ConversationID: thread, CallID: r.CallID, Command: r.Command, Cwd: r.Cwd, Reason: r.Reason,
+		}
+	}
+	return "", nil
+}

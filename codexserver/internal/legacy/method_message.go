@@ -1,0 +1,91 @@
+package legacy
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func (ss *Session) addMessageMethods(m *jsonrpc.Mux) {
+	jsonrpc.Handle(m, "sendUserMessage", ss.sendUserMessage)
+	jsonrpc.Handle(m, "sendUserTurn", ss.sendUserTurn)
+	jsonrpc.Handle(m, "interruptConversation", ss.interruptConversation)
+}
+
+func (ss *Session) sendUserMessage(_ context.Context, p protocol.SendUserMessageParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if p.Items == nil {
+		return empty{}, invalid("/items", "missing")
+	}
+	ss.submit(t, protocol.TurnInput{Items: p.Items})
+	return empty{}, nil
+}
+
+func (ss *Session) sendUserTurn(_ context.Context, p protocol.SendUserTurnParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if err := checkTurn(&p); err != nil {
+		return empty{}, err
+	}
+	ss.submit(t, protocol.TurnInput{Items: p.Items, Context: &protocol.TurnContext{
+		Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, SandboxPolicy: p.SandboxPolicy,
+		Model: p.Model, Effort: p.Effort, Summary: p.Summary,
+	}})
+	return empty{}, nil
+}
+
+func checkTurn(p *protocol.SendUserTurnParams) error {
+	if p.Items == nil {
+		return invalid("/items", "missing")
+	}
+	for _, member := range []struct{ path, value string }{
+		{"/cwd", p.Cwd}, {"/approvalPolicy", string(p.ApprovalPolicy)}, {"/sandboxPolicy/mode", string(p.SandboxPolicy.Mode)},
+		{"/model", p.Model}, {"/summary", string(p.Summary)},
+	} {
+		if err := required(member.path, member.value); err != nil {
+			return err
+		}
+	}
+	if err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
+		return err
+	}
+	if err := oneOf("/sandboxPolicy/mode", p.SandboxPolicy.Mode, protocol.SandboxModes()); err != nil {
+		return err
+	}
+	if err := oneOf("/effort", p.Effort, protocol.ReasoningEfforts()); err != nil {
+		return err
+	}
+	return oneOf("/summary", p.Summary, protocol.ReasoningSummaries())
+}
+
+// submit queues a turn. Only the end of the session waits for it.
+func (ss *Session) submit(t *thread.Thread, in protocol.TurnInput) {
+	ticket := t.Queue()
+	ss.turns.Go(func() {
+		if err := t.Turn(ss.ctx, ticket, ss.attendance(), in); err != nil {
+			ss.log.Debug("turn", "thread", t.ID(), "error", err)
+		}
+	})
+}
+
+func (ss *Session) interruptConversation(ctx context.Context, p protocol.InterruptConversationParams) (*protocol.InterruptConversationResult, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	ran, err := t.Interrupt(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ran:
+		return nil, refused("no turn of conversation %s is running", p.ConversationID)
+	}
+	return &protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil
+}

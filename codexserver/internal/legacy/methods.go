@@ -1,0 +1,106 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Mux routes the methods that this server has; the peer answers any other
+// request with -32601. A group of JSON-RPC methods is there when the engine has
+// the interface behind it.
+func (ss *Session) Mux() *jsonrpc.Mux {
+	m := &jsonrpc.Mux{}
+	mcptypes.Initialize.Handle(m, ss.initialize)
+	mcptypes.Ping.Handle(m, ss.ping)
+	mcptypes.ToolsList.Handle(m, ss.listTools)
+	mcptypes.LoggingSetLevel.Handle(m, ss.setLevel)
+	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(ss.callTool))
+
+	ss.addConversationMethods(m)
+	ss.addMessageMethods(m)
+	e := ss.server.Threads.Engine()
+	if a, ok := e.(engine.Accounts); ok {
+		ss.addAccountMethods(m, a)
+	}
+	ss.addWorkspaceMethods(m, e)
+	return m
+}
+
+// Inline are the methods whose order counts and that take no time.
+func Inline() []string {
+	return []string{
+		mcptypes.LoggingSetLevel.Name(),
+		"addConversationListener", "removeConversationListener",
+		"sendUserMessage", "sendUserTurn",
+	}
+}
+
+// handleThen adds a method that has something to say after its answer.
+func handleThen[P, R any](m *jsonrpc.Mux, method string, f func(context.Context, P) (R, error), then func(R)) {
+	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		var p P
+		if err := r.Bind(&p); err != nil {
+			return nil, err
+		}
+		result, err := f(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Responder().Reply(result, nil); err != nil {
+			return nil, err
+		}
+		then(result)
+		return nil, nil
+	}))
+}
+
+type empty = struct{}
+
+// invalid is the answer to params that lack or misuse a member.
+func invalid(path, format string, args ...any) error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
+	e.Data, _ = json.Marshal(map[string]string{"path": path}) // a string always encodes
+	return e
+}
+
+// required refuses an empty member.
+func required(path, value string) error {
+	if value == "" {
+		return invalid(path, "missing")
+	}
+	return nil
+}
+
+// oneOf refuses a word that an enum lacks; "" stands for an absent member.
+func oneOf[S ~string](path string, got S, words []S) error {
+	if got == "" || slices.Contains(words, got) {
+		return nil
+	}
+	return invalid(path, "%q is none of %q", string(got), words)
+}
+
+// refused is the answer to a request that cannot be met as it was made.
+func refused(format string, args ...any) error {
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)
+}
+
+// failed is the answer to a request that should have worked.
+func failed(doing string, err error) error {
+	return jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s: %v", doing, err)
+}
+
+// answerFor chooses between the two by the error.
+func answerFor(doing string, err error) error {
+	var no *engine.RefusedError
+	if errors.As(err, &no) || errors.Is(err, engine.ErrNotFound) {
+		return refused("%s: %v", doing, err)
+	}
+	return failed(doing, err)
+}

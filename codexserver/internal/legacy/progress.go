@@ -1,0 +1,110 @@
+package legacy
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// heartbeat is how often a call that is silent shows that it lives, so that
+// clients' idle clocks do not end it.
+const heartbeat = 15 * time.Second
+
+// progress sends notifications/progress for one call that brought a token (MCP
+// 2025-06-18, basic/utilities/progress). A nil progress sends nothing.
+type progress struct {
+	session *Session
+	token   mcptypes.ProgressToken
+
+	mu   sync.Mutex
+	sent float64
+	now  string // what is going on
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// newProgress returns the progress of a call, nil without a token. It is to be
+// ended before the call is answered.
+func (ss *Session) newProgress(ctx context.Context, meta *mcptypes.RequestMeta) *progress {
+	if meta == nil || meta.ProgressToken == nil {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	p := &progress{session: ss, token: *meta.ProgressToken, now: "starting", stop: stop, stopped: make(chan struct{})}
+	go p.beat(ctx)
+	return p
+}
+
+func (p *progress) beat(ctx context.Context) {
+	defer close(p.stopped)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.say("")
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// end sends nothing any more once it has returned.
+func (p *progress) end() {
+	if p == nil {
+		return
+	}
+	p.stop()
+	<-p.stopped
+}
+
+// event tells what an event says is going on.
+func (p *progress) event(m protocol.EventMsg) {
+	if p == nil {
+		return
+	}
+	switch m := m.(type) {
+	case protocol.TaskStarted:
+		p.say("thinking")
+	case protocol.ExecApprovalRequest, protocol.PatchApprovalRequest:
+		p.say("waiting for approval")
+	case protocol.ExecCommandBegin:
+		p.say("running " + strings.Join(m.Command, " "))
+	case protocol.ExecCommandEnd, protocol.PatchApplyEnd:
+		p.say("thinking")
+	case protocol.PatchApplyBegin:
+		p.say("changing files")
+	case protocol.MCPToolCallBegin:
+		p.say("calling " + m.Invocation.Server + "/" + m.Invocation.Tool)
+	case protocol.BackgroundEvent:
+		p.say(m.Message)
+	case protocol.AgentMessage:
+		p.say(m.Message)
+	}
+}
+
+// maxProgressMessage bounds the message of a notification, in runes.
+const maxProgressMessage = 200
+
+// say sends what is going on; "" repeats it.
+func (p *progress) say(message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if message != "" {
+		p.now = strings.ToValidUTF8(message, "\uFFFD")
+		if r := []rune(p.now); len(r) > maxProgressMessage {
+			p.now = string(r[:maxProgressMessage]) + "…"
+		}
+	}
+	p.sent++
+	params := &mcptypes.ProgressNotificationParams{ProgressToken: p.token, Progress: p.sent}
+	if p.session.speaks("2025-03-26") { // the first version with messages
+		params.Message = &p.now
+	}
+	p.session.notify(mcptypes.NotificationsProgress.Name(), params)
+}

@@ -1,0 +1,54 @@
+package legacy
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// rootsTimeout bounds the question for the client's roots.
+const rootsTimeout = 5 * time.Second
+
+// folder returns the folder of the options, else the client's first root, "" when
+// it has none (MCP 2025-06-18, client/roots).
+func (ss *Session) folder(ctx context.Context) string {
+	if f := ss.server.Folder; f != "" {
+		return f
+	}
+	ss.mu.Lock()
+	has := ss.client != nil && ss.client.Capabilities.Roots != nil
+	ss.mu.Unlock()
+	if !has {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
+	defer cancel()
+	list, err := mcptypes.RootsList.Call(ctx, ss.peer, nil)
+	if err != nil {
+		ss.log.Warn("roots of the client", "error", err)
+		return ""
+	}
+	for _, root := range list.Roots {
+		if path, ok := filePath(root.Uri); ok {
+			return path
+		}
+	}
+	return ""
+}
+
+// filePath is the path of a file URI on this machine.
+func filePath(uri string) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return "", false
+	}
+	path := filepath.FromSlash(u.Path)
+	if filepath.Separator != '/' { // file:///C:/x
+		path = strings.TrimPrefix(path, string(filepath.Separator))
+	}
+	return path, filepath.IsAbs(path)
+}

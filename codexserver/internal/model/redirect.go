@@ -1,0 +1,64 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// RedirectError is a provider that sends its client to another host. The
+// request was not repeated there: it holds the conversation and the key.
+type RedirectError struct {
+	// From and To are addresses without path and query.
+	From, To string
+}
+
+// Error implements error.
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the provider at %s redirects to %s, which is not followed: name the right address in its base_url", e.From, e.To)
+}
+
+const maxRedirects = 10
+
+// staying returns a client that follows redirects within a host alone.
+func staying(c *http.Client) *http.Client {
+	own := *c
+	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if from := via[0].URL; !sameHost(from, r.URL) {
+			return &RedirectError{From: origin(from), To: origin(r.URL)}
+		}
+		if c.CheckRedirect != nil {
+			return c.CheckRedirect(r, via)
+		}
+		if len(via) >= maxRedirects {
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
+	return &own
+}
+
+// sameHost reports whether an address is on the host of another, by the same
+// scheme and port, or by https where it was http.
+func sameHost(from, to *url.URL) bool {
+	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
+		return false
+	}
+	upgraded := from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" && port(to) == "443"
+	return from.Scheme == to.Scheme && port(from) == port(to) || upgraded
+}
+
+func port(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	default:
+		return "80"
+	}
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }

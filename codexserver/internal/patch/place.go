@@ -1,0 +1,184 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A place is where a file of a plan really is. It is found once, when the plan is
+// made: what is shown, judged and written is the same place.
+type place struct {
+	path   string      // absolute, without symbolic links
+	folder *folder     // the deepest folder above it that was there
+	rest   []string    // the names that lead from the folder to the file
+	info   fs.FileInfo // of the file or link that was there, nil for none
+	link   string      // where a link leads, as it is written
+}
+
+// A folder is one that was there when the plan was made.
+type folder struct {
+	path string // without symbolic links
+	info fs.FileInfo
+}
+
+func (p *place) name() string { return p.rest[len(p.rest)-1] }
+
+// places finds where a path leads: entry is the name itself, which a removal
+// removes, and target the file that is read and written. They differ where the
+// name is a symbolic link.
+func (p *Plan) places(path string) (entry, target *place, err error) {
+	if entry, err = p.locate(path, false); err != nil {
+		return nil, nil, err
+	}
+	if entry.info == nil || entry.info.Mode()&fs.ModeSymlink == 0 {
+		return entry, entry, nil
+	}
+	if entry.link, err = os.Readlink(entry.path); err != nil {
+		return nil, nil, err
+	}
+	target, err = p.locate(path, true)
+	return entry, target, err
+}
+
+func (p *Plan) locate(path string, follow bool) (*place, error) {
+	real, err := resolve(path, follow)
+	if err != nil {
+		return nil, err
+	}
+	found := &place{path: real, rest: []string{filepath.Base(real)}}
+	if found.info, err = lstat(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	dir := filepath.Dir(real)
+	for {
+		if found.folder, err = p.folder(dir); err == nil {
+			slices.Reverse(found.rest)
+			return found, nil
+		}
+		up := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || up == dir {
+			return nil, err
+		}
+		found.rest = append(found.rest, filepath.Base(dir))
+		dir = up
+	}
+}
+
+// folder looks a folder up, once for all files below it.
+func (p *Plan) folder(path string) (*folder, error) {
+	if f := p.folders[path]; f != nil {
+		return f, nil
+	}
+	info, err := lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", path)
+	}
+	f := &folder{path: path, info: info}
+	p.folders[path] = f
+	return f, nil
+}
+
+// lstat is [os.Lstat] with the file's identity, which Windows looks up by its name
+// when it is first asked for.
+func lstat(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	os.SameFile(info, info)
+	return info, nil
+}
+
+// open opens the folder. It fails with a [*ChangedError] when the path no longer
+// leads there, or only through symbolic links.
+func (f *folder) open() (*os.Root, error) {
+	real, err := filepath.EvalSymlinks(f.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && real != f.path {
+		return nil, &ChangedError{Path: f.path}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// With the dot a named pipe in the folder's place is refused, not waited for.
+	root, err := os.OpenRoot(f.path + string(filepath.Separator) + ".")
+	if err != nil {
+		return nil, err
+	}
+	if info, err := root.Stat("."); err != nil || !os.SameFile(info, f.info) {
+		return nil, errors.Join(&ChangedError{Path: f.path}, root.Close())
+	}
+	return root, nil
+}
+
+// resolve follows the symbolic links of a clean path as far as it exists, also
+// one that leads to nothing. The last part is followed only when last is true.
+func resolve(path string, last bool) (string, error) {
+	for range 40 {
+		dir, name := filepath.Split(path)
+		switch name {
+		case "": // the root, or a link's text that ends in a slash
+			if path == filepath.VolumeName(path)+string(filepath.Separator) {
+				return path, nil
+			}
+			path = strings.TrimRight(path, string(filepath.Separator))
+			continue
+		case ".", "..": // from a link's text, which must not be cleaned: what is before may be a link
+			return filepath.EvalSymlinks(path)
+		}
+		dir, err := resolveDir(dir)
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (!last || info.Mode()&fs.ModeSymlink == 0) {
+			return path, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(target) {
+			target = strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + target
+		}
+		path = target
+	}
+	return "", fmt.Errorf("%s: too many symbolic links", path)
+}
+
+// resolveDir resolves a folder that may be missing.
+func resolveDir(dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	return resolve(dir, true)
+}
+
+// resolveAll resolves the paths and leaves out those that cannot be resolved.
+func resolveAll(paths []string) []string {
+	var real []string
+	for _, path := range paths {
+		if path, err := resolve(path, true); err == nil {
+			real = append(real, path)
+		}
+	}
+	return real
+}
+
+// below reports whether path is root or lies below it.
+func below(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

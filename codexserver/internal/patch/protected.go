@@ -1,0 +1,157 @@
+package patch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// gitName is protected wherever it stands in a path, protectedNames below the
+// writable folders: editors and agents run by themselves what these files name,
+// when a folder is opened, entered or committed in.
+const gitName = ".git"
+
+var protectedNames = []string{
+	gitName,
+	".codex", "codex-mcp.toml", ".claude", ".gemini", ".mcp.json", // agents: hooks, servers, permissions
+	".vscode", ".cursor", ".idea", ".zed", ".devcontainer", // editors: tasks, servers, containers
+	".envrc", ".husky", // direnv on entering a folder, git on a commit
+}
+
+// gitFiles are the names in a git repository's own folder that decide what git
+// runs, or that make the folder a repository.
+var gitFiles = []string{
+	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
+}
+
+// Protected reports whether the plan writes or removes something that other
+// programs would run by themselves: the files of a git repository, and those of
+// editors and agents, at any depth. Names count as all file systems may read them,
+// whatever their letter case. What stands above the writable folders, absolute
+// paths, does not count, git's own folders excepted.
+func (p *Plan) Protected(writable []string) bool {
+	roots := append(slices.Clone(writable), resolveAll(writable)...)
+	for _, file := range p.files {
+		real := file.place().path
+		if isProtected(file.path, roots) || isProtected(real, roots) || p.inRepository(real) {
+			return true
+		}
+	}
+	return false
+}
+
+func isProtected(path string, roots []string) bool {
+	if slices.ContainsFunc(components(path), func(name string) bool { return isNamed(name, gitName) }) {
+		return true
+	}
+	rest := path
+	for _, root := range roots {
+		if !below(path, root) {
+			continue
+		}
+		if rel, err := filepath.Rel(root, path); err == nil && len(rel) < len(rest) {
+			rest = rel
+		}
+	}
+	return slices.ContainsFunc(components(rest), func(name string) bool {
+		return slices.ContainsFunc(protectedNames, func(protected string) bool { return isNamed(name, protected) })
+	})
+}
+
+// components splits a path at the separators of all systems.
+func components(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+}
+
+// isNamed reports whether some file system takes name for protected, which is in
+// small letters.
+func isNamed(name, protected string) bool {
+	name = fold(name)
+	return name == protected || isShortName(name, protected)
+}
+
+// fold returns a name as the most lenient file system reads it. Case is ignored by
+// those of macOS and Windows, and by others on demand; HFS+ and ext4 skip
+// characters that are not seen; Windows drops dots and blanks at the end, and what
+// follows a colon names a part of the file.
+func fold(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		case r == 'ı' || r == 'İ':
+			return 'i'
+		}
+		// The least letter that has the same case folding: K for the kelvin sign.
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return unicode.ToLower(least)
+	}, name)
+	if i := strings.IndexByte(name, ':'); i > 0 {
+		name = name[:i]
+	}
+	return strings.TrimRight(name, ". ")
+}
+
+// isShortName reports whether name can be the short name, such as GIT~1, that
+// Windows makes for protected: six characters at most, or two and a checksum, then
+// a number, then three characters of the extension.
+func isShortName(name, protected string) bool {
+	base, extension, _ := strings.Cut(name, ".")
+	stem, number, ok := strings.Cut(base, "~")
+	if !ok || number == "" || strings.Trim(number, "0123456789") != "" {
+		return false
+	}
+	long := strings.TrimLeft(protected, ".")
+	longExtension := ""
+	if i := strings.LastIndexByte(long, '.'); i >= 0 {
+		long, longExtension = long[:i], long[i+1:]
+	}
+	if extension != longExtension[:min(3, len(longExtension))] {
+		return false
+	}
+	if stem != "" && stem == long[:min(6, len(long))] {
+		return true
+	}
+	return len(stem) == 6 && stem[:2] == long[:2] && strings.Trim(stem[2:], "0123456789abcdef") == ""
+}
+
+// inRepository reports whether path is one of git's own files in a folder that is
+// a repository without .git, or would be one after the patch. Git reads the
+// configuration of such a folder when it is started there.
+func (p *Plan) inRepository(path string) bool {
+	name := filepath.Base(path)
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if slices.Contains(gitFiles, fold(name)) &&
+			(p.has(dir, "objects") && p.has(dir, "refs") || p.has(dir, "head") && p.has(dir, "commondir")) {
+			return true
+		}
+		name = filepath.Base(dir)
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}
+
+// has reports whether there is a file or folder of that name, in small letters, in
+// dir, now or after the patch.
+func (p *Plan) has(dir, name string) bool {
+	for _, variant := range []string{name, strings.ToUpper(name)} {
+		if _, err := os.Lstat(filepath.Join(dir, variant)); err == nil {
+			return true
+		}
+	}
+	for _, file := range p.files {
+		if file.after == nil || !below(file.target.path, dir) {
+			continue
+		}
+		if rel, err := filepath.Rel(dir, file.target.path); err == nil && fold(components(rel)[0]) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+//go:build unix
+
+package patch_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+)
+
+func TestProtected(t *testing.T) {
+	top := t.TempDir()
+	work := filepath.Join(top, ".claude", "worktrees", "work") // what is above does not count
+	for _, dir := range []string{"bare/objects", "bare/refs", "half/objects", "wired", "plain", "repo/.git/hooks"} {
+		if err := os.MkdirAll(filepath.Join(work, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeTree(t, work, map[string]string{"wired/commondir": "../half\n"})
+	for name, to := range map[string]string{"hooks": "repo/.git/hooks", "b": "bare"} {
+		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		path string
+		want bool
+	}{
+		{"main.go", false}, {".gitignore", false}, {".github/workflows/x.yml", false}, {"git/config", false}, {".config/x", false},
+		{"config", false}, {"half/config", false}, {"half/refs/x", true}, {"plain/HEAD", false}, {".", false},
+		{"claude/x", false}, {".clauderc", false}, {"vscode/x", false}, {".env", false}, {".envrc.sample", false}, {"x~1", false}, {"gitign~1", false},
+
+		{".git/config", true}, {".git", true}, {"a/b/c/.git", true}, {"a/.git/x", true}, {".GIT/x", true}, {".gIt", true},
+		{".git /x", true}, {".git.../x", true}, {".git . /x", true}, {".git::$INDEX_ALLOCATION/x", true}, {".git:stream", true},
+		{"git~1/x", true}, {"GIT~2/config", true}, {"gi7eba~1/x", true}, {`a\.git\x`, true}, {`.git\x`, true},
+		{".g\u200cit/x", true}, {".\u200dgit/x", true}, {"\ufeff.git/x", true}, {".gi\u00adt/x", true}, {".gi\u034ft/x", true}, {".gıt/x", true}, {".g\u0130t/x", true},
+		{"hooks/pre-commit", true}, {"plain/../.git/x", true},
+
+		{".codex/config.toml", true}, {"a/.CODEX/x", true}, {"codex-mcp.toml", true}, {"CODEX-~1.TOM", true}, {"codex~1/x", true},
+		{".claude/settings.json", true}, {"CLAUDE~1/x", true}, {".mcp.json", true}, {"MCP~1.JSO", true}, {".mcp.j\u017fon", true},
+		{".vscode/tasks.json", true}, {"VSCODE~3/x", true}, {".v\u017fcode/x", true}, {".cursor/mcp.json", true}, {"sub/.envrc", true}, {"ENVRC~1", true},
+		{".husky/pre-push", true}, {".hus\u212ay/x", true}, {".devcontainer/devcontainer.json", true}, {"DEVCON~1/x", true}, {".idea/x", true},
+
+		{"bare/config", true}, {"bare/Config", true}, {"bare/hooks/x", true}, {"bare/HEAD", true}, {"bare/main.go", false}, {"b/config", true},
+		{"wired/HEAD", true}, {"wired/main.go", false},
+	}
+	for _, tt := range tests {
+		p, err := patch.Parse("*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := p.Plan(patch.Folder{Path: work}, work)
+		if err != nil {
+			if tt.want || tt.path != "." {
+				t.Errorf("%q: %v", tt.path, err)
+			}
+			continue
+		}
+		if got := plan.Protected([]string{work, "/tmp"}); got != tt.want {
+			t.Errorf("%q is protected: %t", tt.path, got)
+		}
+	}
+}
+
+// A repository without .git that a patch would make, or complete, is protected.
+func TestProtectedRepositoryInTheMaking(t *testing.T) {
+	for text, want := range map[string]bool{
+		"*** Add File: r/config\n+x\n*** Add File: r/HEAD\n+x\n*** Add File: r/objects/x\n+x\n*** Add File: r/refs/x\n+x": true,
+		"*** Add File: r/HEAD\n+x\n*** Add File: r/commondir\n+x":                                                         true,
+		"*** Add File: r/config\n+x\n*** Add File: r/HEAD\n+x\n*** Add File: r/objects/x\n+x":                             false,
+		"*** Add File: r/HEAD\n+x": false,
+	} {
+		dir := t.TempDir()
+		if got := plan(t, dir, text).Protected([]string{dir}); got != want {
+			t.Errorf("%q is protected: %t", text, got)
+		}
+	}
+}
+
+// TestFoldersAreBounded refuses a patch that would take all descriptors.
+func TestFoldersAreBounded(t *testing.T) {
+	var text strings.Builder
+	for i := range 501 {
+		fmt.Fprintf(&text, "*** Add File: d%d/x\n+x\n", i)
+	}
+	p, err := patch.Parse("*** Begin Patch\n" + text.String() + "*** End Patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
+		t.Error("it was planned")
+	}
+}
+
+// TestOneFileTwice refuses a patch in which two names lead to one file.
+func TestOneFileTwice(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"a.txt": "one\n"})
+	if err := os.Symlink("a.txt", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := patch.Parse("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: link\n@@\n-one\n+three\n*** End Patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
+		t.Error("it was planned")
+	}
+}
+
+// A link's text is followed as the system follows it: what comes before .. may be a
+// link itself.
+func TestLinkThroughLink(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTree(t, dir, map[string]string{"work/x": "x\n", "out/deep/x": "x\n", "out/secret": "s\n", "work/secret": "w\n"})
+	work := filepath.Join(dir, "work")
+	for name, to := range map[string]string{"deep": "../out/deep", "link": "deep/../secret"} {
+		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := plan(t, work, "*** Update File: link\n@@\n-s\n+t")
+	if p.Within([]string{work}) {
+		t.Error("it lies within")
+	}
+	if got := p.Links()[filepath.Join(dir, "out/secret")]; got != filepath.Join(work, "link") {
+		t.Errorf("links %v", p.Links())
+	}
+	if err := p.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, filepath.Join(dir, "out/secret"), "t\n")
+}

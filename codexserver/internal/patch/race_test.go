@@ -1,0 +1,68 @@
+//go:build unix
+
+package patch_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+)
+
+// What was judged to lie inside is not written outside, whoever swaps folders for
+// links in the meantime.
+func TestApplyInARace(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, outside := filepath.Join(top, "work"), filepath.Join(top, "outside")
+	writeTree(t, work, map[string]string{"dir/file": "0\n"})
+	writeTree(t, outside, map[string]string{"file": "0\n"})
+	dir, gone := filepath.Join(work, "dir"), filepath.Join(work, "gone")
+	stop := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			// Each step may fail where a patch has made a folder in between.
+			_ = os.Rename(dir, gone)
+			_ = os.Symlink(outside, dir)
+			_ = os.Remove(dir)
+			_ = os.Rename(gone, dir)
+		}
+	})
+	applied := 0
+	for i := range 500 {
+		for _, text := range []string{
+			"*** Update File: dir/file\n@@\n-0\n+0\n+1", "*** Update File: dir/file\n@@\n-1",
+			fmt.Sprintf("*** Add File: dir/new%d\n+x", i), fmt.Sprintf("*** Add File: dir/deep%d/new\n+x", i),
+		} {
+			p, err := patch.Parse("*** Begin Patch\n" + text + "\n*** End Patch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := p.Plan(patch.Folder{Path: work, Real: work}, work)
+			if err != nil || !plan.Within([]string{work}) {
+				continue
+			}
+			if plan.Apply() == nil {
+				applied++
+			}
+		}
+	}
+	close(stop)
+	swapping.Wait()
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("outside has %v, %v", entries, err)
+	}
+	check(t, filepath.Join(outside, "file"), "0\n")
+	t.Logf("%d patches were applied", applied)
+}

@@ -1,0 +1,22 @@
+package policy
+
+// ListedOptions returns the long options that are known to be safe, by the
+// words of the command in front of them, each with and without a value as the
+// list has it.
+func ListedOptions() map[string][]string {
+	listed := map[string][]string{}
+	for command, o := range map[string]options{
+		"find": findOptions, "rg": ripgrepOptions, "git status": gitStatusOptions, "git diff": gitDiffOptions,
+		"git log": gitLogOptions, "git branch": gitBranchOptions,
+	} {
+		for name, f := range o.long {
+			if f&alone != 0 {
+				listed[command] = append(listed[command], name)
+			}
+			if f&valued != 0 {
+				listed[command] = append(listed[command], name+"=1", name+"=refname")
+			}
+		}
+	}
+	return listed
+}

@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// options lists what may stand behind a program's name. An option that is not
+// on the list is not known, one cut short included, although the program may
+// take it for what it abbreviates.
+type options struct {
+	long  map[string]form
+	short *regexp.Regexp
+}
+
+// form is how an option may be written.
+type form int
+
+const (
+	alone  form = 1 << iota // --name
+	valued                  // --name=value
+)
+
+// newOptions reads the pattern of the short options, which is matched against
+// the whole word, and a list of long ones: "--name", "--name=value", "--name="
+// for one that is known with any value, "--name[=]" for one with and without.
+func newOptions(short, long string) options {
+	o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + short + `)$`)}
+	for spec := range strings.FieldsSeq(long) {
+		f := alone
+		name, optional := strings.CutSuffix(spec, "[=]")
+		if optional {
+			f = alone | valued
+		} else if n, only := strings.CutSuffix(spec, "="); only {
+			name, f = n, valued
+		}
+		o.long[name] |= f
+	}
+	return o
+}
+
+// cover reports whether every word that begins with a dash is on the list,
+// wherever it stands. Whether it is an option there, the value of one or an
+// operand depends on how the program reads the words before it; so all of them
+// must be harmless as options, and none of them is taken for anything else.
+func (o options) cover(words []word) bool {
+	return !slices.ContainsFunc(words, func(w word) bool {
+		return strings.HasPrefix(w.text, "-") && !o.has(w.text)
+	})
+}
+
+func (o options) has(text string) bool {
+	name, _, hasValue := strings.Cut(text, "=")
+	return o.long[text]&alone != 0 ||
+		hasValue && o.long[name]&valued != 0 ||
+		!strings.HasPrefix(text, "--") && o.short.MatchString(text)
+}
+
+// findOptions are find's tests, and of its actions those that print. The
+// numbers are values: -mtime -7.
+var findOptions = newOptions(`-[HLPE]|-[0-9]+[a-zA-Z]*|-newer[aBcm][aBcmt]`, `
+	-a -amin -and -anewer -atime -cmin -cnewer -ctime -d -daystart -depth -empty -executable -false -files0-from -follow
+	-fstype -gid -group -ignore_readdir_race -ilname -iname -inum -ipath -iregex -iwholename -links -lname -ls -maxdepth
+	-mindepth -mmin -mount -mtime -name -newer -nogroup -noignore_readdir_race -noleaf -not -nouser -nowarn -o -or -path
+	-perm -print -print0 -printf -prune -quit -readable -regex -regextype -samefile -size -true -type -uid -used -user
+	-warn -wholename -writable -xdev -xtype`)
+
+// ripgrepOptions are those of rg, but for the ones that start a program: --pre,
+// --hostname-bin and, for compressed files, -z and --search-zip.
+var ripgrepOptions = newOptions(`-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?`, `
+	-- --after-context[=] --auto-hybrid-regex --before-context[=] --binary --block-buffered --byte-offset --case-sensitive
+	--color[=] --colors[=] --column --context[=] --context-separator[=] --count --count-matches --crlf --debug
+	--dfa-size-limit[=] --encoding[=] --engine[=] --field-context-separator[=] --field-match-separator[=] --file[=] --files
+	--files-with-matches --files-without-match --fixed-strings --follow --glob[=] --glob-case-insensitive --heading --help
+	--hidden --hyperlink-format[=] --iglob[=] --ignore-case --ignore-file[=] --ignore-file-case-insensitive
+	--include-zero --invert-match --json --line-buffered --line-number --line-regexp --max-columns[=]
+	--max-columns-preview --max-count[=] --max-depth[=] --max-filesize[=] --mmap --multiline --multiline-dotall
+	--no-binary --no-block-buffered --no-column --no-config --no-context-separator --no-crlf --no-encoding --no-filename
+	--no-fixed-strings --no-follow --no-glob-case-insensitive --no-heading --no-hidden --no-ignore --no-ignore-dot
+	--no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-messages --no-ignore-parent --no-ignore-vcs
+	--no-invert-match --no-json --no-line-buffered --no-line-number --no-max-columns-preview --no-messages --no-mmap
+	--no-multiline --no-multiline-dotall --no-one-file-system --no-pcre2 --no-pcre2-unicode --no-pre --no-require-git
+	--no-search-zip --no-sort-files --no-stats --no-text --no-trim --no-unicode --null --null-data --one-file-system
+	--only-matching --passthru --path-separator[=] --pcre2 --pcre2-version --pretty --quiet --regex-size-limit[=]
+	--regexp[=] --replace[=] --require-git --smart-case --sort[=] --sort-files --sortr[=] --stats --stop-on-nonmatch
+	--text --threads[=] --trace --trim --type[=] --type-add[=] --type-clear[=] --type-list --type-not[=] --unicode
+	--unrestricted --version --vimgrep --with-filename --word-regexp`)

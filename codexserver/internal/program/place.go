@@ -1,0 +1,155 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+)
+
+// Place is where a command is to run.
+type Place struct {
+	// Dir is the absolute folder.
+	Dir string
+	// Env is the environment, NAME=value; its PATH counts.
+	Env []string
+	// Roots are the absolute folders that commands may write.
+	Roots []string
+}
+
+// Replaceable reports whether a program that argv names is one that a command
+// could have written, or may yet write: it lies below one of the roots, a link
+// to it does, or it is not found. The words are those of [policy.Programs]; when
+// these cannot be told, the answer is yes. So it is for a shell that reads a
+// profile from such a folder.
+//
+// The path is where the first such program was found, "" if it was not.
+func (p Place) Replaceable(argv []string) (path string, yes bool) {
+	words, ok := policy.Programs(argv)
+	if !ok || len(words) > 1 && p.searchesCurrent() {
+		return "", true
+	}
+	roots := p.roots()
+	if policy.LooksLikeShell(argv[0]) && p.readsProfile(roots) {
+		return "", true
+	}
+	for _, word := range words {
+		// The engine takes a path as it is spelled, a shell as the links lead it.
+		if slices.Contains(strings.Split(word, "/"), "..") {
+			return "", true
+		}
+		path, err := command.LookPath(word, p.Dir, p.Env)
+		if err != nil {
+			return "", true
+		}
+		if leadsThrough(path, roots) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// searchesCurrent reports whether a shell looks for programs in the current
+// folder, too.
+func (p Place) searchesCurrent() bool {
+	return runtime.GOOS != "windows" &&
+		slices.ContainsFunc(strings.Split(p.value("PATH"), ":"), func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
+// profiles are what shells read at their start. That some read less makes no
+// difference here.
+var profiles = []string{".bash_profile", ".bash_login", ".bashrc", ".profile", ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".kshrc"}
+
+// readsProfile reports whether there is a profile below one of the roots.
+func (p Place) readsProfile(roots []os.FileInfo) bool {
+	files := []string{p.value("BASH_ENV"), p.value("ENV")}
+	for _, dir := range []string{p.value("HOME"), p.value("ZDOTDIR")} {
+		for _, name := range profiles {
+			files = append(files, filepath.Join(dir, name))
+		}
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		if file == "" {
+			return false
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(p.Dir, file)
+		}
+		_, err := os.Lstat(file)
+		return err == nil && leadsThrough(file, roots)
+	})
+}
+
+// value is that of a variable; the last entry counts.
+func (p Place) value(name string) string {
+	value := ""
+	for _, entry := range p.Env {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+func (p Place) roots() []os.FileInfo {
+	var roots []os.FileInfo
+	for _, root := range p.Roots {
+		if info, err := os.Stat(root); err == nil {
+			roots = append(roots, info)
+		}
+	}
+	return roots
+}
+
+// maxLinks bounds the links that are followed; the system's own bound is lower.
+const maxLinks = 64
+
+// leadsThrough walks to path, link by link, and reports whether one of the
+// folders on the way is a root. Folders are compared by what they are, so that
+// neither letter case nor a second name hides one. What cannot be walked is
+// taken to.
+func leadsThrough(path string, roots []os.FileInfo) bool {
+	isRoot := func(info os.FileInfo) bool {
+		return slices.ContainsFunc(roots, func(root os.FileInfo) bool { return os.SameFile(root, info) })
+	}
+	if !filepath.IsAbs(path) {
+		return true
+	}
+	top := filepath.VolumeName(path) + string(filepath.Separator)
+	at, rest := top, split(path)
+	if info, err := os.Stat(top); err != nil || isRoot(info) {
+		return true
+	}
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		if err != nil || isRoot(info) {
+			return true
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if links++; err != nil || links > maxLinks {
+			return true
+		}
+		if filepath.IsAbs(target) {
+			at = top
+		}
+		rest = append(split(target), rest...)
+	}
+	return false
+}
+
+// split returns the names in a path. A ".." among them leads up from where the
+// links have led, so the path must not be cleaned.
+func split(path string) []string {
+	path = path[len(filepath.VolumeName(path)):]
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(name string) bool { return name == "" || name == "." })
+}

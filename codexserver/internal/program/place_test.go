@@ -1,0 +1,125 @@
+//go:build unix
+
+package program_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+)
+
+func Example() {
+	p := program.Place{Dir: "/nowhere", Env: []string{"PATH=/usr/bin:/bin"}, Roots: []string{"/nowhere"}}
+	for _, argv := range [][]string{{"ls", "-l"}, {"./ls"}, {"sh", "-c", "ls && $X"}} {
+		_, yes := p.Replaceable(argv)
+		fmt.Println(argv, yes)
+	}
+	// Output:
+	// [ls -l] false
+	// [./ls] true
+	// [sh -c ls && $X] true
+}
+
+func TestReplaceable(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(base, "work")
+	for _, file := range []string{"work/own", "work/venv/bin/tool", "work/data", "system/tool", "system/other", "system/sh"} {
+		path, mode := filepath.Join(base, file), os.FileMode(0o700)
+		if file == "work/data" {
+			mode = 0o600
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"alias":            "work",                     // the root by a second name
+		"system/into":      filepath.Join(work, "own"), // a link into the root
+		"system/through":   "../work/out",              // a link of the root on the way to a program outside
+		"work/out":         filepath.Join(base, "system/other"),
+		"system/loop":      "loop",
+		"system/elsewhere": "other",
+	} {
+		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(base, "linked"), 0o777), os.Symlink("../work/data", filepath.Join(base, "linked/.bash_profile")),
+		os.MkdirAll(filepath.Join(base, "own"), 0o777), os.WriteFile(filepath.Join(base, "own/.bash_profile"), nil, 0o600),
+		os.MkdirAll(filepath.Join(work, "bare"), 0o777),
+		os.MkdirAll(filepath.Join(work, "home"), 0o777), os.WriteFile(filepath.Join(work, "home/.zshenv"), nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for home, want := range map[string]bool{
+		"linked": true, "own": false, "none": false, "work/bare": false, "work/home": true, "alias/home": true,
+	} {
+		p := program.Place{Dir: work, Env: []string{"PATH=" + filepath.Join(base, "system"), "HOME=" + filepath.Join(base, home)}, Roots: []string{work}}
+		if _, yes := p.Replaceable([]string{"sh", "-lc", "tool"}); yes != want {
+			t.Errorf("with a profile in %s: %t", home, yes)
+		}
+		if _, yes := p.Replaceable([]string{"tool"}); yes {
+			t.Errorf("without a shell, with a profile in %s: %t", home, yes)
+		}
+	}
+	system, venv := filepath.Join(base, "system"), filepath.Join(work, "venv/bin")
+	for _, tt := range []struct {
+		name, path, dir string
+		roots           []string
+		argv            []string
+		want            string // "no", "not found", or the program below base
+	}{
+		{"a program of the system", system, work, []string{work}, []string{"tool"}, "no"},
+		{"by its path", system, work, []string{work}, []string{filepath.Join(base, "system/tool")}, "no"},
+		{"through a link of the system", system, work, []string{work}, []string{"elsewhere"}, "no"},
+		{"a root that is missing", system, work, []string{filepath.Join(base, "none")}, []string{"tool"}, "no"},
+		{"of the workspace", system, work, []string{work}, []string{"./own"}, "work/own"},
+		{"of the workspace, by its path", system, work, []string{work}, []string{filepath.Join(work, "own")}, "work/own"},
+		{"by another name of the workspace", system, work, []string{work}, []string{filepath.Join(base, "alias/own")}, "alias/own"},
+		{"in a root by another name", system, work, []string{filepath.Join(base, "alias")}, []string{"./own"}, "work/own"},
+		{"from another folder", system, base, []string{work}, []string{"work/own"}, "work/own"},
+		{"in PATH", venv + ":" + system, work, []string{work}, []string{"tool"}, "work/venv/bin/tool"},
+		{"later in PATH", system + ":" + venv, work, []string{work}, []string{"tool"}, "no"},
+		{"a link into the workspace", system, work, []string{work}, []string{"into"}, "system/into"},
+		{"a link of the workspace on the way", system, work, []string{work}, []string{"through"}, "system/through"},
+		{"everything is a root", system, work, []string{"/"}, []string{"tool"}, "system/tool"},
+		{"missing", system, work, []string{work}, []string{"none"}, "not found"},
+		{"no program", system, work, []string{work}, []string{"./data"}, "not found"},
+		{"a circle of links", system, work, []string{work}, []string{"loop"}, "not found"},
+		{"up and away", system, work, []string{work}, []string{"../system/tool"}, "not found"},
+		{"a script", system, work, []string{work}, []string{"sh", "-c", "tool && other"}, "no"},
+		{"a script with one of the workspace", system, work, []string{work}, []string{"sh", "-c", "tool && ./own"}, "work/own"},
+		{"a script that computes one", system, work, []string{work}, []string{"sh", "-c", "$X"}, "not found"},
+		{"a script where the current folder is in PATH", system + ":", work, []string{work}, []string{"sh", "-c", "tool"}, "not found"},
+		{"a file for a shell", system, work, []string{work}, []string{"sh", "own"}, "not found"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := program.Place{Dir: tt.dir, Env: []string{"PATH=/none", "PATH=" + tt.path}, Roots: tt.roots}
+			path, yes := p.Replaceable(tt.argv)
+			got := "no"
+			if yes {
+				got = "not found"
+			}
+			if path != "" {
+				if got, err = filepath.Rel(base, path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+}

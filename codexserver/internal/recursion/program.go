@@ -1,0 +1,176 @@
+package recursion
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// Program is the program to look for. A nil Program is found nowhere.
+type Program struct {
+	path string // without links
+	name string
+	file os.FileInfo
+}
+
+// New returns the program at path, nil when there is none.
+func New(path string) *Program {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return &Program{path: path, name: filepath.Base(path), file: info}
+}
+
+// Command is a command as a configuration has it.
+type Command struct {
+	// Argv is the program and its arguments.
+	Argv []string
+	// Dir is the folder that relative paths begin at.
+	Dir string
+	// Env are the variables that the command gets; PATH and HOME count.
+	Env map[string]string
+}
+
+// StartedBy reports whether the command is the program, or likely starts it. It
+// is when one of these leads to the program's file, through links:
+//
+//   - the command's own name, as a path or in the PATH,
+//   - a path anywhere in its arguments,
+//   - the program's own name anywhere in its arguments,
+//   - any name in the arguments of a launcher, such as env, sh -c or npx,
+//   - any of these in a shell script that is started.
+//
+// A path or a name that is in the arguments for another reason is found too:
+// a tool less is better than a server that starts itself.
+func (p *Program) StartedBy(c Command) bool {
+	if p == nil || len(c.Argv) == 0 {
+		return false
+	}
+	s := &search{program: p, command: c}
+	s.path = append(filepath.SplitList(c.Env["PATH"]), filepath.SplitList(os.Getenv("PATH"))...)
+	if s.home = c.Env["HOME"]; s.home == "" {
+		s.home = os.Getenv("HOME")
+	}
+	if s.word(c.Argv[0], true) {
+		return true
+	}
+	launches := slices.Contains(launchers, strings.TrimSuffix(filepath.Base(c.Argv[0]), ".exe"))
+	return slices.ContainsFunc(c.Argv[1:], func(arg string) bool {
+		return s.word(arg, launches) || s.text(arg, launches)
+	})
+}
+
+// launchers are programs that start what their arguments name.
+var launchers = []string{
+	"ash", "bash", "bunx", "busybox", "cmd", "command", "dash", "doas", "env", "exec", "fish", "ionice", "ksh", "mise",
+	"nice", "nohup", "npm", "npx", "pnpm", "powershell", "pwsh", "setsid", "sh", "stdbuf", "sudo", "timeout", "uvx",
+	"xargs", "yarn", "zsh",
+}
+
+// search looks for a program in one command.
+type search struct {
+	program *Program
+	command Command
+	path    []string // folders
+	home    string
+	scripts int // read so far
+	words   int // looked at so far
+}
+
+// text looks at the words of an argument that is a script or has several words.
+func (s *search) text(text string, launched bool) bool {
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}\"'`=,", r) })
+	return slices.ContainsFunc(words, func(w string) bool { return s.word(w, launched) })
+}
+
+// word looks at one name or path. A bare name counts where a command is named,
+// or when it is the program's own.
+func (s *search) word(w string, command bool) bool {
+	if s.words++; w == "" || len(w) > maxWord || s.words > maxWords {
+		return false
+	}
+	if after, ok := strings.CutPrefix(w, "~/"); ok {
+		w = filepath.Join(s.home, after)
+	}
+	w = strings.NewReplacer("${HOME}", s.home, "$HOME", s.home).Replace(w)
+	if strings.ContainsRune(w, '/') || strings.ContainsRune(w, filepath.Separator) {
+		if !filepath.IsAbs(w) {
+			w = filepath.Join(s.command.Dir, w)
+		}
+		return s.file(w, command)
+	}
+	if !command && w != s.program.name && w+".exe" != s.program.name {
+		return false
+	}
+	return slices.ContainsFunc(s.path, func(folder string) bool { return s.file(filepath.Join(folder, w), command) })
+}
+
+// What is looked at of one command is bounded: a project may have written it.
+const (
+	maxWord    = 4096
+	maxWords   = 4096
+	maxScript  = 64 << 10
+	maxScripts = 8
+)
+
+// file looks at a file: whether it is the program, or a script that starts it.
+func (s *search) file(path string, command bool) bool {
+	info, err := os.Stat(path)
+	if err != nil && runtime.GOOS == "windows" {
+		path += ".exe"
+		info, err = os.Stat(path)
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if os.SameFile(info, s.program.file) {
+		return true
+	}
+	// The program's file may have been replaced since it started.
+	if real, err := filepath.EvalSymlinks(path); err == nil && real == s.program.path {
+		return true
+	}
+	if !command || s.scripts == maxScripts {
+		return false
+	}
+	s.scripts++
+	return s.text(script(path), true)
+}
+
+// script is the text of a shell script without its comments, "" for any other
+// file.
+func script(path string) string {
+	f, err := regularfile.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxScript))
+	if err != nil {
+		return ""
+	}
+	first, rest, _ := strings.Cut(string(text), "\n")
+	interpreter := strings.Fields(strings.TrimPrefix(first, "#!"))
+	if !strings.HasPrefix(first, "#!") || !slices.ContainsFunc(interpreter, func(w string) bool { return strings.HasSuffix(filepath.Base(w), "sh") }) {
+		return ""
+	}
+	var lines []string
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}

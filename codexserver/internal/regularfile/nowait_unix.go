@@ -1,0 +1,45 @@
+//go:build unix
+
+package regularfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openFlags keep an open from waiting for a writer or a lease, and from making a
+// terminal the server's own.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
+
+// readNow reads once and does not wait: it goes around the runtime's poller, which
+// would wait for as long as the file has nothing to read.
+func readNow(f *os.File, p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	outer := conn.Read(func(fd uintptr) bool {
+		for {
+			// One call reads no more than 1 GiB, which Darwin would refuse.
+			n, err = syscall.Read(int(fd), p[:min(len(p), 1<<30)])
+			if !errors.Is(err, syscall.EINTR) {
+				return true
+			}
+		}
+	})
+	switch {
+	case outer != nil:
+		return 0, outer
+	case err != nil:
+		return 0, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}

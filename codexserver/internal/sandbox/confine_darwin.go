@@ -1,0 +1,40 @@
+package sandbox
+
+import "os/exec"
+
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
+// lacks says what this system lacks for the tier, nil when nothing. The tiers do
+// not differ: .git and the configuration's folder are read-only in both.
+func (t Tier) lacks() error {
+	switch t {
+	case "", TierThread, TierNamespaces:
+		return trySeatbelt(seatbeltProgram)
+	}
+	return unavailable("no tier is called %q", string(t))
+}
+
+type (
+	rules   []string // the arguments of sandbox-exec
+	filters struct{}
+)
+
+func (c *Confinement) compile() error {
+	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()
+	return nil
+}
+
+func (c *Confinement) start(cmd *exec.Cmd) error {
+	argv := append([]string{seatbeltProgram}, c.rules...)
+	argv = append(argv, cmd.Path)
+	cmd.Path, cmd.Args = seatbeltProgram, append(argv, cmd.Args[1:]...)
+	return cmd.Start()
+}
+
+// Do fails: sandbox-exec confines programs, not functions of this one.
+func (c *Confinement) Do(func() error) error {
+	return unavailable("sandbox-exec confines programs alone")
+}
+
+// Main does nothing on this system.
+func Main() {}

@@ -1,0 +1,207 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Folders judges the writable folders of an engine, and holds each of them from
+// the first time on: a command that changes names changes nothing about what is
+// writable. The sandboxes of one engine share one. The zero value is ready for
+// use, and safe for concurrent use.
+type Folders struct {
+	mu   sync.Mutex
+	held map[string]*folder // by the name that was asked for
+}
+
+// folder is a folder that was judged.
+type folder struct {
+	path string      // free of symbolic links
+	info fs.FileInfo // of the folder, not of what has its name now
+	file *os.File    // keeps the folder itself, where the system can use that
+}
+
+// verdict is what became of a name.
+type verdict struct {
+	folder *folder
+	err    error
+}
+
+// ReplacedError reports that a writable folder's name leads elsewhere than at
+// first. Nothing may run until it leads back.
+type ReplacedError struct {
+	// Folder is the name, First where it led, Now where it leads.
+	Folder, First, Now string
+}
+
+// Error implements error.
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("the folder %s was replaced: it was %s and is now %s", e.Folder, e.First, e.Now)
+}
+
+// linkError reports a symbolic link that a command may have made.
+type linkError struct {
+	link, area string
+}
+
+func (e *linkError) Error() string {
+	return fmt.Sprintf("%s is a symbolic link in the writable folder %s", e.link, e.area)
+}
+
+// judge returns a verdict for each name, which must be clean and absolute. It
+// follows no symbolic link that lies in a writable folder: in one of names, or
+// in one that was judged before. A name that is missing, leads through such a
+// link, or is no folder stays so until it is a real folder.
+func (f *Folders) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) []verdict {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var known areas
+	for _, held := range f.held {
+		known = append(known, area{held.path, held.info})
+	}
+	// Each folder that is found may hold links of which others depended.
+	for grown := true; grown; {
+		grown = false
+		for _, name := range names {
+			path, info, err := known.follow(name)
+			if err == nil && !known.has(info) && refuse(name, path, info) == nil {
+				known, grown = append(known, area{path, info}), true
+			}
+		}
+	}
+	verdicts := make([]verdict, len(names))
+	for i, name := range names {
+		verdicts[i].folder, verdicts[i].err = f.hold(known, name, refuse)
+	}
+	return verdicts
+}
+
+// hold returns the folder of a name, held.
+func (f *Folders) hold(known areas, name string, refuse func(name, path string, info fs.FileInfo) error) (*folder, error) {
+	first := f.held[name]
+	path, info, err := known.follow(name)
+	var link *linkError
+	switch {
+	case first != nil && errors.As(err, &link):
+		return nil, &ReplacedError{Folder: name, First: first.path, Now: "behind a symbolic link, " + link.link}
+	case err != nil:
+		return nil, err
+	case first != nil && first.path != path:
+		return nil, &ReplacedError{Folder: name, First: first.path, Now: path}
+	}
+	if err := refuse(name, path, info); err != nil {
+		return nil, err
+	}
+	if first != nil && os.SameFile(first.info, info) {
+		return first, nil
+	}
+	fresh, err := openFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	if f.held == nil {
+		f.held = map[string]*folder{}
+	}
+	f.held[name] = fresh
+	return fresh, nil
+}
+
+// area is a folder in which commands may write.
+type area struct {
+	path string
+	info fs.FileInfo
+}
+
+type areas []area
+
+func (a areas) has(info fs.FileInfo) bool {
+	for _, one := range a {
+		if os.SameFile(one.info, info) {
+			return true
+		}
+	}
+	return false
+}
+
+// around returns the area that dir is, or lies in. Files are compared, not
+// names, which may differ in letter case.
+func (a areas) around(dir string) (area, bool) {
+	for {
+		if info, err := os.Lstat(dir); err == nil {
+			for _, one := range a {
+				if os.SameFile(one.info, info) {
+					return one, true
+				}
+			}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return area{}, false
+		}
+		dir = up
+	}
+}
+
+// maxLinks bounds the symbolic links behind one name, as the kernel does.
+const maxLinks = 40
+
+// follow returns the folder that a clean absolute name leads to, and fails with
+// a [*linkError] where that depends on a link in one of the areas.
+func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
+	path, rest := split(name)
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			path = filepath.Dir(path)
+			continue
+		}
+		next := filepath.Join(path, part)
+		info, err := os.Lstat(next)
+		if err != nil {
+			return "", nil, err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			path = next
+			continue
+		}
+		if within, ok := a.around(path); ok {
+			return "", nil, &linkError{next, within.path}
+		}
+		if links++; links > maxLinks {
+			return "", nil, &fs.PathError{Op: "follow", Path: name, Err: errors.New("too many symbolic links")}
+		}
+		to, err := os.Readlink(next)
+		if err != nil {
+			return "", nil, err
+		}
+		if !filepath.IsAbs(to) {
+			rest = append(strings.Split(filepath.ToSlash(to), "/"), rest...)
+			continue
+		}
+		var parts []string
+		path, parts = split(to)
+		rest = append(parts, rest...)
+	}
+	if info, err = os.Lstat(path); err != nil {
+		return "", nil, err
+	}
+	if !info.IsDir() {
+		return "", nil, errors.New("it is no folder")
+	}
+	return path, info, nil
+}
+
+// split takes an absolute path apart: the root of its volume, and the rest.
+func split(path string) (root string, parts []string) {
+	volume := filepath.VolumeName(path)
+	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")
+}

@@ -1,0 +1,187 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree makes folders, and symbolic links written as "name -> target", below a
+// new folder. In a target, @ is that folder.
+func tree(t *testing.T, entries ...string) string {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		name, target, isLink := strings.Cut(entry, " -> ")
+		name = filepath.Join(base, name)
+		if isLink {
+			err = os.Symlink(strings.ReplaceAll(target, "@", base), name)
+		} else {
+			err = os.MkdirAll(name, 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return base
+}
+
+// write is the mode workspace-write without what it implies.
+func write(roots ...string) protocol.SandboxPolicy {
+	return protocol.SandboxPolicy{
+		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: roots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
+	}
+}
+
+func TestRoots(t *testing.T) {
+	base := tree(t,
+		"work/sub", "other", "home/.codex", "home/project",
+		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
+	)
+	if err := os.WriteFile(filepath.Join(base, "work/file"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tmp := []string{"/tmp"}
+	if real, err := filepath.EvalSymlinks("/tmp"); err == nil {
+		tmp[0] = real
+	}
+	for _, tt := range []struct {
+		name   string
+		mode   protocol.SandboxMode
+		cwd    string
+		roots  []string // @ is base, as everywhere
+		tmpdir string   // $TMPDIR, not left out when set
+		named  []string
+		want   []string
+		notes  []string
+	}{
+		{name: "read-only", mode: protocol.SandboxReadOnly, cwd: "@/work", roots: []string{"@/other"}},
+		{name: "full access", mode: protocol.SandboxDangerFullAccess, cwd: "@/work", roots: []string{"@/other"}},
+		{name: "the working folder", cwd: "@/work", want: []string{"@/work"}},
+		{name: "more", cwd: "@/work", roots: []string{"@/other/", "relative", "@/work"}, want: []string{"@/work", "@/other"}},
+		{name: "$TMPDIR", cwd: "@/work", tmpdir: "@/other", want: []string{"@/work", "@/other"}},
+		{name: "missing", cwd: "@/work", roots: []string{"@/work/no/thing"}, want: []string{"@/work"}},
+		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is no folder"}},
+		{name: "a loop", cwd: "@/work", roots: []string{"@/loop"}, want: []string{"@/work"}, notes: []string{"@/loop is read-only for commands: follow @/loop: too many symbolic links"}},
+
+		{name: "a link of the user's", cwd: "@/alias", want: []string{"@/work"}},
+		{name: "links of the user's", cwd: "@/above/alias/sub", want: []string{"@/work/sub"}},
+		{name: "a link in a root", cwd: "@/work", roots: []string{"@/work/link"}, want: []string{"@/work"},
+			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+		{name: "in another order", cwd: "@/work/link", roots: []string{"@/work"}, want: []string{"@/work"},
+			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+		{name: "behind a link in a root", cwd: "@/work", roots: []string{"@/work/sub/up/other"}, want: []string{"@/work"},
+			notes: []string{"@/work/sub/up/other is read-only for commands: @/work/sub/up is a symbolic link in the writable folder @/work"}},
+		{name: "a link in a root that is behind one", cwd: "@/alias", roots: []string{"@/work/link"}, want: []string{"@/work"},
+			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+
+		{name: "the file system", cwd: "/", notes: []string{"/ is read-only for commands: it is the whole file system; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "home", cwd: "@/home", notes: []string{"@/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "above home", cwd: "@/work", roots: []string{"@"}, want: []string{"@/work"},
+			notes: []string{"@ is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "home by a link", cwd: "@/work/home", notes: []string{"@/work/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "$CODEX_HOME", cwd: "@/home/.codex", notes: []string{"@/home/.codex is read-only for commands: it is or holds @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "below home", cwd: "@/home/project", want: []string{"@/home/project"}},
+		{name: "home as $TMPDIR", cwd: "@/work", tmpdir: "@/home", want: []string{"@/work"}},
+		{name: "home, named", cwd: "@/home", named: []string{"@/home/"}, want: []string{"@/home"}},
+		{name: "home, something else named", cwd: "@/home", named: []string{"@/home/project", "home"},
+			notes: []string{"@/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "the file system, named", cwd: "@/work", roots: []string{"/"}, named: []string{"/"}, want: []string{"@/work", "/"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := func(words ...string) (out []string) {
+				for _, word := range words {
+					out = append(out, strings.ReplaceAll(word, "@", base))
+				}
+				return out
+			}
+			policy := write(in(tt.roots...)...)
+			if tt.mode != "" {
+				policy.Mode = tt.mode
+			}
+			policy.ExcludeTmpdirEnvVar = tt.tmpdir == ""
+			s := sandbox.New(sandbox.Options{Private: in("@/home", "@/home/.codex"), Named: in(tt.named...)})
+			got, err := s.Roots(policy, in(tt.cwd)[0], in("TMPDIR="+tt.tmpdir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(in(tt.want...), got.Paths); diff != "" {
+				t.Errorf("roots (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(in(tt.notes...), got.Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("/tmp", func(t *testing.T) {
+		policy := write()
+		policy.ExcludeSlashTmp = false
+		got, err := sandbox.New(sandbox.Options{}).Roots(policy, "/nowhere/at/all", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tmp, got.Paths); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestLateRoot makes something in the place of a root that was missing.
+func TestLateRoot(t *testing.T) {
+	base := tree(t, "work", "outside")
+	work, late := filepath.Join(base, "work"), filepath.Join(base, "work/late")
+	var folders sandbox.Folders
+	// Each conversation has a sandbox of its own.
+	roots := func(cwd string, more ...string) ([]string, error) {
+		found, err := sandbox.New(sandbox.Options{Folders: &folders}).Roots(write(more...), cwd, nil)
+		return found.Paths, err
+	}
+	expect := func(what string, want []string, cwd string, more ...string) {
+		t.Helper()
+		got, err := roots(cwd, more...)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("missing", []string{work}, work, late)
+	must(os.Symlink(filepath.Join(base, "outside"), late))
+	expect("a link", []string{work}, work, late)
+	expect("a link, in another conversation", nil, late)
+	expect("below a link", nil, filepath.Join(late, "sub"))
+	must(os.Remove(late))
+	must(os.Mkdir(late, 0o777))
+	expect("a folder", []string{work, late}, work, late)
+	must(os.Remove(late))
+	must(os.Mkdir(late, 0o777))
+	expect("another folder", []string{work, late}, work, late)
+	must(os.Remove(late))
+	expect("gone", []string{work}, work, late)
+	must(os.Symlink(filepath.Join(base, "outside"), late))
+	var replaced *sandbox.ReplacedError
+	if got, err := roots(work, late); !errors.As(err, &replaced) || replaced.Folder != late || errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a link in the place of a root: %q, %v", got, err)
+	}
+	must(os.Remove(late))
+	must(os.Mkdir(late, 0o777))
+	expect("a folder again", []string{work, late}, work, late)
+}

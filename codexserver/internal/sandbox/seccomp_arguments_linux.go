@@ -1,0 +1,141 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// A filter sees the numbers that a system call is given, but not the memory that
+// pointers lead to. What is here denies calls by their numbers; a call that
+// hides its numbers in memory is denied as one that this kernel lacks, so that
+// libraries fall back to its predecessor.
+
+// sharedIPC are the calls of System V and of POSIX message queues, which reach
+// other processes of the user by well-known keys and names.
+var sharedIPC = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
+	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+}
+
+// argument is an argument of a system call, by its position.
+type argument struct{ nr, arg uint32 }
+
+var (
+	// processArguments name the process that is to be changed, 0 the caller.
+	processArguments = []argument{
+		{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SCHED_SETAFFINITY, 0}, {unix.SYS_SCHED_SETATTR, 0},
+		{unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETPARAM, 0},
+	}
+	// modeArguments are a file's new mode.
+	modeArguments = append([]argument{
+		{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2},
+	}, legacyMode...)
+	// openArguments are the flags of a call that opens; the mode follows them.
+	openArguments = append([]argument{{unix.SYS_OPENAT, 2}}, legacyOpen...)
+	// namespaceArguments are flags that may ask for new namespaces.
+	namespaceArguments = []argument{{unix.SYS_CLONE, 0}, {unix.SYS_UNSHARE, 0}}
+)
+
+const setID = unix.S_ISUID | unix.S_ISGID
+
+// controls are commands of ioctl that change a file without a descriptor to
+// write to it, or put words into another's terminal. Numbers without a name are
+// those of the kernel's headers.
+var controls = []uint32{
+	unix.TIOCSTI, unix.TIOCLINUX,
+	unix.FS_IOC_SETFLAGS, 0x40046602, // the latter for 32 bits
+	0x401c5820,             // FS_IOC_FSSETXATTR
+	0x40087602, 0x40047602, // FS_IOC_SETVERSION
+	0x40086604,                // EXT4_IOC_SETVERSION
+	0x40047211,                // FAT_IOCTL_SET_ATTRIBUTES
+	unix.FS_IOC_ENABLE_VERITY, // makes the file read-only for good
+	0x800c6613,                // FS_IOC_SET_ENCRYPTION_POLICY
+	0x50009401, 0x50009417,    // BTRFS_IOC_SNAP_CREATE, _V2
+	0x5000940e, 0x50009418, // BTRFS_IOC_SUBVOL_CREATE, _V2
+	0x5000940f, 0x5000943f, // BTRFS_IOC_SNAP_DESTROY, _V2
+	0x4008941a,     // BTRFS_IOC_SUBVOL_SETFLAGS
+	0x8901, 0x8902, // FIOSETOWN, SIOCSPGRP: signals to somebody else
+}
+
+// limitArguments denies calls by their arguments.
+func limitArguments(bodies map[uint32]program, f filtered) {
+	for _, call := range processArguments {
+		bodies[call.nr] = unless(equal{call.arg, 0})
+	}
+	bodies[unix.SYS_SETPRIORITY] = unless(equal{0, unix.PRIO_PROCESS}, equal{1, 0})
+	bodies[unix.SYS_IOPRIO_SET] = unless(equal{0, 1}, equal{1, 0}) // IOPRIO_WHO_PROCESS
+	for _, call := range modeArguments {
+		bodies[call.nr] = ifBits(call.arg, setID)
+	}
+	for _, call := range openArguments {
+		bodies[call.nr] = opening(call.arg, f.truncate)
+	}
+	if !f.function {
+		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS)
+	}
+	for _, call := range namespaceArguments {
+		bodies[call.nr] = ifBits(call.arg, unix.CLONE_NEWUSER)
+	}
+	bodies[unix.SYS_CLONE3] = denial(unix.ENOSYS)
+	bodies[unix.SYS_IOCTL] = ifOneOf(1, controls)
+}
+
+// equal says what value an argument must have. The kernel takes 32 bits of each
+// that is limited here, so that the others do not matter.
+type equal struct{ arg, value uint32 }
+
+// unless denies a call unless all of it is as wanted.
+func unless(wanted ...equal) (p program) {
+	for _, want := range wanted {
+		p.load(offsetArgs + want.arg*8)
+		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, want.value, 1, 0)
+		p.deny(unix.EPERM)
+	}
+	p.allow()
+	return p
+}
+
+// ifBits denies a call when an argument has one of the bits.
+func ifBits(arg, bits uint32) (p program) {
+	p.denyBits(arg, bits)
+	p.allow()
+	return p
+}
+
+// ifOneOf denies a call when an argument has one of the values.
+func ifOneOf(arg uint32, values []uint32) (p program) {
+	p.load(offsetArgs + arg*8)
+	for i, value := range values {
+		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, value, uint8(len(values)-i), 0)
+	}
+	p.allow()
+	p.deny(unix.EPERM)
+	return p
+}
+
+// opening denies to make a file that runs with its owner's rights and, with
+// truncate, to open for reading and yet truncate, which Landlock did not see
+// before its third version. arg is the position of the flags.
+func opening(arg uint32, truncate bool) (p program) {
+	if truncate {
+		p.load(offsetArgs + arg*8)
+		p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_TRUNC|unix.O_ACCMODE, 0, 0)
+		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.O_TRUNC|unix.O_RDONLY, 0, 1)
+		p.deny(unix.EACCES)
+	}
+	// Without one of these flags nobody looks at the mode.
+	p.load(offsetArgs + arg*8)
+	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 1, 0)
+	p.allow()
+	p.denyBits(arg+1, setID)
+	p.allow()
+	return p
+}
+
+// denyBits denies when an argument has one of the bits, and goes on otherwise.
+func (p *program) denyBits(arg, bits uint32) {
+	p.load(offsetArgs + arg*8)
+	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)
+	p.deny(unix.EPERM)
+}

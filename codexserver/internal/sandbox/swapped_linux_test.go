@@ -1,0 +1,55 @@
+package sandbox_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+)
+
+// TestSwappedRoot replaces a root, or a folder above it, between the judgement
+// and the start of the command: the root is the folder that was judged, or
+// nothing runs.
+func TestSwappedRoot(t *testing.T) {
+	for _, tier := range tiersHere(t) {
+		for _, swapped := range []string{"work/a/root", "work/a"} {
+			t.Run(fmt.Sprintf("%s %s", tier, swapped), func(t *testing.T) {
+				base := tree(t, "work/a/root", "outside/root")
+				root := filepath.Join(base, "work/a/root")
+				c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(write(root), filepath.Join(base, "work"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				place, outside := filepath.Join(base, swapped), filepath.Join(base, "outside")
+				if swapped == "work/a/root" {
+					outside = filepath.Join(outside, "root")
+				}
+				if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
+					t.Fatal(err)
+				}
+				res, err := command.Run(t.Context(), command.Spec{
+					Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+				}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := os.Stat(filepath.Join(base, "outside/root/new")); res.ExitCode == 0 || err == nil {
+					t.Errorf("it wrote outside: %d %q", res.ExitCode, res.Aggregated)
+				}
+			})
+		}
+	}
+}
+
+// tiersHere are the tiers that this system has.
+func tiersHere(t *testing.T) []sandbox.Tier {
+	tiers := []sandbox.Tier{sandbox.TierThread}
+	if hasNamespaces(t) {
+		tiers = append(tiers, sandbox.TierNamespaces)
+	}
+	return tiers
+}

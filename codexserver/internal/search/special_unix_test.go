@@ -1,0 +1,31 @@
+//go:build unix
+
+package search_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/search"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Lists of what is ignored that wait or do not end have no rules.
+func TestSpecialLists(t *testing.T) {
+	root := tree(t, "a.txt", "b/a.txt", ".git/info/")
+	for _, name := range []string{".gitignore", ".git/info/exclude", "b/.ignore"} {
+		if err := syscall.Mkfifo(filepath.Join(root, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{".ignore": "/dev/zero", "b/.gitignore": "/dev/zero"} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a.txt", "b/a.txt"}, paths(search.Files(t.Context(), "txt", []string{root, filepath.Join(root, ".gitignore")}))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

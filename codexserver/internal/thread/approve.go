@@ -1,0 +1,116 @@
+package thread
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ApproveExec implements [engine.Host].
+func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	exec := &elicit.ExecQuestion{Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox}
+	if r.FromEngine {
+		exec.Notes = []string{r.Reason}
+	} else {
+		exec.Reason = r.Reason
+	}
+	q := exec.Question()
+	q.Safe = r.Safe
+	q.Once = q.Once || r.Once
+	h.Emit(r)
+	return h.approve(ctx, r, q)
+}
+
+// ApprovePatch implements [engine.Host].
+func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	q := (&elicit.PatchQuestion{
+		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
+	}).Question()
+	q.Once = q.Once || r.Once
+	h.Emit(r)
+	return h.approve(ctx, r, q)
+}
+
+// Approve implements [engine.Host].
+func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
+	const kind = "approval_request"
+	raw, err := json.Marshal(struct {
+		Type    string         `json:"type"`
+		Message string         `json:"message"`
+		Meta    map[string]any `json:"_meta"`
+	}{kind, q.Message, q.Meta}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		raw = []byte(`{"type":"` + kind + `"}`) // what the question holds beside the message is no JSON
+	}
+	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q)
+}
+
+// approve gets the decision and reports it to the turn's watcher. What came in
+// place of an answer is an event too.
+func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
+	h.mu.Lock()
+	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q}
+	h.mu.Unlock()
+	d := h.board.Decide(ctx, r)
+	h.mu.Lock()
+	h.submit()
+	watcher := h.attended.Watcher
+	h.mu.Unlock()
+	if watcher != nil {
+		watcher.Decided(d)
+	}
+	if words := d.ForCaller(); words != "" {
+		h.Emit(protocol.BackgroundEvent{Message: words})
+	}
+	return d.Outcome
+}
+
+// listChanges sums a patch up, sorted by path. Links are those of the request.
+func listChanges(changes map[string]protocol.FileChange, links map[string]string) []elicit.Change {
+	list := make([]elicit.Change, 0, len(changes))
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		c := elicit.Change{Path: path, Via: links[path]}
+		switch f := changes[path]; {
+		case f.Add != nil:
+			c.Kind, c.Added = "add", countLines(f.Add.Content)
+		case f.Delete != nil:
+			c.Kind, c.Removed = "delete", countLines(f.Delete.Content)
+		case f.Update != nil:
+			c.Kind = "update"
+			if f.Update.MovePath != nil {
+				c.MoveTo = *f.Update.MovePath
+				c.MoveVia = links[c.MoveTo]
+			}
+			c.Added, c.Removed = countChanges(f.Update.UnifiedDiff)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func countLines(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
+}
+
+func countChanges(diff string) (added, removed int) {
+	for line := range strings.Lines(diff) {
+		switch line[0] {
+		case '+':
+			added++
+		case '-':
+			removed++
+		}
+	}
+	return added, removed
+}

@@ -1,0 +1,135 @@
+package thread
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// host is what the engine of one thread calls. It implements [engine.Host].
+type host struct {
+	server string // the id of the server, for desks
+	desk   approval.Desk
+	log    *slog.Logger
+	board  *approval.Board
+	stop   func() // interrupts the running turn
+
+	mu          sync.Mutex // also keeps events in the order of Emit
+	attended    Attendance // of the running turn; of the last one between turns
+	event       string     // the submission id of the turn's events
+	turnID      string     // of the running turn; of the last one between turns
+	submissions int        // messages, approvals and interrupts so far
+	configured  protocol.SessionConfigured
+	listeners   listeners
+}
+
+var _ engine.Host = (*host)(nil)
+
+// begin lets a attend the turn that starts now. It returns how the place leaves.
+func (h *host) begin(a Attendance) (leave func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.attended = a
+	h.turnID = newTurnID()
+	if h.event = a.Submission; h.event == "" {
+		h.event = h.submit()
+	}
+	if a.Place == nil {
+		return func() {}
+	}
+	return h.board.Attach(a.Place)
+}
+
+// end counts the interrupt that ended the turn, if one did.
+func (h *host) end(interrupted bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if interrupted {
+		h.submit()
+	}
+}
+
+// submit counts one thing that the thread was told, and returns its id.
+func (h *host) submit() string {
+	id := strconv.Itoa(h.submissions)
+	h.submissions++
+	return id
+}
+
+// Emit implements [engine.Host].
+func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
+
+// EmitAs implements [engine.Host].
+func (h *host) EmitAs(submission string, m protocol.EventMsg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m = stamp(m, h.turnID)
+	e := protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}
+	configured, first := m.(protocol.SessionConfigured)
+	if first {
+		h.configured, e.ID = configured, ""
+	}
+	if w := h.attended.Watcher; w != nil {
+		w.Event(h.configured.SessionID, e)
+	}
+	if !first { // listeners come later
+		h.listeners.event(e, h.attended.Awaited)
+	}
+	h.show(h.configured.SessionID, m)
+}
+
+// show reports an event to the desk.
+func (h *host) show(id string, m protocol.EventMsg) {
+	if h.desk == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			h.log.Error("panic", "in", "Desk.Event", "value", v, "stack", string(debug.Stack()))
+		}
+	}()
+	h.desk.Event(h.asThread(id), m)
+}
+
+// asThread is the thread as desks see it.
+func (h *host) asThread(id string) approval.Thread {
+	return approval.Thread{ID: id, Server: h.server, Stop: h.stop}
+}
+
+// info is what the engine said of the thread when it began.
+func (h *host) info() protocol.SessionConfigured {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.configured
+}
+
+// Elicit implements [engine.Host].
+func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	h.mu.Lock()
+	send := h.attended.Elicit
+	h.mu.Unlock()
+	if send == nil {
+		return nil, elicit.ErrUnsupported
+	}
+	return send(ctx, params)
+}
+
+// invite sends the words of a desk that says how to reach it.
+func (h *host) invite(words string) {
+	h.mu.Lock()
+	watcher := h.attended.Watcher
+	h.mu.Unlock()
+	if watcher != nil {
+		watcher.Notice(words)
+	}
+	h.Emit(protocol.BackgroundEvent{Message: words})
+}

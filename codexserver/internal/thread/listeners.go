@@ -1,0 +1,55 @@
+package thread
+
+import (
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// backlogLimit bounds the events that wait for a first listener.
+const backlogLimit = 4096
+
+// Listener gets every event of a thread from the moment it listens. It must not
+// block.
+type Listener func(protocol.Event)
+
+// listeners are the subscriptions to one thread, by id. Events of turns that
+// no call waits for are kept for the first listener. The zero value is ready; host.mu
+// guards it.
+type listeners struct {
+	byID    map[string]Listener
+	backlog []protocol.Event
+}
+
+// event reports an event of a turn that a call waits for, or none does.
+func (l *listeners) event(e protocol.Event, awaited bool) {
+	for _, listen := range l.byID {
+		listen(e)
+	}
+	if len(l.byID) > 0 || awaited {
+		return
+	}
+	if len(l.backlog) == backlogLimit {
+		l.backlog = slices.Delete(l.backlog, 0, backlogLimit/2)
+	}
+	l.backlog = append(l.backlog, e)
+}
+
+// add adds a listener and hands it the events that were kept.
+func (l *listeners) add(id string, listen Listener) {
+	if l.byID == nil {
+		l.byID = map[string]Listener{}
+	}
+	l.byID[id] = listen
+	for _, e := range l.backlog {
+		listen(e)
+	}
+	l.backlog = nil
+}
+
+// remove reports whether the listener was there.
+func (l *listeners) remove(id string) bool {
+	_, ok := l.byID[id]
+	delete(l.byID, id)
+	return ok
+}

@@ -1,0 +1,63 @@
+package thread
+
+import (
+	"context"
+	"sync"
+)
+
+// queue is a lock that is handed on in the order in which tickets were taken.
+// The zero queue is free.
+type queue struct {
+	mu      sync.Mutex
+	tickets []*Ticket // the first one holds the lock
+}
+
+// Ticket is a place in a thread's queue of turns.
+type Ticket struct {
+	queue *queue
+	first chan struct{} // closed when the ticket is the first
+}
+
+// join takes the last ticket, without waiting.
+func (q *queue) join() *Ticket {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := &Ticket{queue: q, first: make(chan struct{})}
+	q.tickets = append(q.tickets, t)
+	if len(q.tickets) == 1 {
+		close(t.first)
+	}
+	return t
+}
+
+// wait waits to be the first. When ctx ends before that it returns the cause;
+// the ticket must still be left.
+func (t *Ticket) wait(ctx context.Context) error {
+	select {
+	case <-t.first:
+		return nil
+	default:
+	}
+	select {
+	case <-t.first:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leave gives the ticket up.
+func (t *Ticket) leave() {
+	q := t.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, other := range q.tickets {
+		if other == t {
+			q.tickets = append(q.tickets[:i], q.tickets[i+1:]...)
+			if i == 0 && len(q.tickets) > 0 {
+				close(q.tickets[0].first)
+			}
+			return
+		}
+	}
+}

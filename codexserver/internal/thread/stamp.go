@@ -1,0 +1,59 @@
+package thread
+
+import (
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/uuid"
+)
+
+// newTurnID returns an id that no other turn has; "" when the system has no
+// random bytes, and the events then go without.
+func newTurnID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}
+
+// stamp fills in what the server knows of an event: the ids of its thread and
+// of its turn, in the types that have them. What an engine has set stays.
+func stamp(m protocol.EventMsg, turn string) protocol.EventMsg {
+	set := func(id *string) {
+		if *id == "" {
+			*id = turn
+		}
+	}
+	switch m := m.(type) {
+	case protocol.SessionConfigured:
+		m.ThreadID = m.SessionID
+		return m
+	case protocol.TaskStarted:
+		set(&m.TurnID)
+		return m
+	case protocol.TaskComplete:
+		set(&m.TurnID)
+		return m
+	case protocol.TurnAborted:
+		set(&m.TurnID)
+		return m
+	case protocol.ExecApprovalRequest:
+		set(&m.TurnID)
+		return m
+	case protocol.PatchApprovalRequest:
+		set(&m.TurnID)
+		return m
+	case protocol.ExecCommandBegin:
+		set(&m.TurnID)
+		return m
+	case protocol.ExecCommandEnd:
+		set(&m.TurnID)
+		return m
+	case protocol.PatchApplyBegin:
+		set(&m.TurnID)
+		return m
+	case protocol.PatchApplyEnd:
+		set(&m.TurnID)
+		return m
+	}
+	return m
+}

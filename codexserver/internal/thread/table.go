@@ -1,0 +1,248 @@
+package thread
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/uuid"
+)
+
+// Table is the threads of one server, by id in its canonical form. It is safe for concurrent use.
+type Table struct {
+	engine    engine.Engine
+	approvals *approval.Options
+	log       *slog.Logger
+	server    string     // unlike that of any other server
+	reviving  sync.Mutex // one thread at a time is taken up from its rollout
+
+	mu      sync.Mutex
+	threads map[string]*holding
+}
+
+// holding is an open thread with the shares that hold it open.
+type holding struct {
+	thread *Thread
+	shares map[*Share]bool
+}
+
+// NewTable returns an empty table of threads that e runs and whose questions are
+// decided as approvals says.
+func NewTable(e engine.Engine, approvals *approval.Options) *Table {
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: rand.Text(), threads: map[string]*holding{}}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	return t
+}
+
+// Engine returns the engine that runs the threads.
+func (t *Table) Engine() engine.Engine { return t.engine }
+
+// Share returns a new share of the table, to be closed.
+func (t *Table) Share() *Share { return &Share{table: t} }
+
+// newHost returns the host of a thread that is to begin.
+func (t *Table) newHost(thread *Thread, a Attendance) *host {
+	h := &host{
+		server: t.server, desk: t.approvals.Desk, log: t.log, attended: a,
+		stop: func() { thread.stop(ErrStopped) },
+	}
+	h.board = approval.NewBoard(t.approvals, h.invite)
+	return h
+}
+
+// open adds a thread that the share holds. One of the same id gives way to it,
+// and is closed; it may not be busy.
+func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
+	id := CanonicalID(thread.ID())
+	t.mu.Lock()
+	if s.closed {
+		t.mu.Unlock()
+		return errors.Join(ErrShareClosed, thread.conversation.Close())
+	}
+	old := t.threads[id]
+	if old != nil && old.thread.Busy() {
+		t.mu.Unlock()
+		return errors.Join(&engine.RefusedError{Err: errors.New("a turn of this conversation is running")}, thread.conversation.Close())
+	}
+	now := &holding{thread: thread, shares: map[*Share]bool{s: true}}
+	if old != nil {
+		for other := range old.shares {
+			now.shares[other] = true
+		}
+	}
+	t.threads[id] = now
+	t.mu.Unlock()
+	if old == nil {
+		return nil
+	}
+	return old.thread.close(ctx)
+}
+
+// ErrShareClosed is the error of a share that was closed.
+var ErrShareClosed = errors.New("the session has ended")
+
+// Share is what one connection holds of a table: a thread that no share holds is
+// closed. It is safe for concurrent use.
+type Share struct {
+	table  *Table
+	closed bool // guarded by table.mu
+}
+
+// Start begins a thread. Its first events go to a.
+func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*Thread, error) {
+	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
+		return s.table.engine.Start(ctx, cfg, h)
+	})
+}
+
+// Resume goes on with the thread of a rollout. An open one gives way to it; one
+// with a running turn is a [*engine.RefusedError]. The engine must be an
+// [engine.Resumer].
+func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, a Attendance) (*Thread, error) {
+	r, ok := s.table.engine.(engine.Resumer)
+	if !ok {
+		return nil, engine.ErrNotFound
+	}
+	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
+		return r.Resume(ctx, rolloutPath, cfg, h)
+	})
+}
+
+func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engine.Conversation, error)) (*Thread, error) {
+	t := &Thread{}
+	t.host = s.table.newHost(t, a)
+	var err error
+	if t.conversation, err = start(t.host); err != nil {
+		return nil, err
+	}
+	if err := s.table.open(ctx, s, t); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Revive returns the thread of that id: an open one, which the share then holds
+// too, or one that is taken up from its rollout.
+func (s *Share) Revive(ctx context.Context, id string, a Attendance) (*Thread, error) {
+	s.table.reviving.Lock()
+	defer s.table.reviving.Unlock()
+	if t := s.hold(id); t != nil {
+		return t, nil
+	}
+	r, ok := s.table.engine.(engine.Resumer)
+	if !ok {
+		return nil, fmt.Errorf("no conversation %q in this session", id)
+	}
+	path, err := r.FindRollout(ctx, id)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, fmt.Errorf("no conversation %q, here or in a rollout", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Resume(ctx, path, protocol.Config{}, a)
+}
+
+// hold returns the open thread of that id and holds it from now on; nil when
+// none is open.
+func (s *Share) hold(id string) *Thread {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	h := s.table.threads[CanonicalID(id)]
+	if h == nil || s.closed {
+		return nil
+	}
+	h.shares[s] = true
+	return h.thread
+}
+
+// Find returns a thread that the share holds, nil when it holds none of that id.
+func (s *Share) Find(id string) *Thread {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	if h := s.table.threads[CanonicalID(id)]; h != nil && h.shares[s] {
+		return h.thread
+	}
+	return nil
+}
+
+// held are the threads that the share holds.
+func (s *Share) held() []*Thread {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	var all []*Thread
+	for _, h := range s.table.threads {
+		if h.shares[s] {
+			all = append(all, h.thread)
+		}
+	}
+	return all
+}
+
+// Unlisten removes a listener of any held thread and reports whether it was there.
+func (s *Share) Unlisten(id string) bool {
+	for _, t := range s.held() {
+		if t.Unlisten(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// End interrupts a held thread's running turn and closes the thread, for every
+// share. It does nothing when the share holds none of that id.
+func (s *Share) End(ctx context.Context, id string) error {
+	t := s.Find(id)
+	if t == nil {
+		return nil
+	}
+	s.table.mu.Lock()
+	delete(s.table.threads, CanonicalID(id))
+	s.table.mu.Unlock()
+	if _, err := t.Interrupt(ctx); err != nil {
+		return err
+	}
+	return t.end(ctx)
+}
+
+// Close lets go of every thread, and closes those that no other share holds,
+// each after its last turn.
+func (s *Share) Close() error {
+	s.table.mu.Lock()
+	s.closed = true
+	var last []*Thread
+	for id, h := range s.table.threads {
+		if !h.shares[s] {
+			continue
+		}
+		delete(h.shares, s)
+		if len(h.shares) == 0 {
+			delete(s.table.threads, id)
+			last = append(last, h.thread)
+		}
+	}
+	s.table.mu.Unlock()
+	var err error
+	for _, t := range last {
+		err = errors.Join(err, t.end(context.Background()))
+	}
+	return err
+}
+
+// CanonicalID returns a UUID in the form that threads bear. Clients write it in
+// capitals, in braces, without hyphens or as urn:uuid:, as Codex let them. Any other
+// text stays as it is.
+func CanonicalID(id string) string {
+	if uuid.Validate(id) != nil {
+		return id
+	}
+	return uuid.MustParse(id).String()
+}

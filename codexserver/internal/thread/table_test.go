@@ -1,0 +1,281 @@
+package thread_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// memory is an engine that keeps its conversations and says what it is told. A
+// prompt "wait" waits for the end of its turn's context.
+type memory struct {
+	mu     sync.Mutex
+	next   int
+	resume int // how often a conversation was taken up
+	closed []string
+}
+
+func (m *memory) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	m.mu.Lock()
+	m.next++
+	id := strconv.Itoa(m.next)
+	m.mu.Unlock()
+	h.Emit(protocol.SessionConfigured{SessionID: id})
+	return &talk{m, id, h}, nil
+}
+
+func (m *memory) Resume(_ context.Context, path string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	m.mu.Lock()
+	m.resume++
+	m.mu.Unlock()
+	h.Emit(protocol.SessionConfigured{SessionID: path})
+	return &talk{m, path, h}, nil
+}
+
+func (m *memory) FindRollout(_ context.Context, id string) (string, error) {
+	if n, err := strconv.Atoi(id); err != nil || n > 100 {
+		return "", engine.ErrNotFound
+	}
+	return id, nil
+}
+
+// ends returns the ids of the conversations that were closed.
+func (m *memory) ends() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.closed, " ")
+}
+
+type talk struct {
+	memory *memory
+	id     string
+	host   engine.Host
+}
+
+func (t *talk) ID() string { return t.id }
+
+func (t *talk) Turn(ctx context.Context, in protocol.TurnInput) error {
+	text := protocol.TextOf(in.Items)
+	if text == "wait" {
+		<-ctx.Done()
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+	}
+	t.host.Emit(protocol.AgentMessage{Message: text})
+	return nil
+}
+
+func (t *talk) Close() error {
+	t.memory.mu.Lock()
+	defer t.memory.mu.Unlock()
+	t.memory.closed = append(t.memory.closed, t.id)
+	return nil
+}
+
+func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approval.Options{}) }
+
+func say(t *testing.T, th *thread.Thread, text string) error {
+	t.Helper()
+	return th.Turn(t.Context(), th.Queue(), thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput(text)})
+}
+
+func start(t *testing.T, s *thread.Share) *thread.Thread {
+	t.Helper()
+	th, err := s.Start(t.Context(), protocol.Config{}, thread.Attendance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return th
+}
+
+// A thread is open as long as a share holds it, and is the same for all of them.
+func TestShares(t *testing.T) {
+	m := &memory{}
+	table := newTable(m)
+	a, b := table.Share(), table.Share()
+	th := start(t, a)
+	if b.Find(th.ID()) != nil {
+		t.Error("a share finds a thread that it does not hold")
+	}
+	same, err := b.Revive(t.Context(), th.ID(), thread.Attendance{})
+	if err != nil || same != th || m.resume != 0 {
+		t.Fatalf("revived %p, %v, want the open thread %p; resumed %d times", same, err, th, m.resume)
+	}
+	if err := a.Close(); err != nil || m.ends() != "" {
+		t.Fatalf("%v, closed %q while another share holds the thread", err, m.ends())
+	}
+	if err := say(t, th, "still here"); err != nil {
+		t.Error(err)
+	}
+	if err := b.Close(); err != nil || m.ends() != "1" {
+		t.Fatalf("%v, closed %q", err, m.ends())
+	}
+	if err := say(t, th, "too late"); !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a turn of a closed thread: %v", err)
+	}
+	if _, err := b.Start(t.Context(), protocol.Config{}, thread.Attendance{}); !errors.Is(err, thread.ErrShareClosed) {
+		t.Errorf("a closed share starts a thread: %v", err)
+	}
+	if m.ends() != "1 2" {
+		t.Errorf("closed %q", m.ends())
+	}
+}
+
+func TestRevive(t *testing.T) {
+	m := &memory{}
+	s := newTable(m).Share()
+	var wait sync.WaitGroup
+	found := make([]*thread.Thread, 8)
+	for i := range found {
+		wait.Go(func() {
+			th, err := s.Revive(t.Context(), "7", thread.Attendance{})
+			if err != nil {
+				t.Error(err)
+			}
+			found[i] = th
+		})
+	}
+	wait.Wait()
+	for _, th := range found {
+		if th != found[0] {
+			t.Errorf("two threads of one id")
+		}
+	}
+	if m.resume != 1 {
+		t.Errorf("resumed %d times", m.resume)
+	}
+	if _, err := s.Revive(t.Context(), "unknown", thread.Attendance{}); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
+		t.Errorf("an unknown thread: %v", err)
+	}
+	if err := s.Close(); err != nil || m.ends() != "7" {
+		t.Errorf("%v, closed %q", err, m.ends())
+	}
+}
+
+// A thread that is resumed while it is open gives way, unless it is busy.
+func TestResumeAnOpenThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		table := newTable(m)
+		a, b := table.Share(), table.Share()
+		th := start(t, a)
+		ended := make(chan error)
+		go func() { ended <- say(t, th, "wait") }()
+		synctest.Wait()
+		var refused *engine.RefusedError
+		if _, err := b.Resume(t.Context(), "1", protocol.Config{}, thread.Attendance{}); !errors.As(err, &refused) {
+			t.Fatalf("resumed in mid-turn: %v", err)
+		}
+		if ran, err := th.Interrupt(t.Context()); !ran || err != nil {
+			t.Fatalf("interrupt: %t, %v", ran, err)
+		}
+		var abort *engine.AbortError
+		if err := <-ended; !errors.As(err, &abort) || !errors.Is(err, thread.ErrInterrupted) {
+			t.Errorf("the turn ended with %v", err)
+		}
+		now, err := b.Resume(t.Context(), "1", protocol.Config{}, thread.Attendance{})
+		if err != nil || now == th {
+			t.Fatalf("%p, %v", now, err)
+		}
+		if a.Find("1") != now {
+			t.Error("the share that held the thread does not hold the new one")
+		}
+		if ran, err := now.Interrupt(t.Context()); ran || err != nil {
+			t.Errorf("interrupted between turns: %t, %v", ran, err)
+		}
+	})
+}
+
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		s := newTable(m).Share()
+		th := start(t, s)
+		ended := make(chan error)
+		go func() { ended <- say(t, th, "wait") }()
+		synctest.Wait()
+		if err := s.End(t.Context(), th.ID()); err != nil || m.ends() != "1" {
+			t.Errorf("%v, closed %q", err, m.ends())
+		}
+		<-ended
+		if err := s.End(t.Context(), th.ID()); err != nil {
+			t.Errorf("ended twice: %v", err)
+		}
+	})
+}
+
+// Turns run in the order in which their tickets were taken, and one that gives up
+// holds up nobody.
+func TestTurnsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTable(&memory{}).Share()
+		th := start(t, s)
+		var said []string
+		th.Listen("l", func(e protocol.Event) {
+			if m, ok := e.Msg.(protocol.AgentMessage); ok {
+				said = append(said, m.Message)
+			}
+		})
+		turn := func(ctx context.Context, text string) func() error {
+			ticket := th.Queue()
+			return func() error {
+				return th.Turn(ctx, ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput(text)})
+			}
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		first, second, third := turn(short, "wait"), turn(short, "never"), turn(t.Context(), "third")
+		var left atomic.Int32
+		for _, run := range []func() error{third, second, first} {
+			go func() {
+				_ = run() // how a turn ends is not the point here
+				left.Add(1)
+			}()
+		}
+		<-short.Done()
+		synctest.Wait()
+		if strings.Join(said, " ") != "third" || left.Load() != 3 {
+			t.Errorf("said %q, %d turns ended", said, left.Load())
+		}
+		if !s.Unlisten("l") || s.Unlisten("l") {
+			t.Error("a listener leaves once")
+		}
+	})
+}
+
+// A hundred connections use ten threads and leave, in any order.
+func TestManyShares(t *testing.T) {
+	m := &memory{}
+	table := newTable(m)
+	var wait sync.WaitGroup
+	for i := range 100 {
+		wait.Go(func() {
+			s := table.Share()
+			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attendance{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := say(t, th, "hello"); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if got := len(strings.Fields(m.ends())); got != m.resume {
+		t.Errorf("%d conversations were closed, %d taken up", got, m.resume)
+	}
+}

@@ -1,0 +1,103 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// checkNames refuses an argument of codex that the tool does not have: a caller that
+// writes approval_policy would otherwise run under another policy than it
+// believes. A null says nothing and is let pass.
+func checkNames(raw json.RawMessage) error {
+	var given map[string]json.RawMessage
+	if err := decodeArguments(raw, &given); err != nil {
+		return err
+	}
+	names := argumentNames()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(names, name) || string(given[name]) == "null" {
+			continue
+		}
+		if len(name) > maxArgumentName {
+			name = strings.ToValidUTF8(name[:maxArgumentName], "")
+		}
+		advice := "the arguments are " + strings.Join(names, ", ")
+		if near := nearest(name, names); near != "" {
+			advice = "did you mean " + near + "?"
+		}
+		return fmt.Errorf("unknown argument /%s: %s (keys of config.toml go into config)", pointerEscaper.Replace(name), advice)
+	}
+	return nil
+}
+
+// maxArgumentName bounds what is repeated of an unknown name, in bytes.
+const maxArgumentName = 100
+
+// pointerEscaper writes a name as a token of a JSON pointer (RFC 6901).
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// argumentNames returns the names of the tool's arguments, sorted.
+func argumentNames() []string {
+	var names []string
+	for f := range reflect.TypeFor[codexArguments]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// nearest returns the name that was likely meant, "" when none is near: the one
+// that is the same but for case and separators, that one begins with the other
+// of (sandbox_mode is sandbox), or that takes the fewest edits, at most a third
+// of its length.
+func nearest(name string, names []string) string {
+	given := letters(name)
+	best, least := "", len(name)+1
+	for _, n := range names {
+		want := letters(n)
+		d := distance(given, want)
+		switch {
+		case d == 0:
+			return n
+		case len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given)):
+			d = 1
+		case d > len(want)/3:
+			continue
+		}
+		if d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// letters drops case and separators.
+func letters(s string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(s))
+}
+
+// distance is the number of bytes to insert, delete or replace (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

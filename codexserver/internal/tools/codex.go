@@ -1,0 +1,159 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// codexTool starts a conversation. Names, types and enums are those of Codex's
+// servers of September 2025 and September 2026 together, the descriptions are
+// ours.
+const codexTool = `{
+	"name": "codex",
+	"title": "Codex",
+	"description": "Hand a coding task to Codex in a new conversation. It works in the folder cwd, asks for approval where the approval policy says so, and answers when it is done. The result's threadId lets codex-reply go on.",
+	"inputSchema": {
+		"type": "object",
+		"required": ["prompt"],
+		"additionalProperties": false,
+		"properties": {
+			"prompt": {"type": "string", "description": "The task, in plain words."},
+			"cwd": {"type": "string", "description": "Folder to work in. Default: the client's first root, else the server's own folder, from where a relative path starts."},
+			"model": {"type": "string", "description": "Model to use instead of the configured one."},
+			"profile": {"type": "string", "description": "Profile of config.toml to start from."},
+			"approval-policy": {"type": "string", "enum": ["untrusted", "on-failure", "on-request", "never"], "description": "When to ask before a command runs: untrusted asks unless it is known to be safe, on-failure when the sandbox denied it, on-request when the model wants to leave the sandbox, never not at all."},
+			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch."},
+			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: those of the model, its reasoning, the sandbox, the approval policy and the tools. Unless the server trusts its calls, others are refused, and mcp_servers and notify are left out."},
+			"base-instructions": {"type": "string", "description": "Instructions for the model in place of the built-in ones."},
+			"developer-instructions": {"type": "string", "description": "A role or rules for this conversation, sent to the model as a developer message beside its instructions."},
+			"compact-prompt": {"type": "string", "description": "What to ask the model for when a long conversation is summarised."},
+			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."}
+		}
+	},
+	"outputSchema": ` + outputSchema + `,
+	"annotations": ` + annotations + `
+}`
+
+type codexArguments struct {
+	Prompt           *string                    `json:"prompt"`
+	Cwd              string                     `json:"cwd"`
+	Model            string                     `json:"model"`
+	Profile          string                     `json:"profile"`
+	ApprovalPolicy   protocol.ApprovalPolicy    `json:"approval-policy"`
+	Sandbox          protocol.SandboxMode       `json:"sandbox"`
+	Config           map[string]json.RawMessage `json:"config"`
+	BaseInstructions *string                    `json:"base-instructions"`
+	IncludePlanTool  *bool                      `json:"include-plan-tool"`
+
+	DeveloperInstructions *string `json:"developer-instructions"`
+	CompactPrompt         *string `json:"compact-prompt"`
+}
+
+func (a *codexArguments) check() error {
+	if a.Prompt == nil {
+		return errNoPrompt
+	}
+	if a.ApprovalPolicy != "" && !slices.Contains(protocol.ApprovalPolicies(), a.ApprovalPolicy) {
+		return fmt.Errorf("argument /approval-policy: %q is none of %q", string(a.ApprovalPolicy), protocol.ApprovalPolicies())
+	}
+	if a.Sandbox != "" && !slices.Contains(protocol.SandboxModes(), a.Sandbox) {
+		return fmt.Errorf("argument /sandbox: %q is none of %q", string(a.Sandbox), protocol.SandboxModes())
+	}
+	return nil
+}
+
+// lockArguments takes arguments out of what a tool offers.
+func lockArguments(t *mcptypes.Tool, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var schema struct {
+		Type                 string                     `json:"type"`
+		Required             []string                   `json:"required"`
+		AdditionalProperties bool                       `json:"additionalProperties"`
+		Properties           map[string]json.RawMessage `json:"properties"`
+	}
+	if err := jsonv2.Unmarshal(t.InputSchema, &schema); err != nil {
+		return err
+	}
+	for _, name := range names {
+		delete(schema.Properties, name)
+	}
+	var err error
+	t.InputSchema, err = jsonv2.Marshal(schema, jsonv2.Deterministic(true))
+	return err
+}
+
+// unlocked refuses arguments that are locked.
+func unlocked(raw json.RawMessage, locked []string) error {
+	var given map[string]json.RawMessage
+	if err := decodeArguments(raw, &given); err != nil {
+		return err
+	}
+	for _, name := range locked {
+		if _, ok := given[name]; ok {
+			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
+		}
+	}
+	return nil
+}
+
+var errNoPrompt = errors.New("argument /prompt is missing")
+
+func (t *Table) callCodex(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+	var a codexArguments
+	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = unlocked(raw, t.options.LockedArguments)
+	}
+	if err == nil {
+		err = checkNames(raw)
+	}
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
+		return failure("", "codex: "+err.Error())
+	}
+	cwd, err := c.workingFolder(ctx, a.Cwd)
+	if err != nil {
+		return failure("", "codex: argument /cwd: "+err.Error())
+	}
+	cfg := protocol.Config{
+		Model: a.Model, Profile: a.Profile, Cwd: cwd,
+		ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
+		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
+		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
+	}
+	warnings, err := t.restrict(&cfg)
+	if err != nil {
+		return failure("", "codex: argument /config: "+err.Error())
+	}
+	answer := newAnswer(c.Attendance)
+	answer.attendance.Submission = c.ID
+	conversation, err := c.Threads.Start(ctx, cfg, answer.attendance)
+	if err != nil {
+		return failure("", "codex: "+err.Error())
+	}
+	for _, w := range warnings {
+		answer.remark(w)
+		conversation.Warn(c.ID, w)
+	}
+	return answer.run(ctx, conversation, *a.Prompt)
+}
+
+// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder].
+func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
+	if cwd == "" {
+		cwd = c.Folder(ctx)
+	}
+	return filepath.Abs(cwd)
+}

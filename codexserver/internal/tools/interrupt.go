@@ -1,0 +1,46 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// interruptTool is offered on request, see [Options].SessionTools.
+const interruptTool = `{
+	"name": "codex-interrupt",
+	"title": "Codex Interrupt",
+	"description": "Stop what a conversation is doing now. It can go on with codex-reply.",
+	"inputSchema": {
+		"type": "object",
+		"required": ["threadId"],
+		"properties": {"threadId": {"type": "string", "description": "Id of the conversation."}}
+	},
+	"annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}
+}`
+
+func callInterrupt(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+	var a replyArguments
+	err := decodeArguments(raw, &a)
+	if err != nil {
+		return failure("", "codex-interrupt: "+err.Error())
+	}
+	id, err := a.thread()
+	if err != nil {
+		return failure("", "codex-interrupt: "+err.Error())
+	}
+	t := c.Threads.Find(id)
+	if t == nil {
+		return failure(id, fmt.Sprintf("codex-interrupt: no conversation %q in this session", id))
+	}
+	ran, err := t.Interrupt(ctx)
+	switch {
+	case err != nil:
+		return failure(id, "codex-interrupt: "+err.Error())
+	case !ran:
+		return result(id, "Nothing was running.")
+	}
+	return result(id, "Interrupted.")
+}

@@ -1,0 +1,56 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// listTool is offered on request, see [Options].SessionTools.
+const listTool = `{
+	"name": "codex-list",
+	"title": "Codex List",
+	"description": "List past and present conversations, newest first. threadId is what codex-reply takes.",
+	"inputSchema": {
+		"type": "object",
+		"properties": {
+			"pageSize": {"type": "integer", "minimum": 0, "description": "How many at most; 25 by default."},
+			"cursor": {"type": "string", "description": "nextCursor of the page before."}
+		}
+	},
+	"annotations": {"readOnlyHint": true, "openWorldHint": false}
+}`
+
+// list is the tool codex-list.
+type list struct{ library engine.Library }
+
+func (l list) call(ctx context.Context, _ *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+	var p protocol.ListConversationsParams
+	if err := decodeArguments(raw, &p); err != nil {
+		return failure("", "codex-list: "+err.Error())
+	}
+	page, err := l.library.List(ctx, p)
+	if err != nil {
+		return failure("", "codex-list: "+err.Error())
+	}
+	type row struct {
+		ThreadID  string  `json:"threadId"`
+		Preview   string  `json:"preview"`
+		Timestamp *string `json:"timestamp,omitempty"`
+	}
+	out := struct {
+		Conversations []row   `json:"conversations"`
+		NextCursor    *string `json:"nextCursor,omitempty"`
+	}{[]row{}, page.NextCursor}
+	for _, c := range page.Items {
+		out.Conversations = append(out.Conversations, row{c.ConversationID, c.Preview, c.Timestamp})
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return failure("", "codex-list: "+err.Error())
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+}

@@ -1,0 +1,59 @@
+package native_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestCommandsSeeNoKeys: no command sees a variable that a provider's key comes
+// from, whatever its name is and whatever the policy lets through.
+func TestCommandsSeeNoKeys(t *testing.T) {
+	secrets := []string{"WEIRD_CRED", "HEADER_CRED", "OTHER_CRED", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}
+	environ := []string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/bash", "PLAIN=value-plain", "LOUD_KEY=value-loud"}
+	for _, name := range secrets {
+		environ = append(environ, name+"=value-"+strings.ToLower(name))
+	}
+	b := setup(t, `
+---
+env_key = "WEIRD_CRED"
+env_http_headers = { "api-key" = "HEADER_CRED" }
+[model_providers.other]
+base_url = "http://localhost:1"
+env_key = "OTHER_CRED"
+[shell_environment_policy]
+ignore_default_excludes = true
+`, native.Limits{},
+		providertest.Call(providertest.Shell("c1", "env")),
+		providertest.Turn{Func: func(r providertest.Request) providertest.Turn { return providertest.Say(r.LastToolOutput()) }})
+	e, err := native.New(&native.Options{CodexHome: b.home, Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = e
+	t.Cleanup(func() { _ = e.Close() })
+	h := &host{exec: approve}
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	one, err := e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{Command: []string{"env"}, Cwd: b.cwd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, seen := range map[string]string{"a command": strings.Join(h.take(), "\n"), "a one-off command": one.Stdout} {
+		for _, name := range []string{"value-plain", "value-loud"} {
+			if !strings.Contains(seen, name) {
+				t.Errorf("%s does not see %s: %s", what, name, seen)
+			}
+		}
+		for _, name := range secrets {
+			if strings.Contains(seen, "value-"+strings.ToLower(name)) {
+				t.Errorf("%s sees %s", what, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,4 @@
+package native
+
+// UserAgent is userAgent.
+func (e *Engine) UserAgent() string { return e.userAgent() }

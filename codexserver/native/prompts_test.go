@@ -1,0 +1,164 @@
+package native_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// roles are the messages of the last request, each as its role and the first of
+// the marks that it holds.
+func roles(t testing.TB, b *bench, marks ...string) []string {
+	t.Helper()
+	var req struct {
+		Input, Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(lastRequest(b)), &req); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range append(req.Input, req.Messages...) {
+		if m.Role == "system" {
+			continue
+		}
+		for _, mark := range marks {
+			if strings.Contains(string(m.Content), mark) {
+				out = append(out, m.Role+" "+mark)
+				break
+			}
+		}
+	}
+	return out
+}
+
+const environment = "environment_context"
+
+func TestDeveloperInstructions(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			b := setup(t, "developer_instructions = \"CONFIGURED\"\n---\nwire_api = \""+wire+"\"", native.Limits{})
+			for _, tt := range []struct {
+				name string
+				cfg  protocol.Config
+				want []string
+			}{
+				{"of config.toml", protocol.Config{}, []string{"developer CONFIGURED", "user " + environment, "user hi"}},
+				{"of the call", protocol.Config{DeveloperInstructions: new("EXPERT")}, []string{"developer EXPERT", "user " + environment, "user hi"}},
+				{"of the call's config", protocol.Config{Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"KEY"`)}},
+					[]string{"developer KEY", "user " + environment, "user hi"}},
+				{"none for this call", protocol.Config{DeveloperInstructions: new("")}, []string{"user " + environment, "user hi"}},
+			} {
+				b.provider.Add(providertest.Say("ok"))
+				if err := b.start(t, &host{}, tt.cfg).Turn(t.Context(), say("hi")); err != nil {
+					t.Fatal(err)
+				}
+				diff(t, tt.name, tt.want, roles(t, b, "CONFIGURED", "EXPERT", "KEY", environment, "hi"))
+			}
+		})
+	}
+}
+
+// TestPromptsAreKept: both prompts hold after a compaction, after a restart,
+// and in a compaction after the restart, whatever config.toml says by then.
+func TestPromptsAreKept(t *testing.T) {
+	b := setup(t, "model_auto_compact_token_limit = 1000", native.Limits{},
+		providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT"), CompactPrompt: new("SUM IT UP")})
+	marks := []string{"EXPERT", "SUM IT UP", environment, "first", "second", "third", "fourth"}
+	for _, text := range []string{"first", "second"} {
+		if err := c.Turn(t.Context(), say(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := b.provider.Requests()
+	inOrder(t, string(all[1].Body), "EXPERT", "first", "one", "SUM IT UP")
+	diff(t, "after the compaction", []string{"developer EXPERT", "user " + environment, "user first"}, roles(t, b, marks...))
+
+	path := configured(t, h).RolloutPath
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(t)
+	b.provider.Add(providertest.Turn{Usage: filling, Text: []string{"three"}}, providertest.Say("NOTE 2"), providertest.Say("four"))
+	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, text := range []string{"third", "fourth"} {
+		if err := r.Turn(t.Context(), say(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all = b.provider.Requests()
+	inOrder(t, string(all[3].Body), "EXPERT", "third")
+	inOrder(t, string(all[4].Body), "EXPERT", "three", "SUM IT UP")
+	inOrder(t, string(all[5].Body), "EXPERT", "NOTE 2")
+	if n := strings.Count(string(all[5].Body), "EXPERT"); n != 1 {
+		t.Errorf("the developer instructions stand there %d times", n)
+	}
+}
+
+// A resume that brings other developer instructions adds them.
+func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
+	for name, cfg := range map[string]protocol.Config{
+		"argument": {DeveloperInstructions: new("OTHER")},
+		"key":      {Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"OTHER"`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+			h := &host{}
+			c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT")})
+			if err := c.Turn(t.Context(), say("first")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, cfg, &host{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if err := r.Turn(t.Context(), say("second")); err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "messages", []string{"developer EXPERT", "user " + environment, "user first", "developer OTHER", "user second"},
+				roles(t, b, "EXPERT", "OTHER", environment, "first", "second"))
+		})
+	}
+}
+
+func TestCompactPromptOfConfig(t *testing.T) {
+	for config, want := range map[string]string{`compact_prompt = "CONFIGURED"`: "CONFIGURED", `compact_prompt = " "`: "grown too long"} {
+		b := setup(t, "model_auto_compact_token_limit = 1000\n"+config, native.Limits{},
+			providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
+		c := b.start(t, &host{}, protocol.Config{})
+		for _, text := range []string{"first", "second"} {
+			if err := c.Turn(t.Context(), say(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := b.provider.Requests()[1].LastUserText()
+		if !strings.Contains(asked, want) {
+			t.Errorf("%s: the model was asked %q", config, asked)
+		}
+	}
+}
+
+func TestSessionConfiguredSaysWhatHolds(t *testing.T) {
+	b := setup(t, "", native.Limits{})
+	h := &host{}
+	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
+	got := configured(t, h)
+	diff(t, "session_configured", []string{"test", "never", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), got.Cwd})
+}

@@ -1,0 +1,112 @@
+package native_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestRootsOfAnEngine lets one conversation make links in its workspace that
+// later ones are to take for workspaces of theirs.
+func TestRootsOfAnEngine(t *testing.T) {
+	base := t.TempDir()
+	home, outside, work := filepath.Join(base, "home"), filepath.Join(base, "outside"), filepath.Join(base, "work")
+	for _, dir := range []string{home, outside, work} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, _ := inHome(t, native.Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}}, map[string]string{
+		"config.toml": "[sandbox_workspace_write]\nwritable_roots = ['" + outside + "/named']\n",
+	})
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+	run := func(cwd, script string, roots ...string) (*protocol.ExecOneOffCommandResult, error) {
+		policy.WritableRoots = roots
+		return e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{Command: []string{"sh", "-c", script}, Cwd: cwd, SandboxPolicy: &policy})
+	}
+	late := filepath.Join(work, "late")
+	if r, err := run(work, "ln -s "+outside+" link && ln -s "+outside+" late", late); err != nil || r.ExitCode != 0 {
+		t.Fatal(r, err)
+	}
+	for _, tt := range []struct {
+		name, cwd string
+		roots     []string
+	}{
+		{"a link as the working folder", filepath.Join(work, "link"), nil},
+		{"a root that was missing", work, []string{late}},
+		{"the user's home", home, nil},
+		{"above the home", base, nil},
+		{"the file system", "/", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := run(tt.cwd, "echo x > "+outside+"/new || echo x > "+home+"/.profile", tt.roots...)
+			if err != nil || r.ExitCode == 0 {
+				t.Errorf("it ran with more than its workspace: %+v, %v", r, err)
+			}
+		})
+	}
+	if err := errors.Join(os.Rename(work, work+"-before"), os.Symlink(outside, work)); err != nil {
+		t.Fatal(err)
+	}
+	var refused *engine.RefusedError
+	if r, err := run(work, "true"); !errors.As(err, &refused) || !strings.Contains(err.Error(), work+" was replaced") {
+		t.Errorf("a replaced workspace: %+v, %v", r, err)
+	}
+}
+
+// TestNamedRoot lets the user's own configuration make the home writable, and no
+// call. The user is told why it is not.
+func TestNamedRoot(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		file, call bool // they name the home
+		want       bool
+	}{
+		{"nobody", false, false, false},
+		{"the file", true, false, true},
+		{"a call", false, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "sh", "-c", "echo x > new")), providertest.Say("ok"))
+			b.cwd = b.home
+			roots := fmt.Sprintf("[%q]", b.home)
+			cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true}
+			if tt.call {
+				cfg.Overrides = rawConfig("sandbox_workspace_write.writable_roots", roots)
+			}
+			if tt.file {
+				f, err := os.OpenFile(filepath.Join(b.home, "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = f.WriteString("\n[sandbox_workspace_write]\nwritable_roots = " + roots + "\n")
+				if err := errors.Join(err, f.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := &host{}
+			told := false
+			h.on = func(m protocol.EventMsg) {
+				note, ok := m.(protocol.BackgroundEvent)
+				told = told || ok && strings.Contains(note.Message, b.home+" is read-only for commands")
+			}
+			if err := b.start(t, h, cfg).Turn(t.Context(), say("go")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(b.home, "new")); (err == nil) != tt.want {
+				t.Errorf("written: %v; %q", err, h.take())
+			}
+			if told == tt.want {
+				t.Errorf("the user is told: %t", told)
+			}
+		})
+	}
+}

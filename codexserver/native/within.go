@@ -1,0 +1,65 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// A file that a repository holds can be a link that the repository's author has
+// made, to a file with secrets: what is read as instructions goes to the model's
+// provider. So such a link is followed within the repository alone.
+
+// openWithin opens the regular file that path leads to, which must lie in the
+// folder bound, symbolic links resolved, and not in git's own folder.
+func openWithin(bound, path string) (*regularfile.File, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	if bound, err = filepath.EvalSymlinks(bound); err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(bound, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, fmt.Errorf("%s leads out of %s", path, bound)
+	}
+	if slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(name string) bool { return strings.EqualFold(name, ".git") }) {
+		return nil, fmt.Errorf("%s leads into a git folder", path)
+	}
+	root, err := os.OpenRoot(bound)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return regularfile.OpenIn(root, rel, os.O_RDONLY)
+}
+
+// openHere opens the regular file at path, which must not be a symbolic link.
+func openHere(path string) (*regularfile.File, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return regularfile.OpenIn(root, filepath.Base(path), os.O_RDONLY)
+}
+
+// below reports whether path is the folder or lies below it, symbolic links
+// resolved. It is false without a folder.
+func below(path, folder string) bool {
+	if folder == "" {
+		return false
+	}
+	for _, p := range []*string{&path, &folder} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,150 @@
+//go:build unix
+
+package native_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+func symlink(t testing.TB, to, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(to, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a repository holds as AGENTS.md is read within the repository alone: a link
+// to a file of the user's would send that to the provider.
+func TestInstructionsStayInTheRepository(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lay  func(b *bench, doc string)
+		want string // in the instructions; "" when there are none
+	}{
+		{"a file", func(b *bench, doc string) { write(t, doc, "a rule") }, "a rule"},
+		{"a link within", func(b *bench, doc string) {
+			write(t, filepath.Join(b.cwd, "docs", "rules.md"), "a rule")
+			symlink(t, "docs/rules.md", doc)
+		}, "a rule"},
+		{"an absolute link within", func(b *bench, doc string) {
+			write(t, filepath.Join(b.cwd, "docs", "rules.md"), "a rule")
+			symlink(t, filepath.Join(b.cwd, "docs", "rules.md"), doc)
+		}, "a rule"},
+		{"a link to auth.json", func(b *bench, doc string) { symlink(t, filepath.Join(b.home, "auth.json"), doc) }, ""},
+		{"a link by way of a folder", func(b *bench, doc string) {
+			symlink(t, b.home, filepath.Join(b.cwd, "home"))
+			symlink(t, "home/auth.json", doc)
+		}, ""},
+		{"a link into git's folder", func(b *bench, doc string) {
+			write(t, filepath.Join(b.cwd, ".git", "config"), "url = https://secret@example.com")
+			symlink(t, ".git/config", doc)
+		}, ""},
+		{"a link to a device", func(b *bench, doc string) { symlink(t, "/dev/zero", doc) }, ""},
+		{"a named pipe", func(b *bench, doc string) {
+			if err := syscall.Mkfifo(doc, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
+		{"a link to itself", func(b *bench, doc string) { symlink(t, "AGENTS.md", doc) }, ""},
+		{"a folder", func(b *bench, doc string) { write(t, filepath.Join(doc, "x"), "x") }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Say("ok"))
+			write(t, filepath.Join(b.cwd, ".git", "HEAD"), "ref: refs/heads/main\n")
+			write(t, filepath.Join(b.home, "auth.json"), `{"OPENAI_API_KEY": "secret"}`)
+			tt.lay(b, filepath.Join(b.cwd, "AGENTS.md"))
+			h := &host{}
+			var warnings []string
+			h.on = func(m protocol.EventMsg) {
+				if e, ok := m.(protocol.BackgroundEvent); ok {
+					warnings = append(warnings, e.Message)
+				}
+			}
+			if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			body := lastRequest(b)
+			if strings.Contains(body, "secret") {
+				t.Errorf("the provider was sent a secret: %s", body)
+			}
+			if got := strings.Contains(body, "<user_instructions>"); got != (tt.want != "") || !strings.Contains(body, tt.want) {
+				t.Errorf("instructions: %t, want %q", got, tt.want)
+			}
+			if tt.want == "" && (len(warnings) != 1 || !strings.Contains(warnings[0], filepath.Join(b.cwd, "AGENTS.md")+" is left out: ")) {
+				t.Errorf("warnings %q", warnings)
+			}
+		})
+	}
+}
+
+// The user's own rules may be a link to any file, unless the folder that they lie
+// in is part of the workspace. Nor does a home folder that is a repository let
+// links of what is below it reach everything in it.
+func TestOwnInstructions(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lay  func(b *bench, elsewhere string)
+		want bool
+	}{
+		{"a link of the user's", func(b *bench, elsewhere string) { symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md")) }, true},
+		{"within the workspace", func(b *bench, elsewhere string) {
+			b.cwd = b.home
+			write(t, filepath.Join(b.home, ".git", "HEAD"), "ref: refs/heads/main\n")
+			symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md"))
+		}, false},
+		{"a home that is a repository", func(b *bench, elsewhere string) {
+			write(t, filepath.Join(b.home, ".git", "HEAD"), "ref: refs/heads/main\n")
+			write(t, filepath.Join(b.home, ".ssh", "key"), "elsewhere")
+			b.cwd = filepath.Join(b.home, "project")
+			symlink(t, "../.ssh/key", filepath.Join(b.cwd, "AGENTS.md"))
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Say("ok"))
+			elsewhere := filepath.Join(t.TempDir(), "rules.md")
+			write(t, elsewhere, "from elsewhere")
+			tt.lay(b, elsewhere)
+			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(lastRequest(b), "elsewhere"); got != tt.want {
+				t.Errorf("read: %t", got)
+			}
+		})
+	}
+}
+
+// A faulty file of instructions is an error that names its key, whatever it is.
+func TestInstructionsFileIsAFile(t *testing.T) {
+	for name, lay := range map[string]func(b *bench, path string){
+		"device": func(_ *bench, path string) { symlink(t, "/dev/zero", path) },
+		"pipe": func(_ *bench, path string) {
+			if err := syscall.Mkfifo(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"link out": func(b *bench, path string) { symlink(t, filepath.Join(b.home, "config.toml"), path) },
+		"too long": func(_ *bench, path string) { write(t, path, strings.Repeat("x", 1<<20+1)) },
+		"missing":  func(*bench, string) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, `experimental_instructions_file = "base.md"`, native.Limits{})
+			lay(b, filepath.Join(b.cwd, "base.md"))
+			_, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd}, &host{})
+			if err == nil || !strings.Contains(err.Error(), "model_instructions_file: ") { // the key of today, which the older one is read as
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package codexmcp_test
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// readers may open files by themselves: what they open is their own, or the
+// kernel's. Everything else below codexserver reads by regularfile.
+var readers = []string{
+	"codexserver/internal/regularfile/",
+	"codexserver/internal/proctable/",        // what /proc says of commands
+	"codexserver/internal/keeper/",           // what /proc says of a keeper's children
+	"codexserver/internal/sandbox/",          // folders as descriptors, what /proc says
+	"codexserver/appserver/process_linux.go", // what /proc says of the child
+	"codexserver/cmd/codex-mcp/main.go",      // files that the user's flags name, for writing
+	"codexserver/internal/gitinfo/mirror.go", // copies in a folder of its own, for writing
+	"codexserver/internal/rollout/writer.go", // conversations, for writing
+}
+
+// opening are the functions that can wait for ever, or read without end.
+var opening = map[string][]string{
+	"os":     {"Open", "OpenFile", "ReadFile", "DirFS"},
+	"ioutil": {"ReadFile"},
+}
+
+// A file whose name comes from a workspace, a configuration or a client can be a
+// named pipe, a device or endless.
+func TestFilesAreReadByOneReader(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !strings.HasPrefix(s.pkg+"/", "codexserver/") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, ok := sel.X.(*ast.Ident)
+			if !ok || !slices.Contains(opening[x.Name], sel.Sel.Name) {
+				return true
+			}
+			free := slices.ContainsFunc(readers, func(reader string) bool { return strings.HasPrefix(s.file, reader) })
+			if !free || s.file == "codexserver/internal/sandbox/protect.go" {
+				t.Errorf("%s calls %s.%s: read by package regularfile", s.file, x.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
