@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
@@ -33,6 +34,7 @@ type conversation struct {
 	client *model.Client
 	file   *rollout.Writer
 	box    *tool.Toolbox
+	left   command.Leftovers // ended with the conversation
 
 	servers *mcpServers
 
@@ -137,7 +139,6 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		instructions:  text,
 		developer:     cfg.DeveloperInstructions,
 		compactPrompt: cfg.CompactPrompt,
-		box:           e.toolbox(cfg),
 		now: protocol.TurnContext{
 			Cwd:            cfg.Cwd,
 			ApprovalPolicy: cfg.ApprovalPolicy,
@@ -158,6 +159,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		},
 	}
 	c.told = c.now
+	c.box = e.toolbox(cfg, &c.left)
 	c.life, c.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil
