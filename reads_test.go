@@ -18,6 +18,7 @@ var readers = []string{
 	"codexserver/cmd/codex-mcp/main.go",      // files that the user's flags name, for writing
 	"codexserver/internal/gitinfo/mirror.go", // copies in a folder of its own, for writing
 	"codexserver/internal/rollout/writer.go", // conversations, for writing
+	"codexserver/internal/rollout/lock.go",   // files of its own, for locking
 }
 
 // opening are the functions that can wait for ever, or read without end.

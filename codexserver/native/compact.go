@@ -199,7 +199,7 @@ func userTexts(history []protocol.ResponseItem) []string {
 		}
 		text := contentText(m)
 		switch {
-		case text == "" || strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>"):
+		case text == "" || ownMessage(text):
 		case strings.HasPrefix(text, bridgeHead):
 			quoted, _, _ := strings.Cut(text[len(bridgeHead):], bridgeMiddle)
 			said = append(said, strings.Split(quoted, bridgeBetween)...)
@@ -208,6 +208,11 @@ func userTexts(history []protocol.ResponseItem) []string {
 		}
 	}
 	return said
+}
+
+// ownMessage reports whether a message of the role user is the engine's.
+func ownMessage(text string) bool {
+	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>")
 }
 
 // valid makes a history out of items that may have lost their beginning or

@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,8 +25,7 @@ import (
 // originator is what providers and rollouts know the engine by.
 const originator = "codex_mcp"
 
-// conversation implements [engine.Conversation]. Its turns never overlap, so
-// that nothing here needs a lock.
+// conversation implements [engine.Conversation].
 type conversation struct {
 	engine *Engine
 	cfg    *config.Config
@@ -45,12 +43,21 @@ type conversation struct {
 	compactPrompt string               // what a summary is asked for with
 	rules         string               // of the AGENTS.md files
 	now           protocol.TurnContext // what turns run under
+	told          protocol.TurnContext // what the model knows of it
 	history       []protocol.ResponseItem
 	usage         *protocol.TokenUsageInfo
 	limits        *protocol.RateLimits
 	turns         int
 	compactions   int
-	fileFailed    bool // a write to the rollout failed and the user was told
+	meta          protocol.SessionMeta // the rollout's first line
+	missing       bool                 // the rollout lacks lines, and the user was told
+	gone          bool                 // the rollout has gone and could not be written anew
+
+	use    sync.Mutex  // held by a turn, and by what is done between turns
+	idle   *time.Timer // puts the conversation away
+	away   bool        // the history is in the rollout alone
+	closed bool
+	news   []string // what the user is to know at the next turn
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
@@ -93,6 +100,7 @@ func (c *conversation) open(ctx context.Context) error {
 		meta.Instructions = &rules
 	}
 	c.keepPrompts(&meta)
+	c.meta = meta
 	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta)
 	if err != nil {
 		return err
@@ -102,6 +110,7 @@ func (c *conversation) open(ctx context.Context) error {
 	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
+	c.ready()
 	return nil
 }
 
@@ -149,6 +158,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			MaxToolCalls: e.limits.ToolCalls,
 		},
 	}
+	c.told = c.now
 	c.box = e.toolbox(cfg, &c.left)
 	c.life, c.end = context.WithCancel(context.Background())
 	c.startServers()
@@ -198,6 +208,12 @@ func (c *conversation) ID() string { return c.id }
 
 // Close implements [engine.Conversation].
 func (c *conversation) Close() error {
+	c.use.Lock()
+	defer c.use.Unlock()
+	c.closed = true
+	if c.idle != nil {
+		c.idle.Stop()
+	}
 	c.stop()
 	if c.file == nil { // it never began
 		return nil
@@ -237,14 +253,3 @@ func (c *conversation) toolHost() toolHost { return toolHost{c.host, c} }
 
 // Emit implements [engine.Host].
 func (h toolHost) Emit(m protocol.EventMsg) { h.conversation.emit(m) }
-
-// keep looks at the result of a write to the rollout. The conversation goes on
-// without it.
-func (c *conversation) keep(err error) {
-	if err == nil || c.fileFailed {
-		return
-	}
-	c.fileFailed = true
-	c.engine.log.Error("conversation is not kept", "conversation", c.id, "error", err)
-	c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is no longer kept in its file: %v", err)})
-}

@@ -69,6 +69,9 @@
 //
 // A conversation is kept in $CODEX_HOME/sessions as Codex keeps it, and goes on
 // from there: [Engine.Resume] in the same file, [Engine.Fork] in one of its own.
+// One that nobody uses for [Limits].Idle gives its memory back, and reads its file
+// at its next turn; what was approved for the session is then asked about again.
+// Of several servers one at a time runs a turn of a conversation.
 // A history that fills nine tenths of the model's context window, or reaches
 // model_auto_compact_token_limit, is replaced by the user's own words and a
 // summary that the model writes.
@@ -94,8 +97,11 @@
 //     five times, then the turn fails with its words. Keys are taken out of them.
 //   - The model calls tools that are not there, with arguments that are none, or
 //     without end: it is told, and [Limits] end the turn.
-//   - The conversation's file cannot be written: an event says so, and the
-//     conversation goes on without it.
+//   - The conversation's file cannot be written, such as on a full disk: an event
+//     says so, the conversation goes on, and what is missing is written later.
+//     A file that was removed is written anew.
+//   - Another server runs a turn of the conversation: Resume and Turn fail, and
+//     their errors name its process.
 //   - There is no sandbox on this system: an event says so, and commands are asked
 //     for.
 //

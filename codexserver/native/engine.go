@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -77,8 +78,8 @@ type Sandbox struct {
 	Strict bool
 }
 
-// Limits bound one turn. A turn that reaches one of them fails and says which;
-// the conversation stays usable.
+// Limits bound one turn, and what a conversation holds between turns. A turn that
+// reaches one of them fails and says which; the conversation stays usable.
 type Limits struct {
 	// ModelRequests is how often the model may be asked. 0 means 1,000, less
 	// than 0 no limit.
@@ -92,9 +93,17 @@ type Limits struct {
 	ResponseBytes int64
 	// ToolCalls in one response of the model. 0 means 128.
 	ToolCalls int
+	// Idle is how long a conversation keeps its history in memory, its MCP
+	// servers running and what was approved for the session, when nobody uses
+	// it. Its next turn reads its file and starts the servers again. 0 means an
+	// hour, less than 0 for ever.
+	Idle time.Duration
 }
 
 func (l Limits) resolved() Limits {
+	if l.Idle == 0 {
+		l.Idle = time.Hour
+	}
 	if l.ModelRequests == 0 {
 		l.ModelRequests = 1000
 	}
@@ -122,6 +131,9 @@ type Engine struct {
 	auth      *auth.Keeper
 	keepers   *keeper.Pool // nil where there are none
 	self      *recursion.Program
+	locks     *rollout.Locks
+	starts    slots // conversations that begin read files and run git
+	requests  slots // each has a connection
 
 	mu     sync.Mutex
 	warned map[string]bool // what an operator was told of the configuration
@@ -172,6 +184,9 @@ func New(o *Options) (*Engine, error) {
 		}
 		e.http = client
 	}
+	limit := descriptors()
+	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
+	e.locks = rollout.NewLocks(e.home, "codex-mcp "+e.version)
 	e.auth = auth.New(e.home, &auth.Options{
 		Issuer:     o.Auth.Issuer,
 		ClientID:   o.Auth.ClientID,
@@ -220,6 +235,7 @@ func httpClient(caFile string) (*http.Client, error) {
 // under way. Its conversations are closed by those who started them.
 func (e *Engine) Close() error {
 	err := e.auth.Close()
+	err = errors.Join(err, e.locks.Close())
 	if e.keepers != nil {
 		err = errors.Join(err, e.keepers.Close())
 	}
@@ -229,6 +245,11 @@ func (e *Engine) Close() error {
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	leave, err := e.starts.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	resolved, err := e.config(cfg)
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}

@@ -104,6 +104,14 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 	if id, ok := rollout.IDOf(path); !ok || id != p.ConversationID {
 		return &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not the rollout of conversation %s", p.RolloutPath, p.ConversationID)}
 	}
+	release, err := e.claim(path)
+	var held *rollout.HeldError
+	switch {
+	case err == nil:
+		defer release()
+	case !errors.As(err, &held) || !held.Own: // a conversation of ours follows its file
+		return &engine.RefusedError{Err: err}
+	}
 	return rollout.Archive(e.home, path)
 }
 

@@ -39,6 +39,13 @@ type mcpTool struct {
 	server, tool string
 }
 
+// noServers returns the servers of a conversation without any.
+func noServers() *mcpServers {
+	s := &mcpServers{ready: make(chan struct{})}
+	close(s.ready)
+	return s
+}
+
 // startServers starts what the configuration names.
 func (c *conversation) startServers() {
 	s := &mcpServers{ready: make(chan struct{}), tools: map[string]mcpTool{}}

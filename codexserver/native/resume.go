@@ -30,8 +30,19 @@ func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string
 // Resume goes on with the conversation of a rollout, in the same file. A turn
 // that was cut off is closed: its calls without an answer are answered as
 // unfinished. It goes on in its own folder, and asks and is confined as in its
-// last turn, where cfg says nothing else.
+// last turn, where cfg says nothing else. A conversation in which another server
+// is running a turn is a [*engine.RefusedError].
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	leave, err := e.starts.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	release, err := e.claim(rolloutPath)
+	if err != nil {
+		return nil, &engine.RefusedError{Err: err}
+	}
+	defer release()
 	old, err := load(rolloutPath)
 	if err != nil {
 		return nil, err
@@ -43,13 +54,19 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if c.file, err = rollout.Open(rolloutPath); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.catchUp(old)
+	c.introduce(old)
+	c.ready()
 	return c, nil
 }
 
 // Fork begins another conversation, with an id and a file of its own, that has
 // the history of a rollout.
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	leave, err := e.starts.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	old, err := load(rolloutPath)
 	if err != nil {
 		return nil, err
@@ -67,6 +84,7 @@ func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Conf
 	meta.ID, meta.Timestamp, meta.Cwd = c.id, rollout.Timestamp(begin), c.now.Cwd
 	c.keepPrompts(&meta)
 	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd, e.scratch())
+	c.meta = meta
 	if c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -76,7 +94,8 @@ func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Conf
 	for _, raw := range old.Events {
 		c.keep(c.file.Line(protocol.RolloutLine{Type: protocol.RolloutEventMsg, Payload: json.RawMessage(raw)}))
 	}
-	c.catchUp(old)
+	c.introduce(old)
+	c.ready()
 	return c, nil
 }
 
@@ -104,18 +123,24 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	if old.Meta.Instructions != nil {
 		c.rules = *old.Meta.Instructions
 	}
+	c.meta = old.Meta
 	c.goOn(old.Context, &call)
 	c.restorePrompts(&old.Meta, &call)
+	c.remember(old)
+	c.usage = old.Usage
+	return c, nil
+}
+
+// remember takes the history from a rollout.
+func (c *conversation) remember(old *rollout.Rollout) {
 	items := old.Items
 	if old.Summary != "" {
 		items = append(append(c.opening(), bridge(userTexts(old.Before), old.Summary)), items...)
 	}
 	c.history = valid(items)
-	c.usage = old.Usage
 	if old.Skipped > 0 {
-		e.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
+		c.engine.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
-	return c, nil
 }
 
 // goOn gives a conversation the approval policy and the sandbox policy of its
@@ -140,14 +165,18 @@ func chooses(call *protocol.Config, keys ...string) bool {
 	})
 }
 
-// catchUp tells the model what has changed and the host what was said.
+// catchUp tells the model what is other than in a rollout.
 func (c *conversation) catchUp(old *rollout.Rollout) {
 	c.addDeveloper()
-	if old.Context != nil {
-		if m, ok := environmentMessage(c.now, old.Context, ""); ok {
-			c.record(m)
-		}
+	if c.told = c.now; old.Context != nil {
+		c.told = *old.Context
 	}
+	c.tell()
+}
+
+// introduce tells the model what has changed and the host what was said.
+func (c *conversation) introduce(old *rollout.Rollout) {
+	c.catchUp(old)
 	configured := c.configured()
 	for _, raw := range old.Events {
 		configured.InitialMessages = append(configured.InitialMessages, c.past(json.RawMessage(raw)))

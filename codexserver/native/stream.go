@@ -23,7 +23,7 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 		if err := t.afford(); err != nil {
 			return nil, err
 		}
-		resp, err := t.client.Stream(ctx, req, progress)
+		resp, err := t.request(ctx, req, progress)
 		if err == nil {
 			return resp, nil
 		}
@@ -38,6 +38,16 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 			return nil, err
 		}
 	}
+}
+
+// request asks once.
+func (t *turn) request(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
+	leave, err := t.engine.requests.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return t.client.Stream(ctx, req, progress)
 }
 
 // chat says whether the provider speaks Chat Completions.

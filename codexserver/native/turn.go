@@ -33,13 +33,28 @@ func (e *limitError) Error() string { return "the turn was stopped: " + e.what }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	c.use.Lock()
+	defer c.use.Unlock()
+	defer c.rest()
 	if limit := c.engine.limits.WallTime; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
 	}
-	c.adopt(in.Context)
+	if in.Context != nil {
+		c.now = *in.Context
+	}
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
+	release, err := c.engine.claim(c.file.Path())
+	if err == nil {
+		defer release()
+		defer c.settle()
+		err = c.wake()
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	c.tell()
 	c.turns++
 	t := &turn{conversation: c}
 	last, err := t.run(ctx, in)
@@ -70,6 +85,11 @@ func (c *conversation) finish(ctx context.Context, last *string, err error) erro
 		c.emit(protocol.TurnAborted{Reason: abort.Reason})
 		return abort
 	}
+	return c.fail(err)
+}
+
+// fail reports a turn that failed.
+func (c *conversation) fail(err error) error {
 	c.emit(protocol.Error{Message: err.Error()})
 	c.emit(protocol.TaskComplete{})
 	return &engine.TurnError{Message: err.Error()}
@@ -116,16 +136,12 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 	}
 }
 
-// adopt makes a change of context count from now on, and tells the model.
-func (c *conversation) adopt(next *protocol.TurnContext) {
-	if next == nil {
-		return
-	}
-	old := c.now
-	c.now = *next
-	if m, ok := environmentMessage(c.now, &old, ""); ok {
+// tell tells the model what has changed in what turns run under.
+func (c *conversation) tell() {
+	if m, ok := environmentMessage(c.now, &c.told, ""); ok {
 		c.record(m)
 	}
+	c.told = c.now
 }
 
 // begin makes the user's message part of the history.

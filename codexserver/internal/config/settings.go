@@ -80,6 +80,7 @@ type settingsFile struct {
 		WallTime      Duration `json:"wall_time"`
 		ResponseBytes int64    `json:"response_bytes"`
 		ToolCalls     int      `json:"tool_calls"`
+		Idle          Duration `json:"idle"` // 0 = for ever
 	} `json:"limits"`
 }
 
@@ -108,6 +109,7 @@ func (f *settingsFile) settings() *Settings {
 			WallTime:      orNone(time.Duration(l.WallTime)),
 			ResponseBytes: l.ResponseBytes,
 			ToolCalls:     l.ToolCalls,
+			Idle:          orNone(time.Duration(l.Idle)),
 		},
 		Approvals: elicit.Options{
 			OnUnsupported: a.OnUnsupported,
@@ -149,14 +151,15 @@ type Sandbox struct {
 	Strict bool
 }
 
-// Limits bound one turn of the native engine, whose type of the same name says
-// what they mean. Less than 0 is no limit.
+// Limits are those of the native engine, whose type of the same name says what
+// they mean. Less than 0 is no limit.
 type Limits struct {
 	ModelRequests int
 	Tokens        int64
 	WallTime      time.Duration
 	ResponseBytes int64
 	ToolCalls     int
+	Idle          time.Duration
 }
 
 // Duration is written as in Go, "90s" or "10m"; 0 may be a number.
@@ -264,6 +267,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.ModelRequests = 1000
 	f.Limits.ResponseBytes = 64 << 20
 	f.Limits.ToolCalls = 128
+	f.Limits.Idle = Duration(time.Hour)
 	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
 	}

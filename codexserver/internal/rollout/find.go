@@ -77,5 +77,10 @@ func Archive(home, path string) error {
 	if err := os.MkdirAll(filepath.Join(home, archived), 0o700); err != nil {
 		return err
 	}
-	return os.Rename(path, filepath.Join(home, archived, filepath.Base(path)))
+	return os.Rename(path, ArchivedPath(home, path))
+}
+
+// ArchivedPath is where a rollout of home's sessions lies in its archive.
+func ArchivedPath(home, path string) string {
+	return filepath.Join(home, archived, filepath.Base(path))
 }

@@ -5,21 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// timestampLayout is that of the timestamps inside the file.
-const timestampLayout = "2006-01-02T15:04:05.000Z"
-
-// Timestamp writes a time as rollouts do.
-func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
 // Path is where the conversation id that starts at t, in local time, is kept
 // below home.
@@ -28,18 +22,38 @@ func Path(home, id string, t time.Time) string {
 		"rollout-"+t.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
 }
 
-// Writer appends to a rollout. It is safe for concurrent use. After an error it
-// writes nothing more and keeps returning the error.
+// ErrGone reports that a rollout was removed, or has lost lines, since its writer
+// last wrote to it. [Writer.Replace] writes it anew.
+var ErrGone = errors.New("the conversation's file was removed or cut")
+
+// ErrChanged reports that another program has written to a rollout.
+var ErrChanged = errors.New("another program has written to the conversation's file")
+
+// Writer appends to a rollout. It is safe for concurrent use.
+//
+// It opens the file for each write, so that conversations hold no descriptors. It
+// keeps the lines that it cannot write, and writes them before the next one.
 type Writer struct {
 	path string
-	mu   sync.Mutex
-	file *os.File
-	err  error
-	buf  []byte
+
+	mu     sync.Mutex
+	lines  []byte      // not yet in the file
+	info   fs.FileInfo // of the file
+	size   int64       // of the file after the last write
+	torn   bool        // that write may have left a piece of a line
+	other  bool        // another program has written too
+	whole  bool        // a reader finds all that was written
+	draft  bool        // there is no file; see Replace
+	closed bool
 }
 
 // Create begins the rollout at path, which must not exist, with its first line.
+// When that fails it leaves no file.
 func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
+	line, err := metaLine(meta)
+	if err != nil {
+		return nil, fmt.Errorf("rollout: %w", err)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
@@ -47,40 +61,81 @@ func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, file: f}
-	if err := w.appendJSON(protocol.RolloutSessionMeta, meta); err != nil {
-		return nil, errors.Join(err, w.Close())
+	w := &Writer{path: path, whole: true}
+	if w.info, err = f.Stat(); err == nil {
+		_, err = f.Write(line)
+	}
+	w.size = int64(len(line))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("rollout: %w", errors.Join(err, os.Remove(path)))
 	}
 	return w, nil
 }
 
 // Open goes on with the rollout at path. A torn last line is cut off.
 func Open(path string) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	w := &Writer{path: path, torn: true, whole: true}
+	f, size, err := w.open()
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("rollout: %s is not a regular file", path), err, f.Close())
+	w.size, w.other = size, false
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	if err := cutTornLine(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("rollout: %w", err), f.Close())
-	}
-	return &Writer{path: path, file: f}, nil
+	return w, nil
 }
 
-// cutTornLine ends the file after its last line break.
-func cutTornLine(f *os.File) error {
+// open opens the file, and returns its size once a torn line has been cut off.
+func (w *Writer) open() (*os.File, int64, error) {
+	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) && w.size > 0 {
+		err = ErrGone
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := w.look(f)
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, size, nil
+}
+
+func (w *Writer) look(f *os.File) (size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s is not a regular file", w.path)
+	}
+	if size = info.Size(); w.torn {
+		if size, err = cutTornLine(f); err != nil {
+			return 0, err
+		}
+		w.torn = false
+	}
+	if size < w.size {
+		return 0, ErrGone
+	}
+	w.other = w.other || size > w.size || w.info != nil && !os.SameFile(w.info, info)
+	w.info = info
+	return size, nil
+}
+
+// cutTornLine ends the file after its last line break, and returns its size.
+func cutTornLine(f *os.File) (int64, error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	size := end
 	block := make([]byte, 64<<10)
 	for end > 0 {
 		n := min(end, int64(len(block)))
 		if _, err := f.ReadAt(block[:n], end-n); err != nil {
-			return err
+			return 0, err
 		}
 		if i := bytes.LastIndexByte(block[:n], '\n'); i >= 0 {
 			end += int64(i) + 1 - n
@@ -89,13 +144,17 @@ func cutTornLine(f *os.File) error {
 		end -= n
 	}
 	if end == size {
-		return nil
+		return size, nil
 	}
-	return f.Truncate(end)
+	return end, f.Truncate(end)
 }
 
 // Path is the file's.
-func (w *Writer) Path() string { return w.path }
+func (w *Writer) Path() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.path
+}
 
 // Item appends an item of the history.
 func (w *Writer) Item(item protocol.ResponseItem) error {
@@ -123,46 +182,142 @@ func (w *Writer) Line(l protocol.RolloutLine) error {
 }
 
 func (w *Writer) appendJSON(t protocol.RolloutType, payload any) error {
-	return w.append(t, func(b []byte) ([]byte, error) {
-		raw, err := json.Marshal(payload, jsontext.AllowInvalidUTF8(true))
-		return append(b, raw...), err
-	})
+	return w.append(t, func(b []byte) ([]byte, error) { return appendJSON(b, payload) })
 }
 
-// append writes one line with one write.
+// append adds one line, and writes it with those that are left from before.
 func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.err
+	if w.closed {
+		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
-	b := append(w.buf[:0], `{"timestamp":"`...)
-	b = time.Now().UTC().AppendFormat(b, timestampLayout)
-	b = append(b, `","type":"`...)
-	b = append(b, t...)
-	b = append(b, `","payload":`...)
-	b, err := payload(b)
+	before := len(w.lines)
+	lines, err := appendLine(w.lines, t, payload)
 	if err != nil {
-		return fmt.Errorf("rollout: %w", err) // this line alone is lost
+		return &LineError{Type: t, Err: err}
 	}
-	b = append(b, "}\n"...)
-	if _, err := w.file.Write(b); err != nil {
-		w.err = fmt.Errorf("rollout: %w", err)
-	}
-	if w.buf = b; cap(b) > 1<<20 { // one long line is no reason to keep its memory
-		w.buf = nil
-	}
-	return w.err
+	w.lines = lines
+	w.whole = w.whole && len(lines)-before <= maxLine
+	return w.flush()
 }
 
-// Close closes the file.
+// Flush writes the lines that could not be written before, and frees the memory
+// of those that were.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	err := w.flush()
+	if len(w.lines) == 0 {
+		w.lines = nil
+	}
+	return err
+}
+
+// flush writes all lines with one write.
+func (w *Writer) flush() error {
+	if len(w.lines) == 0 || w.draft {
+		return nil
+	}
+	f, size, err := w.open()
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	n, err := f.Write(w.lines)
+	if n < len(w.lines) && n > 0 { // such as on a disk that became full
+		w.torn = true
+		n = bytes.LastIndexByte(w.lines[:n], '\n') + 1
+	}
+	w.size = size + int64(n)
+	w.lines = w.lines[:copy(w.lines, w.lines[n:])]
+	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // one long line is no reason to keep its memory
+		w.lines = nil
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	return nil
+}
+
+// Check reports what has become of the file since the last write: nil when it is
+// as it was left and has all lines, [ErrGone], [ErrChanged], or why it cannot be
+// written.
+func (w *Writer) Check() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.flush(); err != nil {
+		return err
+	}
+	f, _, err := w.open()
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	if w.other {
+		return ErrChanged
+	}
+	return nil
+}
+
+// Follow goes on at path when the file was moved there, and reports whether it was.
+func (w *Writer) Follow(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil || w.info == nil || !os.SameFile(info, w.info) {
+		return false
+	}
+	w.path = path
+	return true
+}
+
+// Whole reports whether [Load] reads every line that was written: it skips those
+// that are too long.
+func (w *Writer) Whole() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.whole && w.size < maxFile
+}
+
+// Replace writes the file anew: with meta, and with the lines that add appends to
+// the writer it is given. Lines that were not yet written are dropped. After an
+// error the file is as it was.
+func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
+	line, err := metaLine(meta)
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	draft := &Writer{lines: line, whole: true, draft: true}
+	add(draft)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return fmt.Errorf("rollout: %w", os.ErrClosed)
+	}
+	if err := atomicfile.Write(w.path, draft.lines, 0o600); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	if w.info, err = os.Stat(w.path); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	w.size, w.lines = int64(len(draft.lines)), nil
+	w.torn, w.other, w.whole = false, false, draft.whole
+	return nil
+}
+
+// Close writes what is left to write. The error says that lines are lost.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.file == nil {
+	if w.closed {
 		return nil
 	}
-	err := w.file.Close()
-	w.file, w.err = nil, os.ErrClosed
+	err := w.flush()
+	w.closed, w.lines = true, nil
 	return err
 }

@@ -286,6 +286,13 @@ func (b *Toolbox) approve(argv []string, dir string) {
 	b.approved[approvalKey(argv, dir)] = true
 }
 
+// Forget ends what the user approved for the session.
+func (b *Toolbox) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.approved)
+}
+
 // approvalKey is the same for the same words alone, whatever is in them.
 func approvalKey(argv []string, dir string) string {
 	return fmt.Sprintf("%q %q", dir, argv)

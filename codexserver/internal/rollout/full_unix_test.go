@@ -1,0 +1,85 @@
+//go:build unix
+
+package rollout_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestNoRoom runs these tests under a limit to the size of files, which ends
+// writes in the middle of a line as a full disk does.
+func TestNoRoom(t *testing.T) {
+	const child = "ROLLOUT_TEST_NO_ROOM"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestNoRoom$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "--- PASS") < 3 {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	room := func(t *testing.T, size int64) {
+		t.Helper()
+		limit := was
+		if size != math.MaxInt64 {
+			limit.Cur = uint64(size)
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("append", func(t *testing.T) {
+		w := create(t)
+		info, err := os.Stat(w.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := range 50 { // the limit is met at a different byte of a line each time
+			room(t, info.Size()+100*int64(i)+int64(i))
+			text := fmt.Sprint("message ", i)
+			want = append(want, text)
+			_ = w.Item(userMessage(text)) // this or a later one is written
+		}
+		room(t, math.MaxInt64)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, load(t, w)); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+	t.Run("create", func(t *testing.T) {
+		home := t.TempDir()
+		path := rollout.Path(home, id, time.Now())
+		room(t, 10)
+		_, err := rollout.Create(path, meta)
+		room(t, math.MaxInt64)
+		if err == nil {
+			t.Fatal("there was room")
+		}
+		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+		if _, err := rollout.Create(path, meta); err != nil {
+			t.Errorf("after the failed start: %v", err)
+		}
+	})
+}

@@ -1,0 +1,261 @@
+package rollout
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	// lockFolder is below the configuration's home.
+	lockFolder = "codex-mcp-locks"
+	// guardFile is locked while claims change.
+	guardFile = "guard"
+	// serverPrefix begins the name of a server's file, claimPrefix of a claim.
+	serverPrefix, claimPrefix = "server-", "rollout-"
+	// guardWait bounds the wait for another process that changes claims.
+	guardWait = 2 * time.Second
+	// maxClaim bounds the file of a claim.
+	maxClaim = 64 << 10
+)
+
+// Locks lets one server at a time write to a rollout. It is safe for concurrent
+// use.
+//
+// A server locks a file of its own in the system, which ends with the process
+// in whatever way it ends. To claim a rollout it writes a file that names its own:
+// a claim counts as long as the server's file is locked. So a server needs one
+// descriptor for all its claims, and what a dead one has claimed is free.
+type Locks struct {
+	dir     string
+	program string
+
+	mu     sync.Mutex
+	server *os.File              // locked; nil before the first claim
+	held   map[string]*HeldError // by the name of the claim, what is said of it
+	closed bool
+}
+
+// NewLocks returns the locks of the rollouts of home. Program is what other
+// servers say of this one.
+func NewLocks(home, program string) *Locks {
+	return &Locks{dir: filepath.Join(home, lockFolder), program: program, held: map[string]*HeldError{}}
+}
+
+// HeldError reports a rollout that another server writes to, or another
+// conversation of this one.
+type HeldError struct {
+	// Path is the rollout.
+	Path string
+	// Program, PID and Host say who has it.
+	Program string
+	PID     int
+	Host    string
+	// Since is when it was claimed.
+	Since time.Time
+	// Own is true for a claim of the same [Locks].
+	Own bool
+}
+
+// Error implements error.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s (process %d on %s) has been running a turn of this conversation since %s; it can go on here when that turn has ended",
+		e.Program, e.PID, e.Host, e.Since.Local().Format(time.RFC3339))
+}
+
+// claim is the content of a claim's file.
+type claim struct {
+	Server  string    `json:"server"` // the name of the server's file
+	Path    string    `json:"path"`
+	Program string    `json:"program"`
+	PID     int       `json:"pid"`
+	Host    string    `json:"host"`
+	Since   time.Time `json:"since"`
+}
+
+// Acquire claims the rollout at path until release is called. The error is a
+// [*HeldError] when somebody else has it; any other says that claims do not work,
+// such as in a folder that cannot be written.
+func (l *Locks) Acquire(path string) (release func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, os.ErrClosed
+	}
+	name := claimName(path)
+	if held := l.held[name]; held != nil {
+		return nil, held
+	}
+	unguard, err := l.guard()
+	if err != nil {
+		return nil, fmt.Errorf("locking the conversation: %w", err)
+	}
+	defer unguard()
+	if l.server == nil {
+		if err := l.join(); err != nil {
+			return nil, fmt.Errorf("locking the conversation: %w", err)
+		}
+	}
+	other, err := l.read(name)
+	if err != nil {
+		return nil, fmt.Errorf("locking the conversation: %w", err)
+	}
+	if other != nil && other.Server != l.name() && l.alive(other.Server) {
+		return nil, &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
+	}
+	host, _ := os.Hostname() // "" says enough
+	now := time.Now()
+	text, err := json.Marshal(claim{Server: l.name(), Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking the conversation: %w", errors.Join(err, os.Remove(filepath.Join(l.dir, name))))
+	}
+	l.held[name] = &HeldError{Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now, Own: true}
+	return func() { l.release(name) }, nil
+}
+
+func (l *Locks) release(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[name] == nil {
+		return
+	}
+	delete(l.held, name)
+	path := filepath.Join(l.dir, name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = os.Truncate(path, 0) // such as on Windows, while another server reads it; an empty claim is none
+	}
+}
+
+// claimName is the same for all paths of a rollout.
+func claimName(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil { // a file that was removed
+		path = filepath.Join(folder, filepath.Base(path))
+	}
+	sum := sha256.Sum256([]byte(path))
+	return claimPrefix + hex.EncodeToString(sum[:16])
+}
+
+// guard waits until no other server changes claims.
+func (l *Locks) guard() (unguard func(), err error) {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(l.dir, guardFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // whoever has it is about to be done
+		err := lock(f)
+		if err == nil {
+			return func() { _ = f.Close() }, nil // which unlocks it
+		}
+		if !errors.Is(err, errLocked) || time.Since(begin) > guardWait {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+}
+
+func (l *Locks) name() string { return filepath.Base(l.server.Name()) }
+
+// join makes this server's file, and removes what dead servers have left.
+func (l *Locks) join() error {
+	l.sweep()
+	path := filepath.Join(l.dir, serverPrefix+rand.Text())
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := lock(f); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(path))
+	}
+	l.server = f
+	return nil
+}
+
+func (l *Locks) sweep() {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, claimPrefix) {
+			continue
+		}
+		if c, err := l.read(name); err == nil && (c == nil || !l.alive(c.Server)) {
+			_ = os.Remove(filepath.Join(l.dir, name)) // the next server tries again
+		}
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), serverPrefix) {
+			l.alive(e.Name())
+		}
+	}
+}
+
+// read returns a claim, nil when there is none. One that cannot be understood is
+// none: its server died while it wrote it.
+func (l *Locks) read(name string) (*claim, error) {
+	text, err := regularfile.Read(filepath.Join(l.dir, name), maxClaim)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &claim{}
+	if json.Unmarshal(text, c) != nil || !strings.HasPrefix(c.Server, serverPrefix) || filepath.Base(c.Server) != c.Server {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// alive reports whether the server with this file lives. The file of a dead one is
+// removed. In doubt it lives.
+func (l *Locks) alive(server string) bool {
+	path := filepath.Join(l.dir, server)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	if lock(f) != nil {
+		return true
+	}
+	_ = f.Close()
+	_ = os.Remove(path) // the next server tries again
+	return false
+}
+
+// Close ends all claims.
+func (l *Locks) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for name := range l.held {
+		_ = os.Remove(filepath.Join(l.dir, name)) // a claim of a server that has gone is none
+	}
+	clear(l.held)
+	if l.server == nil {
+		return nil
+	}
+	err := errors.Join(l.server.Close(), os.Remove(l.server.Name()))
+	l.server = nil
+	return err
+}

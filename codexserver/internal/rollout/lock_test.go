@@ -1,0 +1,192 @@
+package rollout_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+)
+
+func newLocks(t *testing.T, home, program string) *rollout.Locks {
+	l := rollout.NewLocks(home, program)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// held fails the test unless somebody else has the rollout.
+func held(t *testing.T, l *rollout.Locks, path string) *rollout.HeldError {
+	t.Helper()
+	release, err := l.Acquire(path)
+	if err == nil {
+		release()
+	}
+	var held *rollout.HeldError
+	if !errors.As(err, &held) {
+		t.Fatalf("Acquire: %v, want a HeldError", err)
+	}
+	return held
+}
+
+// free fails the test unless the rollout can be claimed.
+func free(t *testing.T, l *rollout.Locks, path string) (release func()) {
+	t.Helper()
+	release, err := l.Acquire(path)
+	if err != nil {
+		t.Fatalf("Acquire: %v", err)
+	}
+	return release
+}
+
+func TestLocks(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "a.jsonl")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(home, "link.jsonl")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	one, two := newLocks(t, home, "one 1.0"), newLocks(t, home, "two")
+	release := free(t, one, path)
+	for _, other := range []*rollout.Locks{two, one} {
+		for _, name := range []string{path, link} {
+			if err := held(t, other, name); err.PID != os.Getpid() || err.Program != "one 1.0" ||
+				!strings.Contains(err.Error(), fmt.Sprintf("one 1.0 (process %d on ", os.Getpid())) {
+				t.Errorf("held: %v", err)
+			}
+		}
+	}
+	free(t, two, filepath.Join(home, "b.jsonl"))()
+	release()
+	again := free(t, two, path)
+	release() // which released already
+	held(t, one, path)
+	again()
+	free(t, one, path)()
+}
+
+// Many claim one rollout at once, and one gets it.
+func TestLocksExclude(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "a.jsonl")
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	holders, claims := 0, 0
+	for range 4 {
+		l := newLocks(t, home, "test")
+		for range 4 {
+			all.Go(func() {
+				for range 50 {
+					release, err := l.Acquire(path)
+					var held *rollout.HeldError
+					if errors.As(err, &held) {
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					holders, claims = holders+1, claims+1
+					if holders > 1 {
+						t.Errorf("%d have it", holders)
+					}
+					mu.Unlock()
+					mu.Lock()
+					holders--
+					mu.Unlock()
+					release()
+				}
+			})
+		}
+	}
+	all.Wait()
+	if claims == 0 {
+		t.Error("nobody got it")
+	}
+}
+
+// What a killed process has claimed is free, and its files go.
+func TestLocksOfADeadProcess(t *testing.T) {
+	const child = "ROLLOUT_TEST_LOCK"
+	if home := os.Getenv(child); home != "" {
+		if _, err := rollout.NewLocks(home, "child").Acquire(filepath.Join(home, "a.jsonl")); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("claimed")
+		select {}
+	}
+	home := t.TempDir()
+	path := filepath.Join(home, "a.jsonl")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLocksOfADeadProcess$")
+	cmd.Env = append(os.Environ(), child+"="+home)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "claimed"; {
+	}
+	l := newLocks(t, home, "test")
+	if err := held(t, l, path); err.PID != cmd.Process.Pid || err.Program != "child" {
+		t.Errorf("held: %v, want process %d", err, cmd.Process.Pid)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	free(t, l, path)()
+	if err := newLocks(t, home, "third").Close(); err != nil {
+		t.Error(err)
+	}
+	files, err := filepath.Glob(filepath.Join(home, "*", "*"))
+	if err != nil || len(files) != 2 { // the guard, and the file of l
+		t.Errorf("files %q, %v", files, err)
+	}
+}
+
+// A claim that a process did not finish writing is none.
+func TestTornClaim(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "a.jsonl")
+	dead := rollout.NewLocks(home, "dead")
+	free(t, dead, path)
+	claims, err := filepath.Glob(filepath.Join(home, "*", "rollout-*"))
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claims %q, %v", claims, err)
+	}
+	if err := os.Truncate(claims[0], 20); err != nil {
+		t.Fatal(err)
+	}
+	free(t, newLocks(t, home, "test"), path)()
+	if err := dead.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where nothing can be locked the error is not that somebody has it.
+func TestNoLocks(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp-locks"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := newLocks(t, home, "test").Acquire(filepath.Join(home, "a.jsonl"))
+	var held *rollout.HeldError
+	if err == nil || errors.As(err, &held) {
+		t.Errorf("Acquire: %v", err)
+	}
+}

@@ -1,0 +1,219 @@
+package native_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// news are the background events that were recorded, which are forgotten.
+func (h *host) news() (texts []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.events {
+		if m, ok := m.(protocol.BackgroundEvent); ok {
+			texts = append(texts, m.Message)
+		}
+	}
+	h.events = nil
+	return texts
+}
+
+// turn runs one turn, which must be well.
+func turn(t testing.TB, c engine.Conversation, text string) {
+	t.Helper()
+	if err := c.Turn(t.Context(), say(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resumed is the only request of a new engine that goes on with a conversation.
+func (b *bench) resumed(t *testing.T, path string) string {
+	t.Helper()
+	b.reopen(t)
+	b.provider.Add(providertest.Say("resumed"))
+	c, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	turn(t, c, "the end")
+	validRequests(t, b.provider)
+	return lastRequest(b)
+}
+
+// A rollout that cannot be written for some time has everything afterwards.
+func TestRolloutIsCompletedLater(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"),
+		providertest.Call(providertest.Shell("c1", "echo", "hi")), providertest.Say("two"), providertest.Say("three"))
+	h := &host{exec: approve}
+	c := b.start(t, h, protocol.Config{})
+	path := configured(t, h).RolloutPath
+	turn(t, c, "first")
+	aside := path + ".aside"
+	if err := errors.Join(os.Rename(path, aside), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	h.take()
+	turn(t, c, "second")
+	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "cannot be written to its file") {
+		t.Errorf("while it cannot be written: %q", news)
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(aside, path)); err != nil {
+		t.Fatal(err)
+	}
+	turn(t, c, "third")
+	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "complete again") {
+		t.Errorf("when it can be written again: %q", news)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	inOrder(t, b.resumed(t, path), "first", "one", "second", "c1", "two", "third", "three", "the end")
+}
+
+// A rollout that is removed under a live conversation is written anew.
+func TestRemovedRollout(t *testing.T) {
+	for name, lose := range map[string]func(path string) error{
+		"removed":             os.Remove,
+		"with its folder":     func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+		"emptied":             func(path string) error { return os.Truncate(path, 0) },
+		"cut within the line": func(path string) error { return os.Truncate(path, 200) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, when := range []string{"between turns", "within a turn", "before it is put away"} {
+				t.Run(when, func(t *testing.T) {
+					b := setup(t, "", native.Limits{}, providertest.Say("one"))
+					h := &host{}
+					c := b.start(t, h, protocol.Config{})
+					path := configured(t, h).RolloutPath
+					turn(t, c, "first")
+					second := providertest.Say("two")
+					lost := func() {
+						if err := lose(path); err != nil {
+							t.Error(err)
+						}
+					}
+					if when == "within a turn" {
+						second = providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+							lost()
+							return providertest.Say("two")
+						}}
+					} else {
+						lost()
+					}
+					if when == "before it is put away" && !native.PutAway(c) {
+						t.Error("it was not put away")
+					}
+					b.provider.Add(second)
+					h.take()
+					turn(t, c, "second")
+					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut, and is written anew") {
+						t.Errorf("said: %q", news)
+					}
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+					inOrder(t, b.resumed(t, path), "first", "one", "second", "two", "the end")
+					list, err := b.engine.List(t.Context(), protocol.ListConversationsParams{})
+					if err != nil || len(list.Items) != 1 || list.Items[0].Preview != "first" {
+						t.Errorf("listed: %+v, %v", list, err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Clients that resume a conversation whose file was written anew see what was said.
+func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	path := configured(t, h).RolloutPath
+	turn(t, c, "first")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	turn(t, c, "second")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	h = &host{}
+	again, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	var texts []string
+	for _, raw := range configured(t, h).InitialMessages {
+		m, err := protocol.ParseEvent(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m := m.(type) {
+		case protocol.UserMessage:
+			texts = append(texts, m.Message)
+		case protocol.AgentMessage:
+			texts = append(texts, m.Message)
+		}
+	}
+	if want := []string{"first", "one", "second", "two"}; !slices.Equal(texts, want) {
+		t.Errorf("said %q, want %q", texts, want)
+	}
+}
+
+// A conversation goes on in the archive when its file is moved there.
+func TestArchivedUnderALiveConversation(t *testing.T) {
+	for _, when := range []string{"between turns", "within a turn", "put away"} {
+		t.Run(when, func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Say("one"))
+			h := &host{}
+			c := b.start(t, h, protocol.Config{})
+			path := configured(t, h).RolloutPath
+			turn(t, c, "first")
+			archive := func() {
+				if err := b.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: path}); err != nil {
+					t.Error(err)
+				}
+			}
+			second := providertest.Say("two")
+			switch when {
+			case "within a turn":
+				second = providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+					archive()
+					return providertest.Say("two")
+				}}
+			case "put away":
+				if !native.PutAway(c) {
+					t.Error("it was not put away")
+				}
+				archive()
+			default:
+				archive()
+			}
+			b.provider.Add(second)
+			h.take()
+			turn(t, c, "second")
+			if news := h.news(); len(news) != 0 {
+				t.Errorf("said: %q", news)
+			}
+			if _, err := os.Stat(path); err == nil {
+				t.Error("it is in the sessions again")
+			}
+			text, err := os.ReadFile(filepath.Join(b.home, "archived_sessions", filepath.Base(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, string(text), "first", "one", "second", "two")
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package native_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Two servers on one conversation: the second is refused while the first runs a
+// turn, goes on with the conversation after it, and the first goes on from there.
+func TestTwoServers(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"))
+	first, h := b.engine, &host{}
+	c := b.start(t, h, protocol.Config{})
+	path := configured(t, h).RolloutPath
+	turn(t, c, "first")
+	b.reopen(t)
+	second := b.engine
+	h2 := &host{}
+	other, err := second.Resume(t.Context(), path, protocol.Config{}, h2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+
+	// Within a turn of the first server's.
+	words := fmt.Sprintf("codex-mcp dev (process %d on ", os.Getpid())
+	b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		h2.take()
+		var failed *engine.TurnError
+		if err := other.Turn(t.Context(), say("never said")); !errors.As(err, &failed) || !strings.Contains(err.Error(), words) {
+			t.Errorf("a turn of the second: %v", err)
+		}
+		if events := h2.take(); len(events) != 3 || events[2] != "task_complete null" {
+			t.Errorf("events of the second: %q", events)
+		}
+		var refused *engine.RefusedError
+		if _, err := second.Resume(t.Context(), path, protocol.Config{}, &host{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
+			t.Errorf("Resume by the second: %v", err)
+		}
+		if err := second.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: path}); !errors.As(err, &refused) {
+			t.Errorf("Archive by the second: %v", err)
+		}
+		return providertest.Say("two")
+	}})
+	turn(t, c, "second")
+
+	// It is idle now.
+	b.provider.Add(providertest.Say("three"))
+	turn(t, other, "third")
+	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third")
+	b.provider.Add(providertest.Say("four"))
+	h.take()
+	turn(t, c, "fourth")
+	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
+		t.Errorf("said: %q", news)
+	}
+	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third", "three", "fourth")
+	if text := lastRequest(b); strings.Contains(text, "never said") || strings.Count(text, "third") != 1 {
+		t.Errorf("the history of the first: %s", text)
+	}
+	validRequests(t, b.provider)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
+}
+
+// A stricter policy that came with a refused turn holds for the next one.
+func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
+	path := configured(t, h).RolloutPath
+	turn(t, c, "first")
+	b.reopen(t)
+	other, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	strict := protocol.TurnContext{Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalUntrusted, Model: "scripted",
+		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		in := say("refused")
+		in.Context = &strict
+		if err := other.Turn(t.Context(), in); err == nil {
+			t.Error("both run a turn")
+		}
+		return providertest.Say("two")
+	}})
+	turn(t, c, "second")
+	b.provider.Add(providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("three"))
+	turn(t, other, "third")
+	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
+		t.Error("a command ran under the looser policy")
+	}
+	inOrder(t, lastRequest(b), "two", "untrusted", "read-only", "third")
+}
+
+// Another program writes to the rollout between the turns, such as Codex, which
+// does not know of locks.
+func TestOtherProgramWrites(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		t.Run(fmt.Sprint("put away: ", away), func(t *testing.T) {
+			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+			h := &host{}
+			c := b.start(t, h, protocol.Config{})
+			path := configured(t, h).RolloutPath
+			turn(t, c, "first")
+			if away {
+				putAway(t, c)
+			}
+			appendTo(t, path, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"from elsewhere"}]}}`+"\n")
+			h.take()
+			turn(t, c, "second")
+			inOrder(t, lastRequest(b), "first", "one", "from elsewhere", "second")
+			if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
+				t.Errorf("said: %q", news)
+			}
+		})
+	}
+}
+
+// Where nothing can be locked, such as on a full disk, turns run without.
+func TestNoLocks(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+	if err := os.WriteFile(filepath.Join(b.home, "codex-mcp-locks"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := b.start(t, &host{}, protocol.Config{})
+	turn(t, c, "first")
+	putAway(t, c)
+	turn(t, c, "second")
+	inOrder(t, lastRequest(b), "first", "one", "second")
+}

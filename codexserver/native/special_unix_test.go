@@ -1,0 +1,39 @@
+//go:build unix
+
+package native_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// A named pipe in the place of config.toml is an error at once, of the engine and
+// of a conversation. An open conversation goes on, put away or not.
+func TestNamedPipeAsConfiguration(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+	c := b.start(t, &host{}, protocol.Config{})
+	path := filepath.Join(b.home, "config.toml")
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "config.toml is a named pipe"
+	if _, err := native.New(&native.Options{CodexHome: b.home}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("New: %v", err)
+	}
+	var faulty *engine.ConfigError
+	if _, err := b.engine.Start(t.Context(), protocol.Config{}, &host{}); !errors.As(err, &faulty) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Start: %v", err)
+	}
+	turn(t, c, "first")
+	putAway(t, c)
+	turn(t, c, "second")
+}
