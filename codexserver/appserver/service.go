@@ -21,42 +21,6 @@ var (
 	_ engine.Differ       = (*Engine)(nil)
 )
 
-// Model is one of the models that Codex knows.
-type Model struct {
-	// ID is for the configuration key model.
-	ID string `json:"model"`
-	// Name and Description are for people.
-	Name        string `json:"displayName"`
-	Description string `json:"description"`
-	// Default is whether it is used where nothing is configured.
-	Default bool `json:"isDefault"`
-	// DefaultEffort is the effort where none is configured.
-	DefaultEffort protocol.ReasoningEffort `json:"defaultReasoningEffort"`
-}
-
-// Models lists the models, also when nobody is signed in.
-func (e *Engine) Models(ctx context.Context) ([]Model, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []Model
-	for params := map[string]string{}; ; {
-		var r struct {
-			Data       []Model `json:"data"`
-			NextCursor string  `json:"nextCursor"`
-		}
-		if err := c.control(ctx, "model/list", params, &r); err != nil {
-			return nil, err
-		}
-		all = append(all, r.Data...)
-		if r.NextCursor == "" || r.NextCursor == params["cursor"] {
-			return all, nil
-		}
-		params["cursor"] = r.NextCursor
-	}
-}
-
 // config is the configuration in its own keys, as it is for a folder; "" is for
 // no folder in particular.
 func (c *child) config(ctx context.Context, cwd string) (map[string]json.RawMessage, error) {
