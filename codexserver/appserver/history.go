@@ -25,19 +25,6 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if _, err := os.Stat(rolloutPath); err != nil && e.options.Dial == nil {
 		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
 	}
-	return e.from(ctx, "thread/resume", id, cfg, host)
-}
-
-// Fork begins a conversation with the history of another, by its id. The new
-// one has the other's rules where cfg says nothing.
-func (e *Engine) Fork(ctx context.Context, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	return e.from(ctx, "thread/fork", id, cfg, host)
-}
-
-func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +34,7 @@ func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Confi
 		return nil, err
 	}
 	p.ThreadID = id
-	conv, err := e.begin(ctx, c, method, p, host)
+	conv, err := e.begin(ctx, c, "thread/resume", p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}

@@ -213,14 +213,13 @@ func TestUnknownConversations(t *testing.T) {
 		unknown := func(*run, *jsonrpc.Request) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no rollout found for thread id %s", threadID)
 		}
-		for _, method := range []string{"thread/resume", "thread/fork", "thread/archive", "getConversationSummary"} {
+		for _, method := range []string{"thread/resume", "thread/archive", "getConversationSummary"} {
 			f.on[method] = unknown
 		}
 		e := f.engine(appserver.Options{})
 		path := "/x/rollout-" + threadID + ".jsonl"
 		for name, call := range map[string]func() error{
 			"resume":  func() error { _, err := e.Resume(t.Context(), path, protocol.Config{}, &recorder{}); return err },
-			"fork":    func() error { _, err := e.Fork(t.Context(), threadID, protocol.Config{}, &recorder{}); return err },
 			"find":    func() error { _, err := e.FindRollout(t.Context(), threadID); return err },
 			"find id": func() error { _, err := e.FindRollout(t.Context(), "abc"); return err },
 			"archive": func() error {

@@ -36,7 +36,7 @@ type initializeReply struct {
 	CodexHome string `json:"codexHome"` // since 0.125
 }
 
-// threadParams are those of thread/start, thread/resume and thread/fork.
+// threadParams are those of thread/start and thread/resume.
 type threadParams struct {
 	ThreadID              string                     `json:"threadId,omitzero"`
 	ExcludeTurns          bool                       `json:"excludeTurns,omitzero"`
@@ -51,7 +51,7 @@ type threadParams struct {
 	DeveloperInstructions *string                    `json:"developerInstructions,omitzero"`
 }
 
-// threadReply answers thread/start, thread/resume and thread/fork with what
+// threadReply answers thread/start and thread/resume with what
 // holds for the thread.
 type threadReply struct {
 	Thread            thread          `json:"thread"`

@@ -60,8 +60,8 @@
 //
 // # Conversations
 //
-// A conversation is kept in $CODEX_HOME/sessions as Codex keeps it, and goes on
-// from there: [Engine.Resume] in the same file, [Engine.Fork] in one of its own.
+// A conversation is kept in $CODEX_HOME/sessions as Codex keeps it. [Engine.Resume]
+// continues it in the same file.
 // A history that fills nine tenths of the model's context window, or reaches
 // model_auto_compact_token_limit, is replaced by the user's own words and a
 // summary that the model writes.
