@@ -52,7 +52,6 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	}
 	c.load(&r)
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p}
-	conv.params.LastTurnID = ""
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,

@@ -40,7 +40,6 @@ type initializeReply struct {
 type threadParams struct {
 	ThreadID              string                     `json:"threadId,omitzero"`
 	ExcludeTurns          bool                       `json:"excludeTurns,omitzero"`
-	LastTurnID            string                     `json:"lastTurnId,omitzero"`
 	Model                 string                     `json:"model,omitzero"`
 	Cwd                   string                     `json:"cwd,omitzero"`
 	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
@@ -51,8 +50,7 @@ type threadParams struct {
 	DeveloperInstructions *string                    `json:"developerInstructions,omitzero"`
 }
 
-// threadReply answers thread/start and thread/resume with what
-// holds for the thread.
+// threadReply answers thread/start and thread/resume with what holds for the thread.
 type threadReply struct {
 	Thread            thread          `json:"thread"`
 	Model             string          `json:"model"`
