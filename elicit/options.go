@@ -17,7 +17,7 @@ import (
 //
 //	deny               the answer is Denied, the turn goes on
 //	abort              the answer is Abort, the turn ends
-//	fail-call          as abort, and Outcome.FailCall is set
+//	fail-call          as abort, and the caller reads the Hint
 //	approve-safe-only  Approved if Question.Safe is set, else as deny
 //
 // A policy that Validate refuses counts as the field's default.

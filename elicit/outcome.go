@@ -13,9 +13,6 @@ type Outcome struct {
 	// Feedback is what the human wrote for the model when refusing. At most
 	// 2,000 characters are kept.
 	Feedback string
-	// FailCall says that a "fail-call" policy decided: end the tool call at
-	// once with an error result that holds ForCaller. Decision is Abort.
-	FailCall bool
 	// Detail is a line for the log. It names members of an answer, never
 	// their values.
 	Detail string
@@ -72,14 +69,12 @@ func (out Outcome) ForModel() string {
 // after the model's own text in the tool's result. It is empty otherwise.
 func (out Outcome) ForCaller() string { return out.caller }
 
-// refuse applies a policy where no human decided.
+// refuse applies the policy for a question that no human decided.
 func refuse(policy string, out Outcome) Outcome {
 	out.Decision = Denied
 	switch policy {
-	case policyAbort:
+	case policyAbort, policyFailCall:
 		out.Decision = Abort
-	case policyFailCall:
-		out.Decision, out.FailCall = Abort, true
 	}
 	return out
 }
