@@ -192,14 +192,9 @@ func Ours(key string) bool {
 	return err == nil && slices.Contains(ours, segments[0])
 }
 
-// ParseOverrides reads key=value arguments in their order, later ones over
-// earlier ones, and tells our settings from the keys of config.toml. Both are
-// nested tables.
-func ParseOverrides(args []string) (settings, codex map[string]any, err error) {
-	settings, codex, _, err = parseOverrides(args)
-	return settings, codex, err
-}
-
+// parseOverrides reads key=value arguments in their order, later ones over
+// earlier ones, and separates our settings from the keys of config.toml. Both
+// are nested tables. ignored has a warning for each argument that sets nothing.
 func parseOverrides(args []string) (settings, codex layer, ignored []string, err error) {
 	settings, codex = layer{}, layer{}
 	for _, arg := range args {
