@@ -159,6 +159,13 @@ type Limits struct {
 	ToolCalls     int
 }
 
+// The defaults of [Limits]. The others have none.
+const (
+	DefaultModelRequests = 1000
+	DefaultResponseBytes = 64 << 20
+	DefaultToolCalls     = 128
+)
+
 // Duration is written as in Go, "90s" or "10m"; 0 may be a number.
 type Duration time.Duration
 
@@ -253,12 +260,12 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	}
 	merge(merged, flags)
 	f := &settingsFile{}
-	f.Approvals.Timeout = Duration(10 * time.Minute)
+	f.Approvals.Timeout = Duration(elicit.DefaultTimeout)
 	f.Approvals.LegacyFlat = true
-	f.Approvals.MaxPending = 32
-	f.Limits.ModelRequests = 1000
-	f.Limits.ResponseBytes = 64 << 20
-	f.Limits.ToolCalls = 128
+	f.Approvals.MaxPending = elicit.DefaultMaxPending
+	f.Limits.ModelRequests = DefaultModelRequests
+	f.Limits.ResponseBytes = DefaultResponseBytes
+	f.Limits.ToolCalls = DefaultToolCalls
 	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
 	}
