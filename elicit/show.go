@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
 // What the model wrote is shown to a human who decides by it, often in a user
@@ -123,7 +125,7 @@ func escape(s, special string) (shown string, escaped, hidden bool) {
 }
 
 // showCommand returns argv as one line. Words with nothing to escape are
-// quoted as quoteWord does; the others are written $'…' whole, which the
+// quoted as shellword.Quote does; the others are written $'…' whole, which the
 // former never yields.
 func showCommand(argv []string) (shown string, hidden bool) {
 	if len(argv) == 0 {
@@ -141,7 +143,7 @@ func showCommand(argv []string) (shown string, hidden bool) {
 func showWord(word string) (shown string, hidden bool) {
 	shown, escaped, hidden := escape(word, `\'`)
 	if !escaped {
-		return quoteWord(word), false
+		return shellword.Quote(word), false
 	}
 	return "$'" + shown + "'", hidden
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
@@ -122,6 +123,17 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 	return one(protocol.ExecCommandBegin{
 		CallID: o.ID, Command: splitCommand(o.Command), Cwd: o.Cwd, ParsedCmd: parsedCommands(o.CommandActions),
 	})
+}
+
+// splitCommand returns the words of a command line, which the app-server joins from
+// an argv. A line with an open quote is no such line and comes back as one word, so
+// that a person sees all of it.
+func splitCommand(line string) []string {
+	words, ok := shellword.Split(line)
+	if !ok {
+		return []string{line}
+	}
+	return words
 }
 
 // completed translates the end of an item.

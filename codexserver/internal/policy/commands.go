@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -31,17 +32,17 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	if !ok || !slices.Contains(shells, argv[0]) {
 		return nil, false
 	}
-	s, ok := parseScript(text)
+	parsed, ok := script.Parse(text)
 	if !ok {
 		return nil, false
 	}
-	for _, words := range s.commands {
+	for _, words := range parsed {
 		command := make([]string, len(words))
 		for i, w := range words {
-			if w.open {
+			if w.Open {
 				return nil, false
 			}
-			command[i] = w.text
+			command[i] = w.Text
 		}
 		commands = append(commands, command)
 	}
@@ -73,7 +74,7 @@ func mentioned(argv []string, depth int) [][]string {
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {
-					found = append(found, mentioned(staticWords(call.Args), depth-1)...)
+					found = append(found, mentioned(script.StaticWords(call.Args), depth-1)...)
 				}
 				return true
 			})
@@ -96,58 +97,4 @@ func scriptOf(argv []string) (text string, ok bool) {
 		return "", false
 	}
 	return argv[2], true
-}
-
-// staticWords are the words up to the first one that the shell would compute.
-func staticWords(args []*syntax.Word) []string {
-	var words []string
-	for _, arg := range args {
-		text, ok := staticWord(arg)
-		if !ok {
-			break
-		}
-		words = append(words, text)
-	}
-	return words
-}
-
-// staticWord puts the parts of a word together as the shell does.
-func staticWord(w *syntax.Word) (text string, ok bool) {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(unescape(part.Value))
-		case *syntax.SglQuoted:
-			if part.Dollar {
-				return "", false
-			}
-			b.WriteString(part.Value)
-		case *syntax.DblQuoted:
-			for _, inner := range part.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok || part.Dollar {
-					return "", false
-				}
-				b.WriteString(unescapeQuoted(lit.Value))
-			}
-		default:
-			return "", false
-		}
-	}
-	return b.String(), true
-}
-
-// unescape takes the backslashes out of an unquoted text.
-func unescape(lit string) string {
-	var b strings.Builder
-	for i := 0; i < len(lit); i++ {
-		if lit[i] == '\\' && i+1 < len(lit) {
-			if i++; lit[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(lit[i])
-	}
-	return b.String()
 }

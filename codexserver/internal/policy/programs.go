@@ -3,6 +3,7 @@ package policy
 import (
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -53,7 +54,7 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 			if len(n.Args) == 0 || !ok {
 				break
 			}
-			args := staticWords(n.Args)
+			args := script.StaticWords(n.Args)
 			switch {
 			case len(args) == 0 || n.Args[0].Lit() != "[" && strings.ContainsAny(args[0], "*?[]{}~"):
 				ok = false
