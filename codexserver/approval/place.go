@@ -9,16 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Decider names who decided.
-type Decider string
-
-// The deciders.
-const (
-	ByRule   Decider = "rule"   // [Rules]
-	ByClient Decider = "client" // the MCP client
-	ByDesk   Decider = "desk"   // a [Desk]
-)
-
 // Place is where a question stands until somebody answers it. A [Board] calls
 // it from several goroutines at a time.
 type Place interface {
