@@ -40,7 +40,7 @@ type child struct {
 
 	mu      sync.Mutex
 	lostErr error
-	threads map[string]*loaded  // of conversations
+	threads map[string]*thread  // of conversations
 	agents  map[string]subAgent // by their own threads
 	limits  *rateLimits         // the account's, as told last
 	logins  map[string]chan protocol.LoginChatGPTComplete
@@ -48,7 +48,7 @@ type child struct {
 
 // subAgent is a thread that a conversation's thread started by itself.
 type subAgent struct {
-	root *loaded
+	root *thread
 	path string // such as /root/worker
 }
 
@@ -58,10 +58,10 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 	c := &child{
 		log: o.logger(), stderr: stderr,
 		gone:    make(chan struct{}),
-		threads: map[string]*loaded{}, agents: map[string]subAgent{},
+		threads: map[string]*thread{}, agents: map[string]subAgent{},
 		logins: map[string]chan protocol.LoginChatGPTComplete{},
 	}
-	c.peer = jsonrpc.NewPeer(&ending{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
+	c.peer = jsonrpc.NewPeer(&endWatcher{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
 		OmitVersion: true,
 		FirstID:     1,
 		MaxMessage:  maxMessage,
@@ -77,13 +77,13 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 // maxMessage is generous: lists of models and images are long lines.
 const maxMessage = 256 << 20
 
-// ending tells when nothing more can be read.
-type ending struct {
+// endWatcher is a transport that reports when nothing more can be read.
+type endWatcher struct {
 	jsonrpc.Transport
 	ended func(error)
 }
 
-func (t *ending) Read(ctx context.Context) ([]byte, error) {
+func (t *endWatcher) Read(ctx context.Context) ([]byte, error) {
 	b, err := t.Transport.Read(ctx)
 	var one *jsonrpc.Error
 	if err != nil && !errors.As(err, &one) {
@@ -92,7 +92,7 @@ func (t *ending) Read(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-func (t *ending) SetReadLimit(n int) {
+func (t *endWatcher) SetReadLimit(n int) {
 	setReadLimit(t.Transport, n)
 }
 
@@ -270,11 +270,11 @@ func (c *child) notification(r *jsonrpc.Request) error {
 }
 
 // rateLimited remembers the account's limits and gives the threads to tell.
-func (c *child) rateLimited(r *rateLimits) []*loaded {
+func (c *child) rateLimited(r *rateLimits) []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = r
-	all := make([]*loaded, 0, len(c.threads))
+	all := make([]*thread, 0, len(c.threads))
 	for _, t := range c.threads {
 		all = append(all, t)
 	}
@@ -282,7 +282,7 @@ func (c *child) rateLimited(r *rateLimits) []*loaded {
 }
 
 // adopt notes the thread of a sub-agent that an item announces.
-func (c *child) adopt(root *loaded, method string, n *note) {
+func (c *child) adopt(root *thread, method string, n *note) {
 	if method != "item/started" || n.Item == nil {
 		return
 	}
@@ -299,7 +299,7 @@ func (c *child) adopt(root *loaded, method string, n *note) {
 
 // root is the conversation's thread that a thread belongs to, and the path of
 // the sub-agent if it is one. It is nil for threads that nobody knows.
-func (c *child) root(threadID string) (*loaded, string) {
+func (c *child) root(threadID string) (*thread, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.threads[threadID]; t != nil {
@@ -310,12 +310,12 @@ func (c *child) root(threadID string) (*loaded, string) {
 }
 
 // load registers a thread that this child has loaded.
-func (c *child) load(r *threadReply) *loaded {
+func (c *child) load(r *threadReply) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[r.Thread.ID]
 	if t == nil {
-		t = &loaded{id: r.Thread.ID, child: c, turns: make(chan struct{}, 1)}
+		t = &thread{id: r.Thread.ID, child: c, turns: make(chan struct{}, 1)}
 		c.threads[t.id] = t
 		delete(c.agents, t.id)
 	}
@@ -324,14 +324,14 @@ func (c *child) load(r *threadReply) *loaded {
 }
 
 // find gives a thread that this child has loaded.
-func (c *child) find(id string) *loaded {
+func (c *child) find(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.threads[id]
 }
 
 // forget drops a thread and its sub-agents.
-func (c *child) forget(t *loaded) {
+func (c *child) forget(t *thread) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.threads[t.id] == t {

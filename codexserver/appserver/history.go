@@ -89,7 +89,7 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 }
 
 // past are the events of the turns that a thread has had.
-func past(turns []turn) []json.RawMessage {
+func past(turns []wireTurn) []json.RawMessage {
 	var all []json.RawMessage
 	for _, t := range turns {
 		for _, raw := range t.Items {
@@ -147,8 +147,8 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		return nil, err
 	}
 	var r struct {
-		Data       []thread `json:"data"`
-		NextCursor *string  `json:"nextCursor"`
+		Data       []wireThread `json:"data"`
+		NextCursor *string      `json:"nextCursor"`
 	}
 	params := struct {
 		Limit  int    `json:"limit"`

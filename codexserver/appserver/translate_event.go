@@ -226,7 +226,7 @@ func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
 }
 
 // end translates the end of the turn, and gives the error that the turn ends with.
-func (tr *translator) end(t *turn) ([]protocol.EventMsg, error) {
+func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
 	switch t.Status {
 	case "completed":
 		return one(protocol.TaskComplete{LastAgentMessage: tr.answer()}), nil

@@ -114,7 +114,7 @@ type fileUpdate struct {
 type note struct {
 	ThreadID   string          `json:"threadId"`
 	TurnID     string          `json:"turnId"`
-	Turn       *turn           `json:"turn"`
+	Turn       *wireTurn       `json:"turn"`
 	ItemID     string          `json:"itemId"`
 	Item       json.RawMessage `json:"item"`
 	Delta      string          `json:"delta"`

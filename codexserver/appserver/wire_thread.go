@@ -52,7 +52,7 @@ type threadParams struct {
 
 // threadReply answers thread/start and thread/resume with what holds for the thread.
 type threadReply struct {
-	Thread            thread          `json:"thread"`
+	Thread            wireThread      `json:"thread"`
 	Model             string          `json:"model"`
 	ModelProvider     string          `json:"modelProvider"`
 	Cwd               string          `json:"cwd"`
@@ -62,14 +62,14 @@ type threadReply struct {
 	ReasoningEffort   string          `json:"reasoningEffort"`
 }
 
-type thread struct {
-	ID        string `json:"id"`
-	Path      string `json:"path"`
-	Preview   string `json:"preview"`
-	Cwd       string `json:"cwd"`
-	CreatedAt int64  `json:"createdAt"` // Unix seconds
-	UpdatedAt int64  `json:"updatedAt"`
-	Turns     []turn `json:"turns"`
+type wireThread struct {
+	ID        string     `json:"id"`
+	Path      string     `json:"path"`
+	Preview   string     `json:"preview"`
+	Cwd       string     `json:"cwd"`
+	CreatedAt int64      `json:"createdAt"` // Unix seconds
+	UpdatedAt int64      `json:"updatedAt"`
+	Turns     []wireTurn `json:"turns"`
 }
 
 type turnParams struct {
@@ -101,10 +101,10 @@ type sandboxPolicy struct {
 }
 
 type turnReply struct {
-	Turn turn `json:"turn"`
+	Turn wireTurn `json:"turn"`
 }
 
-type turn struct {
+type wireTurn struct {
 	ID     string            `json:"id"`
 	Status string            `json:"status"` // inProgress, completed, interrupted or failed
 	Error  *turnError        `json:"error"`
