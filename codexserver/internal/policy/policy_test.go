@@ -21,9 +21,9 @@ type row struct {
 
 func readRows(t testing.TB) []row { return readLines[row](t, "testdata/commands.ndjson") }
 
-// judged is one line of testdata/judged.ndjson: what happens to a command, and
+// judgment is one line of testdata/judged.ndjson: what happens to a command, and
 // why. Rules is for the test of package codexserver.
-type judged struct {
+type judgment struct {
 	Command   []string `json:"command"`
 	Untrusted string   `json:"untrusted"` // under the policy untrusted
 	Strict    bool     `json:"strict"`    // known to be safe by the strict rules
@@ -52,7 +52,7 @@ func bash(script string) []string { return []string{"bash", "-lc", script} }
 
 // TestJudged holds every command of the corpus to what is to happen to it.
 func TestJudged(t *testing.T) {
-	rows := readLines[judged](t, "testdata/judged.ndjson")
+	rows := readLines[judgment](t, "testdata/judged.ndjson")
 	if len(rows) < 200 {
 		t.Errorf("the corpus has %d commands", len(rows))
 	}

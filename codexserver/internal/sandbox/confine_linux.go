@@ -31,7 +31,7 @@ func (t Tier) lacks() error {
 // rules are a confinement in the kernel's terms.
 type rules struct {
 	ruleset *os.File // of Landlock
-	filtered
+	filterKey
 }
 
 // compile makes the rules. They hold the writable folders themselves, whatever
@@ -43,8 +43,8 @@ func (c *Confinement) compile() error {
 		return err
 	}
 	c.rules = rules{
-		ruleset:  os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
-		filtered: filtered{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
+		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
+		filterKey: filterKey{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 	if c.tier == TierNamespaces {
 		return c.startInNamespaces(cmd)
 	}
-	f := c.rules.filtered
+	f := c.rules.filterKey
 	f.sparing = true
 	return c.onThread(c.filters.get(f), cmd.Start)
 }
@@ -79,7 +79,7 @@ func (c *Confinement) Do(f func() error) error {
 	if len(c.helper) > 0 {
 		return unavailable("a helper confines programs alone")
 	}
-	own := c.rules.filtered
+	own := c.rules.filterKey
 	own.sparing, own.function = true, true
 	return c.onThread(c.filters.get(own), f)
 }
