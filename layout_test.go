@@ -22,7 +22,9 @@ var arrows = []struct {
 	pkg     string
 	imports []string
 }{
-	{"mcptypes", nil},
+	{"mcptypes", []string{"mcptypes/internal/codec"}},
+	{"mcptypes/modern", []string{"mcptypes", "mcptypes/internal/codec"}},
+	{"mcptypes/internal/*", nil},
 	{"jsonrpc", []string{"mcptypes"}},
 	{"jsonrpc/wsrpc", []string{"jsonrpc"}},
 	{"internal/shellword", nil},
@@ -59,7 +61,7 @@ var arrows = []struct {
 
 // light are the packages that import, beside the module's own, the standard
 // library and the JSON package alone.
-var light = []string{"mcptypes", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
+var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
 
 const jsonModule = "github.com/go-json-experiment/json"
 

@@ -10,10 +10,29 @@ import (
 
 // diffSchemas lists what differs between two schemas in structure: prose, and
 // the order of members, of required, enum and type lists and of anyOf's arms do
-// not count. A line begins with + (only in the new), - (only in the old) or ~.
+// not count, nor does whether definitions are called $defs. A line begins with + (only in the new), - (only in the old) or ~.
 func diffSchemas(old, new any) (lines []string) {
-	compare(normal(old), normal(new), "#", &lines)
+	compare(ofNewDialect(normal(old)), ofNewDialect(normal(new)), "#", &lines)
 	return lines
+}
+
+// ofNewDialect returns a schema with $defs, and without the dialect's name.
+func ofNewDialect(node any) any {
+	root, ok := node.(map[string]any)
+	if !ok {
+		return node
+	}
+	out := maps.Clone(root)
+	delete(out, "$schema")
+	if key, definitions := definitionsOf(root); key == "definitions" {
+		delete(out, key)
+		text := strings.ReplaceAll(compact(definitions), `"#/definitions/`, `"#/$defs/`)
+		var renamed any
+		if err := json.Unmarshal([]byte(text), &renamed); err == nil {
+			out["$defs"] = renamed
+		}
+	}
+	return out
 }
 
 // normal returns a schema without prose, its unordered lists sorted.
@@ -128,10 +147,7 @@ func without(a, b []any) (rest []any) {
 
 // api lists the exported names that a model becomes, each with its Go form.
 func (m *model) api() map[string]string {
-	e := &emitter{model: m, byName: make(map[string]*goType)}
-	for _, t := range m.types {
-		e.byName[t.name] = t
-	}
+	e := &emitter{model: m, byName: m.byName()}
 	names := make(map[string]string)
 	for _, t := range m.types {
 		switch t.kind {
@@ -141,6 +157,10 @@ func (m *model) api() map[string]string {
 			names[t.name] = "type = " + t.target
 		case kindString:
 			names[t.name] = "type string"
+		case kindMembers, kindJSON:
+			names[t.name] = "type, raw JSON"
+		case kindList, kindMap:
+			names[t.name] = "type " + t.content().String()
 		case kindHand:
 			names[t.name] = "type, by hand"
 		case kindObject:
@@ -152,12 +172,17 @@ func (m *model) api() map[string]string {
 					names[t.name+"."+f.name] = e.fieldType(f) + " " + f.json
 				}
 			}
+			if t.beside != nil {
+				names[t.name+"."+t.beside.name] = t.beside.typ.String() + ", its members beside the others"
+			}
 		case kindEnum:
 			names[t.name] = "type string, one of " + strings.Join(t.values, " ")
 		case kindUnion:
-			arms := make([]string, len(t.arms))
-			for i, a := range t.arms {
-				arms[i] = a.name
+			arms := slices.Clone(t.lists)
+			for _, a := range t.arms {
+				if !slices.Contains(arms, a.name) {
+					arms = append(arms, a.name)
+				}
 			}
 			names[t.name] = "type interface, one of " + strings.Join(arms, " ")
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,15 +39,22 @@ func (s *source) comment(text string) {
 // emitter turns a model into Go files.
 type emitter struct {
 	*model
-	pkg    string
+	pkg    string // the package's name
+	base   string // the import path of the base package, "" in that itself
 	byName map[string]*goType
 }
 
+const codecPath = "/internal/codec" // below the base package
+
 // emit returns by name the generated files of the package whose path is pkg.
-func emit(m *model, pkg string) (map[string][]byte, error) {
-	e := &emitter{model: m, pkg: path.Base(pkg), byName: make(map[string]*goType)}
-	for _, t := range m.types {
-		e.byName[t.name] = t
+// The package with the path base, unless it is pkg itself, has the model
+// baseModel: types that are equal in both become aliases.
+func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, error) {
+	e := &emitter{model: m, pkg: path.Base(pkg), byName: m.byName()}
+	codec := pkg + codecPath
+	if base != pkg {
+		e.base, codec = base, base+codecPath
+		share(m, baseModel)
 	}
 	files := make(map[string][]byte)
 	for _, f := range []struct {
@@ -56,11 +64,12 @@ func emit(m *model, pkg string) (map[string][]byte, error) {
 	}{
 		{"zz_types.go", []string{"encoding/json"}, e.types},
 		{"zz_enums.go", []string{"slices"}, e.enums},
-		{"zz_unions.go", nil, e.unions},
+		{"zz_unions.go", []string{"encoding/json"}, e.unions},
+		{"zz_shared.go", []string{"encoding/json"}, e.sharedTypes},
 		{"zz_decode.go", []string{"encoding/json"}, e.decoders},
 		{"zz_encode.go", []string{"encoding/json"}, e.encoders},
 		{"zz_json.go", []string{"github.com/go-json-experiment/json/jsontext"}, e.marshalers},
-		{"zz_methods.go", nil, e.methodValues},
+		{"zz_methods.go", []string{"encoding/json", "fmt"}, e.methodValues},
 		{"zz_definitions_test.go", nil, e.definitions},
 	} {
 		s := new(source)
@@ -70,16 +79,19 @@ func emit(m *model, pkg string) (map[string][]byte, error) {
 			f.imports = []string{pkg}
 		} else {
 			s.line("package %s\n", e.pkg)
+			f.imports = append(f.imports, codec)
+			if e.base != "" {
+				f.imports = append(f.imports, e.base)
+			}
 		}
 		body := new(source)
 		if err := f.write(body); err != nil {
 			return nil, err
 		}
-		for _, i := range f.imports {
-			if strings.Contains(body.String(), i[strings.LastIndex(i, "/")+1:]+".") {
-				s.line("import %q\n", i)
-			}
+		if body.Len() == 0 {
+			continue
 		}
+		s.imports(slices.DeleteFunc(f.imports, func(path string) bool { return !uses(body.String(), path) }))
 		s.Write(body.Bytes())
 		text, err := format.Source(s.Bytes())
 		if err != nil {
@@ -90,6 +102,29 @@ func emit(m *model, pkg string) (map[string][]byte, error) {
 	return files, nil
 }
 
+// imports writes a declaration, the standard library's packages first.
+func (s *source) imports(paths []string) {
+	if len(paths) == 1 {
+		s.line("import %q\n", paths[0])
+		return
+	}
+	s.line("import (")
+	for _, standard := range []bool{true, false} {
+		for _, path := range paths {
+			if standard != strings.Contains(path, ".") {
+				s.line("%q", path)
+			}
+		}
+		s.line("")
+	}
+	s.line(")\n")
+}
+
+// uses reports whether Go text names a package that it may import.
+func uses(text, path string) bool {
+	return regexp.MustCompile(`\b` + path[strings.LastIndex(path, "/")+1:] + `\.[A-Z]`).MatchString(text)
+}
+
 // describe returns a type's comment: our sentence and the page of the
 // specification.
 func (e *emitter) describe(t *goType) string {
@@ -98,8 +133,8 @@ func (e *emitter) describe(t *goType) string {
 		text = t.name + " is " + t.origin + " of the schema."
 	}
 	definition, _, _ := strings.Cut(t.origin, "/")
-	if page, ok := pageOf(definition); ok {
-		text += "\n\nSpecification: https://modelcontextprotocol.io/specification/" + e.version + "/" + page
+	if page, ok := e.pageOf(definition); ok {
+		text += "\n\nSpecification: " + page
 	}
 	return text
 }
@@ -114,10 +149,25 @@ func (f *field) describe() string {
 
 func (e *emitter) types(s *source) error {
 	for _, t := range e.model.types {
+		if t.shared {
+			continue
+		}
 		switch t.kind {
 		case kindAlias:
 			s.comment(e.describe(t))
 			s.line("type %s = %s\n", t.name, t.target)
+		case kindMembers:
+			s.comment(e.describe(t))
+			s.line("type %s = map[string]json.RawMessage\n", t.name)
+		case kindJSON:
+			s.comment(e.describe(t))
+			s.line("type %s = json.RawMessage\n", t.name)
+		case kindList:
+			s.comment(e.describe(t))
+			s.line("type %s []%s\n", t.name, t.elem)
+		case kindMap:
+			s.comment(e.describe(t))
+			s.line("type %s map[string]%s\n", t.name, t.elem)
 		case kindString:
 			s.comment(e.describe(t))
 			s.line("type %s string\n", t.name)
@@ -133,8 +183,14 @@ func (e *emitter) types(s *source) error {
 				}
 				s.line("%s %s", f.name, e.fieldType(f))
 			}
-			s.comment("Extra holds the members that the schema does not know; they are written back.")
-			s.line("Extra map[string]json.RawMessage")
+			switch {
+			case t.beside != nil:
+				s.comment(t.beside.doc)
+				s.line("%s %s", t.beside.name, t.beside.typ)
+			case !t.closed:
+				s.comment("Extra holds the members that the schema does not know; they are written back.")
+				s.line("Extra map[string]json.RawMessage")
+			}
 			s.line("}\n")
 		}
 	}
@@ -144,7 +200,7 @@ func (e *emitter) types(s *source) error {
 // fieldType returns the Go type of a field: optional ones whose zero value is
 // also a value become pointers.
 func (e *emitter) fieldType(f *field) string {
-	if f.required || e.nilable(f.typ) {
+	if f.fallback == "" && (f.required || e.nilable(f.typ)) {
 		return f.typ.String()
 	}
 	return "*" + f.typ.String()
@@ -156,7 +212,8 @@ func (e *emitter) nilable(r ref) bool {
 	case refString, refBool, refInt, refNumber:
 		return false
 	case refNamed:
-		return e.resolve(r).kind == kindUnion
+		k := e.resolve(r).kind
+		return k == kindUnion || k == kindList || k == kindMap
 	}
 	return true
 }
@@ -172,7 +229,7 @@ func (e *emitter) resolve(r ref) *goType {
 
 func (e *emitter) enums(s *source) error {
 	for _, t := range e.model.types {
-		if t.kind != kindEnum {
+		if t.kind != kindEnum || t.shared {
 			continue
 		}
 		s.comment(e.describe(t))
@@ -190,124 +247,16 @@ func (e *emitter) enums(s *source) error {
 		s.line(")\n")
 		s.line("// Valid reports whether v is one of the values of the schema.")
 		s.line("func (v %s) Valid() bool { return slices.Contains(values%s(), v) }\n", t.name, t.name)
-		s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(names, ", "))
-		s.line("func read%s(d *decoder) (%s, error) { return readEnum(d, values%s()) }\n", t.name, t.name, t.name)
-		s.line("func write%s(e *encoder, v %s) { writeEnum(e, v, values%s()) }\n", t.name, t.name, t.name)
+		e.enumCodec(s, t, names)
 	}
 	return nil
 }
 
-func (e *emitter) unions(s *source) error {
-	for _, t := range e.model.types {
-		if t.kind != kindUnion {
-			continue
-		}
-		var text strings.Builder
-		text.WriteString(e.describe(t) + "\n\nIt is one of ")
-		for i, a := range t.arms {
-			if i > 0 {
-				text.WriteString(", ")
-			}
-			text.WriteString("*[" + a.name + "]")
-		}
-		if t.member != "" {
-			text.WriteString("; or *[Unknown] when the member " + t.member + " is none of theirs")
-		}
-		s.comment(text.String() + ".")
-		s.line("type %s interface {\nencodable\nis%s()\n}\n", t.name, t.name)
-		for _, a := range t.arms {
-			s.line("func (*%s) is%s() {}", a.name, t.name)
-		}
-		if t.member != "" {
-			s.line("func (*Unknown) is%s() {}", t.name)
-		}
-		s.line("")
-		e.unionReader(s, t)
-	}
-	s.line("// unionTarget makes a pointer to a union decodable.")
-	s.line("func unionTarget(v any) decodable {\nswitch v := v.(type) {")
-	for _, t := range e.model.types {
-		if t.kind == kindUnion {
-			s.line("case *%s:\nreturn target[%s]{v, read%s}", t.name, t.name, t.name)
-		}
-	}
-	s.line("}\nreturn nil\n}")
-	return nil
-}
-
-func (e *emitter) unionReader(s *source, t *goType) {
-	switch {
-	case t.first:
-		s.line("func read%s(d *decoder) (%s, error) { return readPtr[%s](d) }\n", t.name, t.name, t.arms[0].name)
-	case t.member == "":
-		s.line("func read%s(d *decoder) (%s, error) { return untagged(d, shapes%s(), arm%s) }\n", t.name, t.name, t.name, t.name)
-		s.line("func shapes%s() []shape {\nreturn []shape{", t.name)
-		for _, a := range t.arms {
-			var required, optional []string
-			for _, f := range e.byName[a.name].fields {
-				if f.required {
-					required = append(required, f.json)
-				} else {
-					optional = append(optional, f.json)
-				}
-			}
-			s.line("{present: %s, required: %s, optional: %s},", stringList(a.present), stringList(required), stringList(optional))
-		}
-		s.line("}\n}\n")
-		s.line("func arm%s(d *decoder, arm int) (%s, error) {", t.name, t.name)
-		e.armSwitch(s, t.arms)
-		s.line("}\n")
-	default:
-		e.taggedReader(s, t)
-	}
-}
-
-// taggedReader tells arms apart by a constant, and arms that share one by the
-// members that are there.
-func (e *emitter) taggedReader(s *source, t *goType) {
-	s.line("func read%s(d *decoder) (%s, error) { return tagged(d, %q, arm%s) }\n", t.name, t.name, t.member, t.name)
-	s.line("func arm%s(d *decoder, tag []byte) (%s, error) {\nswitch string(tag) {", t.name, t.name)
-	done := make(map[string]bool)
-	for _, a := range t.arms {
-		for _, tag := range a.tags {
-			if done[tag] {
-				continue
-			}
-			done[tag] = true
-			s.line("case %q:", tag)
-			var rivals []*arm // those with telling members come first
-			for _, r := range t.arms {
-				if slices.Contains(r.tags, tag) {
-					rivals = append(rivals, r)
-				}
-			}
-			if len(rivals) == 1 {
-				s.line("return readPtr[%s](d)", a.name)
-				continue
-			}
-			s.line("return untagged(d, []shape{")
-			for _, r := range rivals {
-				s.line("{present: %s},", stringList(r.present))
-			}
-			s.line("}, func(d *decoder, arm int) (%s, error) {", t.name)
-			e.armSwitch(s, rivals)
-			s.line("})")
-		}
-	}
-	s.line("}\nreturn unknownArm(d, %q, tag)\n}\n", t.member)
-}
-
-// armSwitch writes the body of a function that reads the arm with a number.
-func (e *emitter) armSwitch(s *source, arms []*arm) {
-	s.line("switch arm {")
-	for i, a := range arms {
-		if i < len(arms)-1 {
-			s.line("case %d:", i)
-		} else {
-			s.line("}")
-		}
-		s.line("return readPtr[%s](d)", a.name)
-	}
+// enumCodec writes what reads and writes an enum whose constants are names.
+func (e *emitter) enumCodec(s *source, t *goType, names []string) {
+	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(names, ", "))
+	s.line("func read%s(d *codec.Decoder) (%s, error) { return codec.ReadEnum(d, values%s()) }\n", t.name, t.name, t.name)
+	s.line("func write%s(e *codec.Encoder, v %s) { codec.WriteEnum(e, v, values%s()) }\n", t.name, t.name, t.name)
 }
 
 func quoted(names []string) string {
@@ -327,8 +276,8 @@ func stringList(names []string) string {
 
 // definitions writes the table that tests decode by.
 func (e *emitter) definitions(s *source) error {
-	s.line("// schemaFile is what the package was generated from.")
-	s.line("const schemaFile = %q\n", e.file)
+	s.line("// schemaFiles are what the package was generated from.")
+	s.line("var schemaFiles = []string{%s}\n", quoted(e.files))
 	s.line("func decode(b []byte, v any) error { return %s.Decode(b, v) }\n", e.pkg)
 	s.line("func decodeStrict(b []byte, v any) error { return %s.DecodeStrict(b, v) }\n", e.pkg)
 	s.line("func encode(v any) ([]byte, error) { return %s.Encode(v) }\n", e.pkg)

@@ -2,24 +2,38 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
 
 func (e *emitter) decoders(s *source) error {
 	for _, t := range e.model.types {
+		if t.shared {
+			continue
+		}
 		switch t.kind {
 		case kindString, kindEnum:
-			read := "readString[" + t.name + "](d)"
+			read := "codec.ReadString[" + t.name + "](d)"
 			if t.kind == kindEnum {
 				read = "read" + t.name + "(d)"
 			}
-			s.line("func (v *%s) decode(d *decoder) (err error) {\n*v, err = %s\nreturn err\n}\n", t.name, read)
+			s.line("func (v *%s) decode(d *codec.Decoder) (err error) {\n*v, err = %s\nreturn err\n}\n", t.name, read)
+		case kindList, kindMap:
+			s.line("func (v *%s) decode(d *codec.Decoder) (err error) {\n*v, err = read%s(d)\nreturn err\n}\n", t.name, t.name)
+			s.line("func read%s(d *codec.Decoder) (%s, error) { return %s }\n", t.name, t.name, call(e.reader(t.content()), "d"))
 		case kindObject:
-			s.line("func (v *%s) decode(d *decoder) error {\n*v = %s{}", t.name, t.name)
-			e.objectLoop(s, t, e.readField, "err = d.unknown(&v.Extra, name)")
+			s.line("func (v *%s) decode(d *codec.Decoder) error {\n*v = %s{}", t.name, t.name)
+			switch {
+			case t.beside != nil:
+				e.besideDecoder(s, t)
+			case t.closed:
+				s.line("return d.Empty()\n}\n")
+			default:
+				e.objectLoop(s, t, e.readField, unknownMember)
+			}
 		case kindShape:
-			s.line("func check%s(d *decoder) error {", upper(t.name))
+			s.line("func check%s(d *codec.Decoder) error {", upper(t.name))
 			var failed error
 			e.objectLoop(s, t, func(f *field) string {
 				walk, err := e.walk(f.typ)
@@ -29,7 +43,7 @@ func (e *emitter) decoders(s *source) error {
 				if f.required {
 					return "err = " + call(walk, "d")
 				}
-				return "if null, nullErr := d.absent(); nullErr != nil {\nerr = nullErr\n} else if !null {\nerr = " + call(walk, "d") + "\n}"
+				return "if null, nullErr := d.Absent(); nullErr != nil {\nerr = nullErr\n} else if !null {\nerr = " + call(walk, "d") + "\n}"
 			}, "err = d.SkipValue()")
 			if failed != nil {
 				return failed
@@ -39,10 +53,42 @@ func (e *emitter) decoders(s *source) error {
 	return nil
 }
 
+// content returns what a list or map is as the use of a type.
+func (t *goType) content() ref {
+	if t.kind == kindMap {
+		return ref{kind: refMap, elem: &t.elem}
+	}
+	return ref{kind: refArray, elem: &t.elem, most: t.max}
+}
+
+// unknownMember is the statement that reads a member that an object's type has
+// no field for.
+const unknownMember = "err = d.Unknown(&v.Extra, name)"
+
+// besideDecoder writes the rest of a method that reads an object of which a
+// union has the members beside its own.
+func (e *emitter) besideDecoder(s *source, t *goType) {
+	union := e.resolve(t.beside.typ)
+	s.line("var err error")
+	s.line("v.%s, err = codec.ReadBeside(d, %q, v.members, arm%s, %s)", t.beside.name, union.member, union.name, quoted(memberNames(t)))
+	s.line("if unknown, ok := v.%s.(*Unknown); ok {\nreturn d.NotKnown(%q, unknown.Tag)\n}", t.beside.name, union.member)
+	s.line("return err\n}\n")
+	s.line("// members reads the members that do not belong to %s.", t.beside.name)
+	s.line("func (v *%s) members(d *codec.Decoder) error {", t.name)
+	e.objectLoop(s, t, e.readField, "err = d.SkipBeside(name)")
+}
+
+func memberNames(t *goType) (names []string) {
+	for _, f := range t.fields {
+		names = append(names, f.json)
+	}
+	return names
+}
+
 // objectLoop writes the body of a function that reads an object of type t.
 func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unknown string) {
 	var required []string
-	s.line("if err := d.begin(); err != nil {\nreturn err\n}")
+	s.line("if err := d.Begin(); err != nil {\nreturn err\n}")
 	for _, f := range t.fields {
 		if f.required {
 			required = append(required, f.json)
@@ -51,7 +97,11 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	if required != nil {
 		s.line("var seen uint64")
 	}
-	s.line("for d.more() {\nname, err := d.name()\nif err != nil {\nreturn err\n}\nswitch string(name) {")
+	guards := e.guards(t)
+	if guards != nil {
+		s.line(`variant := ""`)
+	}
+	s.line("for d.More() {\nname, err := d.Name()\nif err != nil {\nreturn err\n}\nswitch string(name) {")
 	bit := 0
 	for _, f := range t.fields {
 		s.line("case %q:", f.json)
@@ -61,36 +111,81 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 		}
 		s.line("%s", read(f))
 	}
-	s.line("default:\n%s\n}\nif err != nil {\nreturn err\n}\n}", unknown)
-	s.line("if err := d.end(); err != nil {\nreturn err\n}")
+	s.line("default:")
+	if guards != nil {
+		s.line("variant = codec.Variant(variant, name, %s)", quoted(guards))
+	}
+	s.line("%s\n}\nif err != nil {\nreturn err\n}\n}", unknown)
+	s.line("if err := d.End(); err != nil {\nreturn err\n}")
 	if required != nil {
-		s.line("if seen != 1<<%d-1 {\nreturn d.lacks(seen, %s)\n}", bit, quoted(required))
+		s.line("if seen != 1<<%d-1 {\nreturn d.Lacks(seen, %s)\n}", bit, quoted(required))
+	}
+	if guards != nil {
+		s.line("if variant != \"\" {\nreturn d.Ambiguous(variant)\n}")
 	}
 	s.line("return nil\n}\n")
+}
+
+// guards returns the members of an object beside which no name may stand that
+// differs by case alone.
+func (e *emitter) guards(t *goType) (names []string) {
+	const before = "2025-06-18" // that version admits such names, as its examples say
+	if e.version <= before || t.kind != kindObject {
+		return nil
+	}
+	for _, row := range []string{t.origin, "*"} {
+		for _, name := range guarded[row].members {
+			for _, f := range t.fields {
+				if f.json == name {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // readField returns the statement that reads a member into its field.
 func (e *emitter) readField(f *field) string {
 	to := "v." + f.name
+	inPlace := f.typ.kind == refNamed && e.decodes(f.typ)
 	switch {
+	case f.constant && f.typ.kind == refInt:
+		return "err = d.ConstantInt(" + f.typ.constant + ")"
 	case f.constant:
-		return "err = d.constant(" + strconv.Quote(f.typ.constant) + ")"
-	case f.required && f.typ.kind == refNamed && e.decodes(f.typ):
+		return "err = d.Constant(" + strconv.Quote(f.typ.constant) + ")"
+	case f.fallback != "":
+		return to + ", err = codec.Pointer(d, " + e.reader(f.typ) + ")"
+	case f.required && inPlace && e.resolve(f.typ).shared:
+		return "err = decode" + f.typ.name + "(&" + to + ", d)"
+	case f.required && inPlace:
 		return "err = " + to + ".decode(d)"
 	case f.required, f.typ.kind == refAny:
 		return to + ", err = " + call(e.reader(f.typ), "d")
 	case e.nilable(f.typ):
-		return to + ", err = orNil(d, " + e.reader(f.typ) + ")"
-	case f.typ.kind == refNamed && e.decodes(f.typ):
-		return to + ", err = optionalPtr[" + f.typ.name + "](d)"
+		return to + ", err = codec.OrNil(d, " + e.reader(f.typ) + ")"
+	case inPlace:
+		return to + ", err = codec.OptionalPtr(d, " + e.decoder(f.typ) + ")"
 	}
-	return to + ", err = optional(d, " + e.reader(f.typ) + ")"
+	return to + ", err = codec.Optional(d, " + e.reader(f.typ) + ")"
 }
 
 // decodes reports whether values of a named type are read in their place.
 func (e *emitter) decodes(r ref) bool {
 	k := e.resolve(r).kind
 	return k == kindObject || k == kindHand
+}
+
+// decoder returns the expression of the function that reads a value in its
+// place, and encoder of that which writes it.
+func (e *emitter) decoder(r ref) string { return e.inPlace(r, "decode") }
+func (e *emitter) encoder(r ref) string { return e.inPlace(r, "encode") }
+
+func (e *emitter) inPlace(r ref, what string) string {
+	if e.resolve(r).shared {
+		return what + r.name
+	}
+	return "(*" + r.name + ")." + what
 }
 
 // call applies a function expression: a method expression as a method, a
@@ -100,7 +195,7 @@ func call(function, receiver string, args ...string) string {
 		return strings.TrimSuffix(body, " }")
 	}
 	args = append([]string{receiver}, args...)
-	for _, prefix := range []string{"(*decoder).", "(*encoder)."} {
+	for _, prefix := range []string{"(*codec.Decoder).", "(*codec.Encoder)."} {
 		if name, ok := strings.CutPrefix(function, prefix); ok {
 			return receiver + "." + name + "(" + strings.Join(args[1:], ", ") + ")"
 		}
@@ -108,46 +203,71 @@ func call(function, receiver string, args ...string) string {
 	return function + "(" + strings.Join(args, ", ") + ")"
 }
 
+// bounds returns the limits of a number, as Go has them.
+func (r ref) bounds() string {
+	low, high := strconv.Itoa(math.MinInt64), strconv.Itoa(math.MaxInt64)
+	if r.min != nil {
+		low = strconv.FormatFloat(*r.min, 'f', -1, 64)
+	}
+	if r.max != nil {
+		high = strconv.FormatFloat(*r.max, 'f', -1, 64)
+	}
+	return low + ", " + high
+}
+
+func (r ref) bounded() bool { return r.min != nil || r.max != nil }
+
 // reader returns the expression of a function that reads a value.
 func (e *emitter) reader(r ref) string {
 	wrap := func(body string) string {
-		return "func(d *decoder) (" + r.String() + ", error) { return " + body + " }"
+		return "func(d *codec.Decoder) (" + r.String() + ", error) { return " + body + " }"
 	}
 	switch r.kind {
 	case refString:
-		return "(*decoder).string"
+		return "(*codec.Decoder).Str"
 	case refBool:
-		return "(*decoder).bool"
+		return "(*codec.Decoder).Bool"
 	case refInt:
-		return "(*decoder).int"
+		if r.bounded() {
+			return wrap("d.IntBetween(" + r.bounds() + ")")
+		}
+		return "(*codec.Decoder).Int"
 	case refNumber:
-		if r.min != nil {
-			return wrap(fmt.Sprintf("d.between(%v, %v)", *r.min, *r.max))
+		if r.bounded() {
+			return wrap("d.Between(" + r.bounds() + ")")
 		}
-		return "(*decoder).number"
+		return "(*codec.Decoder).Number"
 	case refAny:
-		return "(*decoder).any"
+		return "(*codec.Decoder).Any"
+	case refJSON:
+		return "(*codec.Decoder).JSON"
 	case refObject:
-		return "(*decoder).object"
+		return "(*codec.Decoder).Object"
 	case refMembers:
-		return "(*decoder).members"
+		return "(*codec.Decoder).Members"
+	case refNullable:
+		return wrap("codec.Nullable(d, " + e.reader(*r.elem) + ")")
 	case refShape:
-		return wrap("readShape(d, check" + upper(r.name) + ")")
+		return wrap("codec.ReadShape(d, check" + upper(r.name) + ")")
 	case refMap:
-		return wrap("readMap(d, " + e.reader(*r.elem) + ")")
+		return wrap("codec.ReadMap(d, " + e.reader(*r.elem) + ")")
 	case refArray:
+		read := "codec.ReadList(d, " + e.reader(*r.elem) + ")"
 		if r.elem.kind == refNamed && e.decodes(*r.elem) {
-			return "readObjects[" + r.elem.name + "]"
+			read = "codec.ReadObjects(d, " + e.decoder(*r.elem) + ")"
 		}
-		return wrap("readList(d, " + e.reader(*r.elem) + ")")
+		if r.most > 0 {
+			return wrap(fmt.Sprintf("codec.AtMost(d, %d, %s)", r.most, wrap(read)))
+		}
+		return wrap(read)
 	}
 	switch t := e.resolve(r); t.kind {
 	case kindString:
-		return "readString[" + r.name + "]"
-	case kindEnum, kindUnion:
+		return "codec.ReadString[" + r.name + "]"
+	case kindEnum, kindUnion, kindList, kindMap:
 		return "read" + t.name
 	}
-	return "readObject[" + r.name + "]"
+	return wrap("codec.ReadValue(d, " + e.decoder(r) + ")")
 }
 
 // walk returns the expression of a function that checks a value of a shape.
@@ -155,28 +275,38 @@ func (e *emitter) walk(r ref) (string, error) {
 	switch r.kind {
 	case refString:
 		if r.constant != "" {
-			return "func(d *decoder) error { return d.constant(" + strconv.Quote(r.constant) + ") }", nil
+			return "func(d *codec.Decoder) error { return d.Constant(" + strconv.Quote(r.constant) + ") }", nil
 		}
-		return "(*decoder).plain", nil
+		return "(*codec.Decoder).SkipString", nil
 	case refAny:
-		return "(*decoder).SkipValue", nil
+		return "(*codec.Decoder).SkipValue", nil
 	case refObject, refMembers:
-		return "(*decoder).skipObject", nil
+		return "(*codec.Decoder).SkipObject", nil
 	case refArray, refMap:
+		if r.most > 0 {
+			return "", fmt.Errorf("no rule for maxItems in an object that stays raw")
+		}
 		elem, err := e.walk(*r.elem)
-		how := map[refKind]string{refArray: "each", refMap: "eachMember"}[r.kind]
-		return "func(d *decoder) error { return d." + how + "(" + elem + ") }", err
+		how := map[refKind]string{refArray: "Each", refMap: "EachMember"}[r.kind]
+		return "func(d *codec.Decoder) error { return d." + how + "(" + elem + ") }", err
 	}
 	return "", fmt.Errorf("no rule for %s in an object that stays raw", r)
 }
 
 func (e *emitter) encoders(s *source) error {
 	for _, t := range e.model.types {
+		if t.shared {
+			continue
+		}
 		switch t.kind {
 		case kindString:
-			s.line("func (v *%s) encode(e *encoder) { e.string(string(*v)) }\n", t.name)
+			s.line("func (v *%s) encode(e *codec.Encoder) { e.Str(string(*v)) }\n", t.name)
 		case kindEnum:
-			s.line("func (v *%s) encode(e *encoder) { write%s(e, *v) }\n", t.name, t.name)
+			s.line("func (v *%s) encode(e *codec.Encoder) { write%s(e, *v) }\n", t.name, t.name)
+		case kindList, kindMap:
+			s.line("func (v %s) encode(e *codec.Encoder) { write%s(e, v) }\n", t.name, t.name)
+			_, body, _ := strings.Cut(e.writer(t.content()), "{")
+			s.line("func write%s(e *codec.Encoder, v %s) {%s\n", t.name, t.name, body)
 		case kindObject:
 			e.objectEncoder(s, t)
 		}
@@ -185,23 +315,48 @@ func (e *emitter) encoders(s *source) error {
 }
 
 func (e *emitter) objectEncoder(s *source, t *goType) {
-	s.line("func (v *%s) encode(e *encoder) {", t.name)
-	s.line("if v == nil {\ne.fail(errNoValue)\nreturn\n}")
-	start, known := "{", make([]string, len(t.fields))
-	for i, f := range t.fields {
-		known[i] = f.json
-		if f.constant {
-			start += strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant) + ","
+	s.line("func (v *%s) encode(e *codec.Encoder) {", t.name)
+	e.objectBody(s, t)
+}
+
+// objectBody writes the body of a function that writes the object v.
+func (e *emitter) objectBody(s *source, t *goType) {
+	s.line("if v == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}")
+	var start strings.Builder
+	start.WriteString("{")
+	for _, f := range t.fields {
+		switch {
+		case f.constant && f.typ.kind == refInt:
+			start.WriteString(strconv.Quote(f.json) + ":" + f.typ.constant + ",")
+		case f.constant:
+			start.WriteString(strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant) + ",")
 		}
 	}
-	s.line("e.b = append(e.b, %s...)", "`"+start+"`")
+	s.line("e.Open(%s)", "`"+start.String()+"`")
 	for _, f := range t.fields {
 		if !f.constant {
 			s.line("%s", e.writeField(f))
 		}
 	}
-	s.line("if len(v.Extra) > 0 {\ne.extra(v.Extra, %s)\n}", quoted(known))
-	s.line("e.close('}')\n}\n")
+	known, guards := quoted(memberNames(t)), e.guards(t)
+	switch {
+	case t.beside != nil:
+		union := e.resolve(t.beside.typ)
+		s.line("switch arm := v.%s.(type) {", t.beside.name)
+		for _, a := range union.arms {
+			s.line("case *%s:\nif arm == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}", a.name)
+			if guards != nil {
+				s.line("e.Guard(arm.Extra, %s)", quoted(guards))
+			}
+			s.line("codec.Beside(e, arm, (*%s).encode, arm.Extra, %s)", a.name, known)
+		}
+		s.line("default:\ne.Fail(codec.ErrNoValue)\n}")
+	case guards != nil:
+		s.line("if len(v.Extra) > 0 {\ne.Guard(v.Extra, %s)\ne.Extra(v.Extra, %s)\n}", quoted(guards), known)
+	case !t.closed:
+		s.line("if len(v.Extra) > 0 {\ne.Extra(v.Extra, %s)\n}", known)
+	}
+	s.line("e.Close('}')\n}\n")
 }
 
 // writeField returns the statement that writes a field's member.
@@ -209,76 +364,97 @@ func (e *emitter) writeField(f *field) string {
 	from, name := "v."+f.name, strconv.Quote(f.json)
 	inPlace := f.typ.kind == refNamed && e.decodes(f.typ)
 	switch {
+	case f.fallback != "":
+		return fmt.Sprintf("codec.Member(e, %s, codec.Or(%s, %q), %s)", name, from, f.fallback, e.writer(f.typ))
 	case f.required && inPlace:
-		return fmt.Sprintf("member(e, %s, &%s, writeValue)", name, from)
+		return fmt.Sprintf("codec.MemberOf(e, %s, &%s, %s)", name, from, e.encoder(f.typ))
 	case f.required:
-		return fmt.Sprintf("member(e, %s, %s, %s)", name, from, e.writer(f.typ))
+		return fmt.Sprintf("codec.Member(e, %s, %s, %s)", name, from, e.writer(f.typ))
 	case inPlace:
-		return fmt.Sprintf("if %s != nil {\nmember(e, %s, %s, writeValue)\n}", from, name, from)
+		return fmt.Sprintf("if %s != nil {\ncodec.MemberOf(e, %s, %s, %s)\n}", from, name, from, e.encoder(f.typ))
 	case e.nilable(f.typ):
-		return fmt.Sprintf("if %s != nil {\nmember(e, %s, %s, %s)\n}", from, name, from, e.writer(f.typ))
+		return fmt.Sprintf("if %s != nil {\ncodec.Member(e, %s, %s, %s)\n}", from, name, from, e.writer(f.typ))
 	}
-	return fmt.Sprintf("maybe(e, %s, %s, %s)", name, from, e.writer(f.typ))
+	return fmt.Sprintf("codec.Maybe(e, %s, %s, %s)", name, from, e.writer(f.typ))
 }
 
 // writer returns the expression of a function that writes a value.
 func (e *emitter) writer(r ref) string {
 	wrap := func(body string) string {
-		return "func(e *encoder, v " + r.String() + ") { " + body + " }"
+		return "func(e *codec.Encoder, v " + r.String() + ") { " + body + " }"
 	}
 	switch r.kind {
 	case refString:
-		return "(*encoder).string"
+		return "(*codec.Encoder).Str"
 	case refBool:
-		return "(*encoder).bool"
+		return "(*codec.Encoder).Bool"
 	case refInt:
-		return "(*encoder).int"
+		if r.bounded() {
+			return wrap("e.IntBetween(v, " + r.bounds() + ")")
+		}
+		return "(*codec.Encoder).Int"
 	case refNumber:
-		if r.min != nil {
-			return wrap(fmt.Sprintf("e.between(v, %v, %v)", *r.min, *r.max))
+		if r.bounded() {
+			return wrap("e.Between(v, " + r.bounds() + ")")
 		}
-		return "(*encoder).number"
+		return "(*codec.Encoder).Number"
 	case refAny:
-		return "(*encoder).any"
+		return "(*codec.Encoder).Any"
+	case refJSON:
+		return "(*codec.Encoder).JSON"
 	case refObject:
-		return "(*encoder).object"
+		return "(*codec.Encoder).Object"
 	case refMembers:
-		return "(*encoder).members"
+		return "(*codec.Encoder).Members"
+	case refNullable:
+		return wrap("codec.WriteNullable(e, v, " + e.writer(*r.elem) + ")")
 	case refShape:
-		return wrap("writeShape(e, v, check" + upper(r.name) + ")")
+		return wrap("codec.WriteShape(e, v, check" + upper(r.name) + ")")
 	case refMap:
-		return wrap("writeMap(e, v, " + e.writer(*r.elem) + ")")
+		return wrap("codec.WriteMap(e, v, " + e.writer(*r.elem) + ")")
 	case refArray:
+		write := "codec.WriteList(e, v, " + e.writer(*r.elem) + ")"
 		if r.elem.kind == refNamed && e.decodes(*r.elem) {
-			return wrap("writeObjects(e, v)")
+			write = "codec.WriteObjects(e, v, " + e.encoder(*r.elem) + ")"
 		}
-		return wrap("writeList(e, v, " + e.writer(*r.elem) + ")")
+		if r.most > 0 {
+			write = fmt.Sprintf("if e.AtMost(%d, len(v)) {\n%s\n}\n", r.most, write)
+		}
+		return wrap(write)
 	}
 	switch t := e.resolve(r); t.kind {
 	case kindString:
-		return wrap("e.string(string(v))")
-	case kindEnum:
+		return wrap("e.Str(string(v))")
+	case kindEnum, kindList, kindMap:
 		return "write" + t.name
 	case kindUnion:
-		return "writeValue"
+		return wrap("codec.WriteUnion(e, v, " + t.name + ".encode)")
 	}
-	return wrap("writeObject(e, v)")
+	return wrap("codec.WriteValue(e, v, " + e.encoder(r) + ")")
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// marshalers gives the objects and strings the methods of both JSON packages.
+// marshalers gives the types the methods of both JSON packages.
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
-		if t.kind != kindObject && t.kind != kindEnum && t.kind != kindString {
+		receiver, encode := "&v", "(*"+t.name+").encode"
+		switch t.kind {
+		case kindObject, kindEnum, kindString:
+		case kindList, kindMap:
+			receiver, encode = "v", t.name+".encode"
+		default:
+			continue
+		}
+		if t.shared {
 			continue
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
-		s.line("func (v %s) MarshalJSON() ([]byte, error) { return encode(&v) }\n", t.name)
+		s.line("func (v %s) MarshalJSON() ([]byte, error) { return codec.Encode(%s, %s) }\n", t.name, receiver, encode)
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return decode(b, v, false) }\n", t.name)
 		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")
-		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }\n", t.name)
+		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return codec.EncodeTo(enc, %s, %s) }\n", t.name, receiver, encode)
 		s.line("// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.")
 		s.line("func (v *%s) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }\n", t.name)
 	}

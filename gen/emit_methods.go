@@ -1,12 +1,24 @@
 package main
 
-import "strconv"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // methodValues writes one value per request and notification, and the table of
 // them all.
 func (e *emitter) methodValues(s *source) error {
 	s.line("// ProtocolVersion is the version of the protocol that this package's types follow.")
 	s.line("const ProtocolVersion = %q\n", e.version)
+	if err := e.constants(s); err != nil {
+		return err
+	}
+	base := ""
+	if e.base != "" {
+		base = "mcptypes."
+	}
 	for _, kind := range []string{"requests", "notifications"} {
 		s.line("// The %s of the protocol.\nvar (", kind)
 		for _, m := range e.model.methods {
@@ -14,10 +26,13 @@ func (e *emitter) methodValues(s *source) error {
 				continue
 			}
 			s.comment(m.goName + " is " + m.name + ", " + m.senders() + ": see [" + m.definition + "].")
-			if m.result == "" {
-				s.line("%s = NotificationMethod[%s]{name: %q, required: %v}", m.goName, m.params, m.name, m.required)
-			} else {
-				s.line("%s = Method[%s, %s]{name: %q, required: %v}", m.goName, m.params, m.result, m.name, m.required)
+			switch {
+			case m.result == "":
+				s.line("%s = %sNewNotification[%s](%q, %v)", m.goName, base, m.params, m.name, m.required)
+			case m.union:
+				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, Decode)", m.goName, base, m.params, m.result, m.name, m.required)
+			default:
+				s.line("%s = %sNewMethod[%s, %s](%q, %v)", m.goName, base, m.params, m.result, m.name, m.required)
 			}
 		}
 		s.line(")\n")
@@ -30,20 +45,64 @@ func (e *emitter) methodValues(s *source) error {
 	}
 	s.line("}\n}\n")
 	for _, u := range []string{"ClientResult", "ServerResult"} {
-		if e.byName[u] == nil {
-			continue
-		}
-		fromClient := u == "ServerResult" // the other side asked
-		s.line("// Decode%s decodes b as the result of method, of the type that the", u)
-		s.line("// method's row in the table names.")
-		s.line("func Decode%s(method string, b []byte) (%s, error) {\nvar result interface {\n%s\ndecodable\n}\nswitch method {", u, u, u)
-		for _, m := range e.model.methods {
-			if m.result != "" && (fromClient && m.client || !fromClient && m.server) {
-				s.line("case %s:\nresult = new(%s)", strconv.Quote(m.name), m.result)
+		if t := e.byName[u]; t != nil && t.kind == kindUnion {
+			if err := e.resultDecoder(s, t); err != nil {
+				return err
 			}
 		}
-		s.line("default:\nreturn nil, errMethod(method)\n}")
-		s.line("if err := Decode(b, result); err != nil {\nreturn nil, err\n}\nreturn result, nil\n}\n")
+	}
+	return nil
+}
+
+// resultDecoder writes the function that decodes a result by the method that
+// was called.
+func (e *emitter) resultDecoder(s *source, t *goType) error {
+	fromClient := t.name == "ServerResult" // the other side asked
+	s.line("// Decode%s decodes b as the result of method, of the type that the", t.name)
+	s.line("// method's row in the table names.")
+	s.line("func Decode%s(method string, b []byte) (%s, error) {\nvar result interface {\n%s\ndecodable\n}\nswitch method {", t.name, t.name, t.name)
+	for _, m := range e.model.methods {
+		if m.result == "" || fromClient && !m.client || !fromClient && !m.server {
+			continue
+		}
+		s.line("case %s:", strconv.Quote(m.name))
+		if !m.union {
+			s.line("result = new(%s)", m.result)
+			continue
+		}
+		for _, a := range e.byName[m.result].arms {
+			if !slices.ContainsFunc(t.arms, func(b *arm) bool { return a.name == b.name }) {
+				return fmt.Errorf("%s: %s, a result of %s, is no arm of it", t.origin, a.name, m.name)
+			}
+		}
+		s.line("var any %s\nif err := Decode(b, &any); err != nil {\nreturn nil, err\n}\nreturn any.(%s), nil", m.result, t.name)
+	}
+	s.line("default:\nreturn nil, fmt.Errorf(\"mcptypes: %%q is not a request that is answered here\", method)\n}")
+	s.line("if err := Decode(b, result); err != nil {\nreturn nil, err\n}\nreturn result, nil\n}\n")
+	return nil
+}
+
+// constants writes the names that stand in _meta, and the codes of errors.
+func (e *emitter) constants(s *source) error {
+	var keys, codes source
+	done := make(map[string]bool)
+	for _, t := range e.model.types {
+		for _, f := range t.fields {
+			if strings.Contains(f.json, "/") && !done[f.json] {
+				done[f.json] = true
+				keys.line("// Meta%s is the key of %s.%s.\nMeta%s = %q", f.name, t.name, f.name, f.name, f.json)
+			}
+			if f.json == "code" && f.constant && f.typ.kind == refInt {
+				name := "Code" + strings.TrimSuffix(t.name, "Error")
+				codes.line("// %s is the code of [%s].\n%s = %s", name, t.name, name, f.typ.constant)
+			}
+		}
+	}
+	if keys.Len() > 0 {
+		s.line("// The keys of _meta that the protocol defines.\nconst (\n%s)\n", keys.String())
+	}
+	if codes.Len() > 0 {
+		s.line("// The codes of errors that the protocol defines.\nconst (\n%s)\n", codes.String())
 	}
 	return nil
 }

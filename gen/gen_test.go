@@ -2,7 +2,9 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -19,6 +21,20 @@ const (
 	projectPackage = "../mcptypes"
 )
 
+// packages are the packages that are checked in.
+var packages = []struct {
+	project
+	definitions, methods int
+}{
+	{project{schema: projectSchema, out: projectPackage}, 91, 25},
+	{project{
+		schema:     "../schema/2026-07-28/schema.json",
+		extensions: []string{"../schema/2026-07-28/tasks.json"},
+		base:       projectSchema,
+		out:        "../mcptypes/modern",
+	}, 155 + 20, 21 - 3 + 4}, // three methods of the schema are no requests any more, but stand in InputRequests
+}
+
 func readFile(t testing.TB, name string) []byte {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -27,128 +43,192 @@ func readFile(t testing.TB, name string) []byte {
 	return text
 }
 
-func TestPackageIsUpToDate(t *testing.T) {
-	if err := run([]string{"-check", "-schema", projectSchema, "-out", projectPackage}); err != nil {
-		t.Errorf("%v: run go generate ./...", err)
+func readModel(t *testing.T, p project) *model {
+	m, err := p.model(readFile(t, p.schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.version = filepath.Base(filepath.Dir(p.schema))
+	return m
+}
+
+func TestPackagesAreUpToDate(t *testing.T) {
+	for _, p := range packages {
+		args := []string{"-check", "-schema", p.schema, "-out", p.out, "-base", p.base}
+		for _, file := range p.extensions {
+			args = append(args, "-extension", file)
+		}
+		if err := run(args); err != nil {
+			t.Errorf("%v: run go generate ./...", err)
+		}
 	}
 }
 
 func TestGenerateIsDeterministic(t *testing.T) {
-	text := readFile(t, projectSchema)
-	first, err := generate(text, projectSchema, projectPackage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		again, err := generate(text, projectSchema, projectPackage)
+	for _, p := range packages {
+		text := readFile(t, p.schema)
+		first, err := p.generate(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(first, again) {
-			t.Fatal("the same schema gave other files")
+		for range 3 {
+			again, err := p.generate(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(first, again) {
+				t.Fatal("the same schema gave other files")
+			}
 		}
 	}
 }
 
 func TestEverythingIsDescribed(t *testing.T) {
-	m, err := modelOf(readFile(t, projectSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if missing := undescribed(m); missing != nil {
-		t.Errorf("without a description: %q", missing)
-	}
-	if len(m.methods) != 25 {
-		t.Errorf("%d methods, want 25", len(m.methods))
-	}
-	definitions := 0
-	for _, typ := range m.types {
-		if typ.origin == "" || strings.Contains(typ.origin, "/") {
-			continue
+	for _, p := range packages {
+		m := readModel(t, p.project)
+		if missing := undescribed(m); missing != nil {
+			t.Errorf("%s: without a description: %q", p.out, missing)
 		}
-		definitions++
-		if _, ok := pageOf(typ.origin); !ok {
-			t.Errorf("%s: no page of the specification", typ.origin)
+		if len(m.methods) != p.methods {
+			t.Errorf("%s: %d methods, want %d", p.out, len(m.methods), p.methods)
 		}
-	}
-	if definitions != 91 {
-		t.Errorf("%d definitions, want 91", definitions)
+		definitions := 0
+		for _, typ := range m.types {
+			if typ.origin == "" || strings.Contains(typ.origin, "/") {
+				continue
+			}
+			definitions++
+			if _, ok := m.pageOf(typ.origin); !ok {
+				t.Errorf("%s: no page of the specification", typ.origin)
+			}
+		}
+		if definitions != p.definitions {
+			t.Errorf("%s: %d definitions, want %d", p.out, definitions, p.definitions)
+		}
 	}
 }
 
-// TestTables checks that each exception applies to the project's schema and
-// has a reason.
-func TestTables(t *testing.T) {
-	schema, err := parseSchema(readFile(t, projectSchema))
-	if err != nil {
-		t.Fatal(err)
+// official are the models of all official schemas, with the places in each
+// schema.
+func official(t *testing.T) (models []*model, places map[string]bool) {
+	places = make(map[string]bool)
+	var walk func(at string, node any)
+	walk = func(at string, node any) {
+		places[place(at)], places["*/"+path.Base(at)] = true, true
+		m, _ := node.(map[string]any)
+		if parts, ok := m["allOf"].([]any); ok {
+			for _, part := range parts {
+				walk(at, part)
+			}
+		}
+		if properties, ok := m["properties"].(map[string]any); ok {
+			for member, p := range properties {
+				walk(at+"/"+member, p)
+			}
+		}
+		for _, key := range keywordSchema {
+			if m[key] != nil {
+				walk(at+"/*", m[key])
+			}
+		}
 	}
-	b := &builder{definitions: schema.Definitions, types: make(map[string]*goType)}
-	places := make(map[string]bool)
-	for name, d := range schema.Definitions {
-		if err := b.definition(name, d); err != nil {
-			t.Fatal(err)
+	for _, version := range versions {
+		text, extensions := upstream(t, version), [][]byte(nil)
+		if version == "2026-07-28" {
+			extensions = append(extensions, upstream(t, "tasks"))
 		}
-		places[name] = true
-		var walk func(place string, node any)
-		walk = func(place string, node any) {
-			m, _ := node.(map[string]any)
-			if properties, ok := m["properties"].(map[string]any); ok {
-				for member, p := range properties {
-					places[place+"/"+member] = true
-					walk(place+"/"+member, p)
-				}
+		m, err := modelOf(text, extensions...)
+		if err != nil {
+			t.Fatalf("%s: %v", version, err)
+		}
+		m.version = version
+		models = append(models, m)
+		for _, text := range append(extensions, text) {
+			_, definitions, err := readDefinitions(text)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, key := range keywordSchema {
-				if m[key] != nil {
-					places[place+"/*"] = true
-					walk(place+"/*", m[key])
-				}
+			for name, d := range definitions {
+				walk(name, d)
 			}
 		}
-		walk(name, definitionTree(t, name))
+	}
+	return models, places
+}
+
+// TestTables checks that each exception applies to an official schema and has a
+// reason.
+func TestTables(t *testing.T) {
+	models, places := official(t)
+	types := make(map[string]bool)
+	for _, m := range models {
+		for _, typ := range m.types {
+			types[typ.name] = true
+		}
 	}
 	check := func(table, row, reason string, applies bool) {
 		if reason == "" || !applies {
 			t.Errorf("%s: row %q applies: %v, reason: %q", table, row, applies, reason)
 		}
 	}
-	for place, row := range typeNames {
-		check("typeNames", place, row.reason, places[place])
+	for at, row := range typeNames {
+		check("typeNames", at, row.reason, places[at] && types[row.name])
 	}
-	for place, reason := range rawMembers {
-		check("rawMembers", place, reason, places[place])
+	for at, reason := range rawMembers {
+		check("rawMembers", at, reason, places[at])
 	}
 	for name, row := range handTypes {
-		check("handTypes", name, row.reason, b.types[name] != nil)
+		check("handTypes", name, row.reason, types[name])
 	}
 	for name, row := range telling {
-		check("telling", name, row.reason, b.types[name] != nil)
+		check("telling", name, row.reason, types[name])
+	}
+	for name, row := range copies {
+		check("copies", name, row.reason, types[name] && types[row.of])
+	}
+	for name, row := range extended {
+		check("extended", name, row.reason, types[name] && types[row.by])
+	}
+	for at, row := range extraArms {
+		check("extraArms", at, row.reason, places[at])
+	}
+	for name, row := range besideNames {
+		check("besideNames", name, row.reason, types[name])
+	}
+	for name, row := range guarded {
+		check("guarded", name, row.reason, name == "*" || types[name])
 	}
 	for name, reason := range openUnions {
-		check("openUnions", name, reason, b.types[name] != nil)
+		check("openUnions", name, reason, types[name])
 	}
 	for end, row := range lostMeta {
-		restored := 0
-		for _, typ := range b.types {
-			if definition, ok := strings.CutSuffix(typ.origin, end+"/params"); ok && definition != "" &&
-				slices.ContainsFunc(typ.fields, func(f *field) bool { return f.restored }) {
-				restored++
+		var restored []int
+		for _, m := range models {
+			n := 0
+			for _, typ := range m.types {
+				if definition, ok := strings.CutSuffix(typ.origin, end+"/params"); ok && definition != "" &&
+					slices.ContainsFunc(typ.fields, func(f *field) bool { return f.restored }) {
+					n++
+				}
 			}
+			restored = append(restored, n)
 		}
-		want := map[string]int{"Request": 14 + 1, "Notification": 4}[end] // PaginatedRequest is no method
-		check("lostMeta", end, row.reason, restored == want)
+		want := map[string][]int{"Request": {14, 14, 14 + 1, 3, 3}, "Notification": {4, 4, 4, 1, 0}}[end]
+		check("lostMeta", fmt.Sprint(end, " ", restored), row.reason, slices.Equal(restored, want))
 	}
-	for page, definitions := range pages {
-		for d := range strings.FieldsSeq(definitions) {
-			check("pages", d, page, places[d])
+	for _, table := range []map[string]string{pages, moved} {
+		for page, definitions := range table {
+			for d := range strings.FieldsSeq(definitions) {
+				check("pages", d, page, places[d])
+			}
 		}
 	}
 }
 
 // TestGolden generates from a schema with one definition for each feature.
 func TestGolden(t *testing.T) {
-	files, err := generate(readFile(t, "testdata/2000-01-01/schema.json"), "testdata/2000-01-01/schema.json", "testdata/golden")
+	p := project{schema: "testdata/2000-01-01/schema.json", out: "testdata/golden"}
+	files, err := p.generate(readFile(t, p.schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,31 +249,51 @@ func TestGolden(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	tests := []struct{ definitions, want string }{
 		{`"A":{"type":"object","patternProperties":{}}`, `#/definitions/A: keyword "patternProperties" is not known to gen`},
-		{`"A":{"allOf":[{"$ref":"#/definitions/A"}]}`, `#/definitions/A: keyword "allOf" is not known to gen`},
 		{`"A":{"type":"object","properties":{"b":{"type":"array","items":{"oneOf":[]}}}}`,
 			`#/definitions/A/properties/b/items: keyword "oneOf" is not known to gen`},
-		{`"A":{"type":"array","items":{}}`, `A: no rule for a definition of type ["array"]`},
-		{`"A":{"type":["integer","null"]}`, `A: no rule for the list of types ["integer" "null"] in A`},
+		{`"A":{"type":"object","properties":{"b/c":{"not":{}}}}`, `#/definitions/A/properties/b~1c: keyword "not" is not known to gen`},
+		{`"A":{"type":"object","propertyNames":{"enum":["b"]}}`, `#/definitions/A: keyword "propertyNames" is not known to gen`},
+
+		{`"A":{"allOf":[{"$ref":"#/definitions/A"}]}`, `#/definitions/A: it consists of itself`},
+		{`"A":{"allOf":[{"$ref":"#/definitions/B"}]}`, `#/definitions/A/allOf/0: B is not defined`},
+		{`"A":{"allOf":[{"type":"string"}]}`, `#/definitions/A/allOf/0: no rule for a part that is neither an object nor a reference to a union`},
+		{`"A":{"allOf":[{"type":"object","additionalProperties":false}]}`, `#/definitions/A/allOf/0: no rule for a part with constraints on additional members`},
+		{`"A":{"allOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"integer"}}}]}`,
+			`#/definitions/A/allOf/1/properties/b: no rule for what both {"type":"string"} and {"type":"integer"} admit`},
+		{`"A":{"allOf":[],"maxItems":1}`, `#/definitions/A: no rule for maxItems beside allOf`},
+		{`"A":{"allOf":[{"$ref":"#/definitions/B"},{"$ref":"#/definitions/U"}]},"B":{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]},"U":{"anyOf":[{"$ref":"#/definitions/B"}]}`,
+			`#/definitions/A: no rule for the union U beside members`},
+
+		{`"A":{"type":"boolean"}`, `#/definitions/A: no rule for a definition of type ["boolean"]`},
+		{`"A":{"type":"array"}`, `#/definitions/A: no rule for an array without items`},
+		{`"A":{"type":["integer","null"]}`, `#/definitions/A: no rule for the list of types ["integer" "null"] in A`},
+		{`"A":{"type":"object","properties":{"b":{"type":["integer","null"]}}}`, `#/definitions/A/properties/b: no rule for null in a member that may be absent`},
 		{`"A":{"type":"object","additionalProperties":false,"properties":{"b":{}}}`,
-			`A: no rule for additionalProperties with constraints beside properties`},
-		{`"A":{"type":"object","properties":{"b":{"const":"x","type":"string"}}}`, `A/b: no rule for a constant that may be absent`},
-		{`"A":{"type":"object","properties":{"b":{"const":5,"type":"integer"}},"required":["b"]}`,
-			`A/b: no rule for a constant of type "integer"`},
-		{`"A":{"type":"object","properties":{"b":{"minimum":0,"type":"integer"}}}`, `A/b: no rule for an integer with bounds`},
-		{`"A":{"type":"object","properties":{"b":{"minimum":0,"type":"number"}}}`, `A/b: no rule for a number with one bound`},
-		{`"A":{"type":"object","properties":{"b":{"enum":[1,2]}}}`, `A/b: no rule for the enum value 1`},
-		{`"A":{"type":"object","properties":{"b":{"type":"array"}}}`, `A/b: no rule for an array without items`},
-		{`"A":{"type":"object","properties":{"b":{"$ref":"other.json"}}}`, `A/b: $ref "other.json" does not name a definition of this schema`},
-		{`"A":{"type":"object","properties":{"b":{"$ref":"#/definitions/C"}}}`, `A/b: C is not defined`},
-		{`"A":{"type":"object","required":["b"]}`, `A: required member "b" is not described`},
-		{`"A":{"type":"object","properties":{"extra":{"type":"string"}}}`, `A/extra: the name Extra is taken by the unknown members`},
-		{`"A":{"type":"object","properties":{"b":{"type":"string"},"_b":{"type":"string"}}}`, `A: two members would both be called B`},
-		{`"A":{"anyOf":[{"type":"string"},{"type":"integer"}]}`, `A/anyOf/0: no rule for an arm that is not a reference`},
-		{`"A":{"anyOf":[{"$ref":"#/definitions/B"}]},"B":{"type":"string"}`, `A/anyOf/0: no rule for the arm B, which is not an object`},
-		{`"A":{"anyOf":[{"$ref":"#/definitions/B"},{"$ref":"#/definitions/C"}]},"B":{"type":"object"},"C":{"type":"object"}`,
-			`A: the arms of A cannot be told apart: B`},
-		{`"FooRequest":{"type":"object","properties":{"method":{"type":"string","const":"foo"},"params":{"type":"object","properties":{"a":{}}}},"required":["method"]},"ClientRequest":{"anyOf":[{"$ref":"#/definitions/FooRequest"}]}`,
-			`FooRequest: no result`},
+			`#/definitions/A: no rule for additionalProperties with constraints beside properties`},
+		{`"A":{"type":"object","properties":{"b":{"type":"object","additionalProperties":false}}}`,
+			`#/definitions/A/properties/b: no rule for an object with constraints but without properties`},
+		{`"A":{"type":"object","properties":{"b":{"const":5,"type":"integer"}}}`, `#/definitions/A/properties/b: no rule for a constant number that may be absent`},
+		{`"A":{"type":"object","properties":{"b":{"const":5.5,"type":"integer"}},"required":["b"]}`, `#/definitions/A/properties/b: no rule for the constant 5.5`},
+		{`"A":{"type":"object","properties":{"b":{"const":true,"type":"boolean"}},"required":["b"]}`,
+			`#/definitions/A/properties/b: no rule for a constant of type "boolean"`},
+		{`"A":{"type":"object","properties":{"b":{"minimum":0,"type":"number"}}}`, `#/definitions/A/properties/b: no rule for a number with one bound`},
+		{`"A":{"type":"object","properties":{"b":{"minimum":0.5,"type":"integer"}}}`, `#/definitions/A/properties/b: no rule for the bound 0.5 of type "integer"`},
+		{`"A":{"type":"object","properties":{"b":{"maxItems":1,"type":"string"}}}`, `#/definitions/A/properties/b: no rule for maxItems of type "string"`},
+		{`"A":{"type":"object","properties":{"b":{"enum":[1,2]}}}`, `#/definitions/A/properties/b: no rule for the enum value 1`},
+		{`"A":{"type":"object","properties":{"b":{"type":"array"}}}`, `#/definitions/A/properties/b: no rule for an array without items`},
+		{`"A":{"type":"object","properties":{"b":{"$ref":"other.json"}}}`, `#/definitions/A/properties/b: $ref "other.json" does not name a definition of this schema`},
+		{`"A":{"type":"object","properties":{"b":{"items":{"$ref":"#/definitions/C"},"type":"array"}}}`, `#/definitions/A/properties/b/items: C is not defined`},
+		{`"A":{"type":"object","required":["b"]}`, `#/definitions/A: required member "b" is not described`},
+		{`"A":{"type":"object","properties":{"extra":{"type":"string"}}}`, `#/definitions/A/properties/extra: the name Extra is taken by the unknown members`},
+		{`"A":{"type":"object","properties":{"b":{"type":"string"},"_b":{"type":"string"}}}`, `#/definitions/A: two members would both be called B`},
+		{`"A":{"anyOf":[{"type":"string"},{"type":"integer"}]}`, `#/definitions/A/anyOf/0: no rule for an arm that is not a reference`},
+		{`"A":{"anyOf":[{"$ref":"#/definitions/B"}]},"B":{"type":"string"}`, `#/definitions/A/anyOf/0: no rule for the arm B, which is not an object`},
+		{`"A":{"anyOf":[{"$ref":"#/definitions/B"},{"$ref":"#/definitions/C"}]},"B":{"type":"object","properties":{"b":{}}},"C":{"type":"object","properties":{"c":{}}}`,
+			`#/definitions/A: the arms of A cannot be told apart: B`},
+		{`"FooRequest":{"type":"object","properties":{"method":{"type":"string","const":"foo"},"params":{"type":"object","properties":{"_meta":{"type":"object"}}}},"required":["method"]},"ClientRequest":{"anyOf":[{"$ref":"#/definitions/FooRequest"}]}`,
+			`#/definitions/FooRequest: no result`},
+		{`"FooRequest":{"type":"object","properties":{"params":{"type":"object","properties":{"a":{}}}}}`,
+			`#/definitions/FooRequest/properties/params/_meta: its type RequestMeta is not made anywhere`},
 	}
 	for _, tt := range tests {
 		_, err := modelOf([]byte(`{"definitions":{` + tt.definitions + `}}`))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,29 +14,82 @@ import (
 // groups stops the generator: go-jsonschema drops such keywords in silence.
 var (
 	keywordProse  = []string{"description", "title", "$comment", "examples", "markdownDescription"}
-	keywordPlain  = []string{"$schema", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "required"}
+	keywordPlain  = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "maxItems", "required"}
 	keywordSchema = []string{"items", "additionalProperties"}
-	keywordList   = []string{"anyOf"}
+	keywordList   = []string{"anyOf", "allOf"}
 	keywordMap    = []string{"properties", "definitions", "$defs"}
 )
 
-// parseSchema reads a schema file of which every keyword is known.
-func parseSchema(text []byte) (*schemas.Schema, error) {
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
-	if err := checkKeywords(tree, "#"); err != nil {
+// parsed is a schema file, with those of its extensions, of which every keyword
+// is known.
+type parsed struct {
+	container   string // the JSON pointer to the definitions
+	definitions schemas.Definitions
+	extension   map[string]bool // the definitions that an extension adds
+}
+
+// parseSchema reads a schema file and the files of its extensions.
+func parseSchema(text []byte, extensions ...[]byte) (*parsed, error) {
+	container, definitions, err := readDefinitions(text)
+	if err != nil {
 		return nil, err
 	}
-	schema, err := schemas.FromJSONReader(bytes.NewReader(text))
+	p := &parsed{container: container, extension: make(map[string]bool)}
+	for _, text := range extensions {
+		container, more, err := readDefinitions(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(more)) {
+			core, ok := definitions[name]
+			switch {
+			case !ok:
+				definitions[name] = more[name]
+				p.extension[name] = true
+			case compact(normal(core)) != compact(normal(more[name])):
+				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", container, name)
+			}
+		}
+	}
+	simple, err := simplify(definitions, container)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := schemas.FromJSONReader(strings.NewReader(compact(map[string]any{"$defs": simple})))
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
-	if len(schema.Definitions) == 0 {
-		return nil, fmt.Errorf("read schema: it has no definitions")
+	p.definitions = schema.Definitions
+	return p, nil
+}
+
+// readDefinitions returns a schema's definitions by name, and the JSON pointer
+// to them.
+func readDefinitions(text []byte) (container string, definitions map[string]any, err error) {
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return "", nil, fmt.Errorf("read schema: %w", err)
 	}
-	return schema, nil
+	if err := checkKeywords(tree, "#"); err != nil {
+		return "", nil, err
+	}
+	key, definitions := definitionsOf(tree)
+	if len(definitions) == 0 {
+		return "", nil, fmt.Errorf("read schema: it has no definitions")
+	}
+	return "#/" + key, definitions, nil
+}
+
+// definitionsOf returns the definitions of a schema, and the keyword that they
+// stand under: newer dialects call it $defs.
+func definitionsOf(tree any) (key string, definitions map[string]any) {
+	root, _ := tree.(map[string]any)
+	for _, key := range []string{"definitions", "$defs"} {
+		if definitions, ok := root[key].(map[string]any); ok {
+			return key, definitions
+		}
+	}
+	return "", nil
 }
 
 // checkKeywords walks a schema and refuses the first keyword, in order of path,
@@ -54,6 +106,8 @@ func checkKeywords(node any, path string) error {
 		value, here := object[key], path+"/"+key
 		switch {
 		case slices.Contains(keywordProse, key), slices.Contains(keywordPlain, key):
+		case key == "additionalProperties" && isNothing(value):
+		case key == "propertyNames" && compact(value) == `{"type":"string"}`: // as every name is
 		case slices.Contains(keywordSchema, key):
 			if err := checkKeywords(value, here); err != nil {
 				return err
@@ -74,7 +128,7 @@ func checkKeywords(node any, path string) error {
 				return fmt.Errorf("%s: want a map of schemas", here)
 			}
 			for _, name := range slices.Sorted(maps.Keys(members)) {
-				if err := checkKeywords(members[name], here+"/"+name); err != nil {
+				if err := checkKeywords(members[name], here+"/"+escape(name)); err != nil {
 					return err
 				}
 			}
@@ -83,6 +137,14 @@ func checkKeywords(node any, path string) error {
 		}
 	}
 	return nil
+}
+
+// escape returns a name as a JSON pointer has it.
+func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+
+// isNothing reports whether a schema admits no value.
+func isNothing(node any) bool {
+	return node == false || compact(node) == `{"not":{}}`
 }
 
 // refName returns the definition that a $ref names.

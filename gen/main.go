@@ -1,15 +1,22 @@
 // Gen makes Go types from a schema of the Model Context Protocol.
 //
-//	go run ./gen                     write the package mcptypes (what go generate runs)
+//	go run ./gen                     write the package mcptypes
 //	go run ./gen -check              write nothing, fail when a file would change
 //	go run ./gen -refresh FILE|URL   take a new schema from upstream
+//
+// The flags -schema and -out name another schema and package, -extension the
+// schema of an extension, whose definitions come beside those of its core.
+// With -base, the package lies in the folder of the base package, which was made
+// from that schema: types that are equal become aliases of those there, and
+// what is the same for every version is copied. The go:generate directives of
+// the packages have the flags in use.
 //
 // A refresh drops upstream's prose, keeps our descriptions, prints what changes
 // in the schema and in the Go API, records where the schema came from, and
 // generates the package. With -n it only prints. Another version of the
 // protocol goes into folders of its own, schema/<version> and
 // mcptypes/v<version>. A keyword or construct that the generator has no rule
-// for is an error that names its place.
+// for is an error with the JSON pointer to it.
 //
 // The exceptions to the generator's rules are the tables of tables.go, a reason
 // to each row.
@@ -26,6 +33,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +48,14 @@ func main() {
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
-	schema := flags.String("schema", "schema/2025-06-18/schema.json", "the schema `file`, in a folder named after its version")
-	out := flags.String("out", "mcptypes", "the package's `folder`")
+	p := project{schema: "schema/2025-06-18/schema.json", out: "mcptypes"}
+	flags.StringVar(&p.schema, "schema", p.schema, "the schema `file`, in a folder named after its version")
+	flags.StringVar(&p.out, "out", p.out, "the package's `folder`")
+	flags.StringVar(&p.base, "base", "", "the schema `file` of the package in the folder above, which shares its types")
+	flags.Func("extension", "the schema `file` of an extension", func(file string) error {
+		p.extensions = append(p.extensions, file)
+		return nil
+	})
 	check := flags.Bool("check", false, "write nothing, fail when a file would change")
 	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
 	commit := flags.String("commit", "", "upstream's `commit`, where the source's address does not name it")
@@ -50,44 +64,113 @@ func run(args []string) error {
 		return err
 	}
 	if *source != "" {
-		r := refresher{*schema, *out, *commit, *dryRun, time.Now(), os.Stdout}
+		r := refresher{p, *commit, *dryRun, time.Now(), os.Stdout}
 		return r.refresh(context.Background(), *source)
 	}
-	text, err := os.ReadFile(*schema)
+	text, err := os.ReadFile(p.schema)
 	if err != nil {
 		return err
 	}
-	files, err := generate(text, *schema, *out)
+	files, err := p.generate(text)
 	if err != nil {
 		return err
 	}
-	return write(*out, files, *check)
+	return write(p.out, files, *check)
 }
 
-// generate returns by name the generated files of the package in the folder
-// out, made from the text of the file schema.
-func generate(text []byte, schema, out string) (map[string][]byte, error) {
-	m, err := modelOf(text)
+// project is a package and what it is made from.
+type project struct {
+	schema     string   // the schema file
+	extensions []string // those of its extensions
+	base       string   // the schema file of the base package, "" when this is the base package
+	out        string   // the package's folder
+}
+
+// model reads the project's schema, whose text is given, and its extensions.
+func (p project) model(text []byte) (*model, error) {
+	var extensions [][]byte
+	for _, name := range p.extensions {
+		more, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		extensions = append(extensions, more)
+	}
+	return modelOf(text, extensions...)
+}
+
+// generate returns by name the generated files of the package, made from the
+// text of the schema.
+func (p project) generate(text []byte) (map[string][]byte, error) {
+	m, err := p.model(text)
 	if err != nil {
 		return nil, err
 	}
-	m.version = filepath.Base(filepath.Dir(schema))
+	m.version = filepath.Base(filepath.Dir(p.schema))
 	m.digest = fmt.Sprintf("%x", sha256.Sum256(text))
-	if schema, err = filepath.Abs(schema); err != nil {
+	out, err := filepath.Abs(p.out)
+	if err != nil {
 		return nil, err
 	}
-	if out, err = filepath.Abs(out); err != nil {
-		return nil, err
+	for _, name := range append([]string{p.schema}, p.extensions...) {
+		if name, err = filepath.Abs(name); err != nil {
+			return nil, err
+		}
+		if name, err = filepath.Rel(out, name); err != nil {
+			return nil, err
+		}
+		m.files = append(m.files, filepath.ToSlash(name))
 	}
-	if m.file, err = filepath.Rel(out, schema); err != nil {
-		return nil, err
-	}
-	m.file = filepath.ToSlash(m.file)
 	pkg, err := importPath(out)
 	if err != nil {
 		return nil, err
 	}
-	return emit(m, pkg)
+	if p.base == "" {
+		return emit(m, pkg, pkg, nil)
+	}
+	baseText, err := os.ReadFile(p.base)
+	if err != nil {
+		return nil, err
+	}
+	baseModel, err := modelOf(baseText)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.base, err)
+	}
+	files, err := emit(m, pkg, path.Dir(pkg), baseModel)
+	if err != nil {
+		return nil, err
+	}
+	return files, copyCommon(files, out)
+}
+
+// commonFiles are files of the base package that every other package has too,
+// and their names there. The test of examples goes to who has examples.
+var commonFiles = map[string]string{
+	"codec.go":          "zz_codec.go",
+	"examples_test.go":  "zz_examples_test.go",
+	"ledger_test.go":    "zz_ledger_test.go",
+	"roundtrip_test.go": "zz_roundtrip_test.go",
+}
+
+const examples = "testdata/spec-examples.ndjson.gz"
+
+// copyCommon adds to files what the package in the folder out has in common with
+// the base package, in the folder above.
+func copyCommon(files map[string][]byte, out string) error {
+	clause := regexp.MustCompile(`(?m)^package mcptypes`)
+	base := filepath.Dir(out)
+	for from, to := range commonFiles {
+		if _, err := os.Stat(filepath.Join(out, examples)); err != nil && from == "examples_test.go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(base, from))
+		if err != nil {
+			return err
+		}
+		text = clause.ReplaceAll(text, []byte("package "+filepath.Base(out)))
+		files[to] = append([]byte("// Code generated by gen from "+filepath.Base(base)+"/"+from+"; DO NOT EDIT.\n\n"), text...)
+	}
+	return nil
 }
 
 // importPath returns the import path of the package in dir, which lies in a
@@ -121,6 +204,9 @@ func write(dir string, files map[string][]byte, check bool) error {
 		if check {
 			changed = append(changed, fmt.Errorf("%s is not up to date", path))
 			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
 		}
 		if err := os.WriteFile(path, files[name], 0o644); err != nil {
 			return err

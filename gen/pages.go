@@ -5,45 +5,99 @@ import "strings"
 // commonFields describes members that mean the same wherever they stand, and
 // those that a schema's flattening lost. Our schema describes the others.
 var commonFields = map[string]string{
-	"_meta":       "Meta is for the protocol and its extensions, by names with a prefix; nil is absent.",
-	"annotations": "Annotations tell a client how to use it.",
-	"cursor":      "Cursor is where to go on, from the page before; nil begins the list.",
-	"mimeType":    "MimeType is the format, if it is known.",
-	"nextCursor":  "NextCursor is where the next page begins; nil ends the list.",
-	"params":      "Params are what the message says.",
-	"title":       "Title is for people to know it by; Name stands in for one that is nil.",
-	"uri":         "Uri is its address, in whatever scheme the server understands.",
+	"_meta":          "Meta is for the protocol and its extensions, by names with a prefix; nil is absent.",
+	"annotations":    "Annotations tell a client how to use it.",
+	"cacheScope":     "CacheScope says who may share the result where it is kept.",
+	"createdAt":      "CreatedAt is when the task began, in ISO 8601.",
+	"cursor":         "Cursor is where to go on, from the page before; nil begins the list.",
+	"data":           "Data says more, in a form of its own.",
+	"icons":          "Icons are pictures of it for a user interface.",
+	"id":             "Id names the request.",
+	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil are none.",
+	"lastUpdatedAt":  "LastUpdatedAt is when the task changed last, in ISO 8601.",
+	"message":        "Message says what went wrong, in one sentence.",
+	"mimeType":       "MimeType is the format, if it is known.",
+	"nextCursor":     "NextCursor is where the next page begins; nil ends the list.",
+	"params":         "Params are what the message says.",
+	"pollIntervalMs": "PollIntervalMs is how long to wait before asking again, in milliseconds.",
+	"requestState":   "RequestState is what an [InputRequiredResult] wanted back; nil is absent.",
+	"result":         "Result is the result.",
+	"resultType":     "ResultType says what kind of result this is; nil is written as what it is by its Go type.",
+	"statusMessage":  "StatusMessage says more of the status, for a person to read.",
+	"taskId":         "TaskId names the task.",
+	"taskIds":        "TaskIds are the tasks to send a [TaskStatusNotification] for.",
+	"title":          "Title is for people to know it by; Name stands in for one that is nil.",
+	"ttlMs":          "TtlMs is how long the result may be kept, in milliseconds.",
+	"uri":            "Uri is its address, in whatever scheme the server understands.",
 }
 
 // pages lists the definitions that follow a page of the specification.
 var pages = map[string]string{
 	"basic": "BaseMetadata EmptyResult JSONRPCError JSONRPCMessage JSONRPCNotification JSONRPCRequest JSONRPCResponse " +
-		"Notification Request RequestId Result ClientNotification ClientRequest ClientResult ServerNotification ServerRequest ServerResult",
-	"basic/lifecycle":              "ClientCapabilities Implementation InitializeRequest InitializeResult InitializedNotification ServerCapabilities",
-	"basic/utilities/cancellation": "CancelledNotification",
-	"basic/utilities/ping":         "PingRequest",
-	"basic/utilities/progress":     "ProgressNotification ProgressToken",
-	"client/elicitation":           "BooleanSchema ElicitRequest ElicitResult EnumSchema NumberSchema PrimitiveSchemaDefinition StringSchema",
-	"client/roots":                 "ListRootsRequest ListRootsResult Root RootsListChangedNotification",
-	"client/sampling":              "CreateMessageRequest CreateMessageResult ModelHint ModelPreferences Role SamplingMessage",
-	"server/prompts": "GetPromptRequest GetPromptResult ListPromptsRequest ListPromptsResult Prompt PromptArgument " +
-		"PromptListChangedNotification PromptMessage",
-	"server/resources": "Annotations BlobResourceContents ListResourceTemplatesRequest ListResourceTemplatesResult ListResourcesRequest " +
-		"ListResourcesResult ReadResourceRequest ReadResourceResult Resource ResourceContents ResourceListChangedNotification " +
-		"ResourceTemplate ResourceUpdatedNotification SubscribeRequest TextResourceContents UnsubscribeRequest",
-	"server/tools": "AudioContent CallToolRequest CallToolResult ContentBlock EmbeddedResource ImageContent ListToolsRequest " +
-		"ListToolsResult ResourceLink TextContent Tool ToolAnnotations ToolListChangedNotification",
-	"server/utilities/completion": "CompleteRequest CompleteResult PromptReference ResourceTemplateReference",
-	"server/utilities/logging":    "LoggingLevel LoggingMessageNotification SetLevelRequest",
-	"server/utilities/pagination": "Cursor PaginatedRequest PaginatedResult",
+		"Notification Request RequestId Result ClientNotification ClientRequest ClientResult ServerNotification ServerRequest ServerResult " +
+		"Error Icon Icons InternalError InvalidParamsError InvalidRequestError JSONArray JSONObject JSONRPCErrorResponse " +
+		"JSONRPCResultResponse JSONValue MetaObject MethodNotFoundError NotificationMetaObject NotificationParams ParseError " +
+		"RequestMetaObject RequestParams ResultMetaObject ResultType MissingRequiredClientCapabilityError",
+	"basic/lifecycle":                  "ClientCapabilities Implementation InitializeRequest InitializeResult InitializedNotification ServerCapabilities",
+	"basic/patterns/mrtr":              "InputRequest InputRequests InputRequiredResult InputResponse InputResponseRequestParams InputResponses",
+	"basic/transports/streamable-http": "HeaderMismatchError",
+	"basic/utilities/cancellation":     "CancelledNotification CancelledNotificationParams",
+	"basic/utilities/ping":             "PingRequest",
+	"basic/utilities/progress":         "ProgressNotification ProgressNotificationParams ProgressToken",
+	"basic/versioning":                 "UnsupportedProtocolVersionError",
+	"client/elicitation": "BooleanSchema ElicitRequest ElicitRequestFormParams ElicitRequestParams ElicitRequestURLParams ElicitResult EnumSchema " +
+		"LegacyTitledEnumSchema MultiSelectEnumSchema NumberSchema PrimitiveSchemaDefinition SingleSelectEnumSchema StringSchema " +
+		"TitledMultiSelectEnumSchema TitledSingleSelectEnumSchema UntitledMultiSelectEnumSchema UntitledSingleSelectEnumSchema",
+	"client/roots": "ListRootsRequest ListRootsResult Root RootsListChangedNotification",
+	"client/sampling": "CreateMessageRequest CreateMessageRequestParams CreateMessageResult ModelHint ModelPreferences Role SamplingMessage " +
+		"SamplingMessageContentBlock ToolChoice ToolResultContent ToolUseContent",
+	"server/discover": "DiscoverRequest DiscoverResult DiscoverResultResponse",
+	"server/prompts": "GetPromptRequest GetPromptRequestParams GetPromptResult GetPromptResultResponse ListPromptsRequest ListPromptsResult " +
+		"ListPromptsResultResponse Prompt PromptArgument PromptListChangedNotification PromptMessage",
+	"server/resources": "Annotations BlobResourceContents ListResourceTemplatesRequest ListResourceTemplatesResult ListResourceTemplatesResultResponse " +
+		"ListResourcesRequest ListResourcesResult ListResourcesResultResponse ReadResourceRequest ReadResourceRequestParams ReadResourceResult " +
+		"ReadResourceResultResponse Resource ResourceContents ResourceListChangedNotification ResourceRequestParams ResourceTemplate " +
+		"ResourceUpdatedNotification ResourceUpdatedNotificationParams SubscribeRequest TextResourceContents UnsubscribeRequest",
+	"server/tools": "AudioContent CallToolRequest CallToolRequestParams CallToolResult CallToolResultResponse ContentBlock EmbeddedResource " +
+		"ImageContent ListToolsRequest ListToolsResult ListToolsResultResponse ResourceLink TextContent Tool ToolAnnotations ToolListChangedNotification",
+	"server/utilities/caching":    "CacheableResult",
+	"server/utilities/completion": "CompleteRequest CompleteRequestParams CompleteResult CompleteResultResponse PromptReference ResourceTemplateReference",
+	"server/utilities/logging":    "LoggingLevel LoggingMessageNotification LoggingMessageNotificationParams SetLevelRequest",
+	"server/utilities/pagination": "Cursor PaginatedRequest PaginatedRequestParams PaginatedResult",
 }
 
-// pageOf returns the page of the specification that a definition follows.
-func pageOf(definition string) (page string, ok bool) {
-	for page, definitions := range pages {
-		for d := range strings.FieldsSeq(definitions) {
-			if d == definition {
-				return page, true
+// moved lists, in the same way, the pages that are elsewhere or new in versions
+// from 2026-07-28 on.
+var moved = map[string]string{
+	"basic":                       "ClientCapabilities Implementation ServerCapabilities",
+	"basic/patterns/cancellation": "CancelledNotification CancelledNotificationParams",
+	"basic/patterns/progress":     "ProgressNotification ProgressNotificationParams ProgressToken",
+	"basic/patterns/subscriptions": "SubscriptionFilter SubscriptionsAcknowledgedNotification SubscriptionsAcknowledgedNotificationParams " +
+		"SubscriptionsListenRequest SubscriptionsListenRequestParams SubscriptionsListenResult SubscriptionsListenResultMetaObject " +
+		"SubscriptionsListenResultResponse",
+}
+
+const (
+	specification = "https://modelcontextprotocol.io/specification/"
+	tasksPage     = "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md"
+)
+
+// pageOf returns the page of a version's specification that a definition
+// follows.
+func (m *model) pageOf(definition string) (page string, ok bool) {
+	if m.extension[definition] {
+		return tasksPage, true
+	}
+	tables := []map[string]string{pages}
+	if m.version >= "2026-07-28" {
+		tables = []map[string]string{moved, pages}
+	}
+	for _, table := range tables {
+		for page, definitions := range table {
+			for d := range strings.FieldsSeq(definitions) {
+				if d == definition {
+					return specification + m.version + "/" + page, true
+				}
 			}
 		}
 	}

@@ -19,8 +19,11 @@ import (
 // maxSchema is the most that is read of a schema: some 20 times its size today.
 const maxSchema = 4 << 20
 
-// repository is upstream's.
-const repository = "https://github.com/modelcontextprotocol/modelcontextprotocol"
+// upstreams say where a schema of the project comes from, by its file's name.
+var upstreams = map[string]struct{ repository, path string }{
+	"schema.json": {"https://github.com/modelcontextprotocol/modelcontextprotocol", "schema/%s/schema.json"}, // by version
+	"tasks.json":  {"https://github.com/modelcontextprotocol/ext-tasks", "schema/draft/schema.json"},
+}
 
 var (
 	versionFolder = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2}|draft)$`)
@@ -30,8 +33,7 @@ var (
 // refresher takes a new schema from upstream in place of the one the project
 // has.
 type refresher struct {
-	schema string // the project's schema file
-	out    string // the package's folder
+	project
 	commit string // upstream's commit, "" when the source's address names it
 	dryRun bool
 	now    time.Time
@@ -41,7 +43,9 @@ type refresher struct {
 // refresh reads the schema at source, a file or a URL, reports what it would
 // change in the schema and in the Go API, and writes it with its origin and the
 // types made from it. Another version of the protocol than the project's goes
-// into folders of its own.
+// into folders of its own, with the ledger of the project's to begin with. The
+// schema of an extension has another name than schema.json; go generate makes
+// the types of both.
 func (r refresher) refresh(ctx context.Context, source string) error {
 	text, err := readSource(ctx, source)
 	if err != nil {
@@ -51,10 +55,10 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
+	from := r.project
 	version, isVersion := filepath.Base(filepath.Dir(r.schema)), filepath.Base(filepath.Dir(source))
-	if isVersion != version && versionFolder.MatchString(isVersion) {
-		r.schema = filepath.Join(filepath.Dir(filepath.Dir(r.schema)), isVersion, "schema.json")
-		r.out = filepath.Join(r.out, "v"+strings.ReplaceAll(isVersion, "-", ""))
+	if isVersion != version && versionFolder.MatchString(isVersion) && !r.isExtension() {
+		r.project = from.of(isVersion)
 	}
 	stripped, err := r.compare(old, text)
 	if err != nil {
@@ -63,9 +67,11 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if r.dryRun {
 		return nil
 	}
-	files, err := generate(stripped, r.schema, r.out)
-	if err != nil {
-		return err
+	files := make(map[string][]byte)
+	if !r.isExtension() {
+		if files, err = r.generate(stripped); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(r.schema), 0o755); err != nil {
 		return err
@@ -73,10 +79,48 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if err := os.WriteFile(r.schema, stripped, 0o644); err != nil {
 		return err
 	}
+	if err := r.copyLedger(from); err != nil {
+		return err
+	}
 	if err := r.record(source, text); err != nil {
 		return err
 	}
-	return r.writePackage(files)
+	return write(r.out, files, false)
+}
+
+// of returns the project for another version, beside p.
+func (p project) of(version string) project {
+	out := p.out // the base package, in which the others are
+	if p.base == "" {
+		p.base = p.schema
+	} else {
+		out = filepath.Dir(p.out)
+	}
+	return project{
+		schema: filepath.Join(filepath.Dir(filepath.Dir(p.schema)), version, "schema.json"),
+		base:   p.base,
+		out:    filepath.Join(out, "v"+strings.ReplaceAll(version, "-", "")),
+	}
+}
+
+// isExtension reports whether the schema is that of an extension.
+func (p project) isExtension() bool { return filepath.Base(p.schema) != "schema.json" }
+
+// copyLedger gives a new version the deviations that the project has.
+func (r refresher) copyLedger(from project) error {
+	const ledger = "deviations.json"
+	to := filepath.Join(filepath.Dir(r.schema), ledger)
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(from.schema), ledger))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
 }
 
 func readSource(ctx context.Context, source string) ([]byte, error) {
@@ -137,11 +181,14 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	oldModel, err := modelOf(old)
+	if r.isExtension() {
+		return stripped, nil // its types are made with those of its core
+	}
+	oldModel, err := r.model(old)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.schema, err)
 	}
-	newModel, err := modelOf(stripped)
+	newModel, err := r.model(stripped)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +197,8 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	return stripped, nil
 }
 
-func modelOf(text []byte) (*model, error) {
-	schema, err := parseSchema(text)
+func modelOf(text []byte, extensions ...[]byte) (*model, error) {
+	schema, err := parseSchema(text, extensions...)
 	if err != nil {
 		return nil, err
 	}
@@ -165,9 +212,21 @@ func (r refresher) list(title string, lines []string) {
 	}
 }
 
-// record writes where the schema came from, beside it.
+// record writes where the schema came from, beside it: into SOURCE, or for an
+// extension into a file with its name.
 func (r refresher) record(source string, upstream []byte) error {
+	name := filepath.Base(r.schema)
+	from, ok := upstreams[name]
+	if !ok {
+		return fmt.Errorf("no repository is known for %s", name)
+	}
+	if strings.Contains(from.path, "%s") {
+		from.path = fmt.Sprintf(from.path, filepath.Base(filepath.Dir(r.schema)))
+	}
 	file := filepath.Join(filepath.Dir(r.schema), "SOURCE")
+	if r.isExtension() {
+		file += "." + strings.TrimSuffix(name, ".json")
+	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(upstream))
 	isFile, commit := !strings.Contains(source, "://"), r.commit
 	if commit == "" && !isFile {
@@ -183,46 +242,13 @@ func (r refresher) record(source string, upstream []byte) error {
 			source = "a file"
 		}
 	case isFile:
-		source = repository + "/blob/" + commit + "/schema/" + filepath.Base(filepath.Dir(r.schema)) + "/schema.json"
+		source = from.repository + "/blob/" + commit + "/" + from.path
 	}
 	text := fmt.Sprintf(`repository  %s
 commit      %s
 source      %s
 read        %s
 sha256      %s
-`, repository, commit, source, r.now.UTC().Format(time.DateOnly), sum)
+`, from.repository, commit, source, r.now.UTC().Format(time.DateOnly), sum)
 	return os.WriteFile(file, []byte(text), 0o644)
-}
-
-// writePackage writes the generated files; into a new folder, also those that
-// are written by hand.
-func (r refresher) writePackage(files map[string][]byte) error {
-	if _, err := os.Stat(r.out); errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(r.out, 0o755); err != nil {
-			return err
-		}
-		if err := copyRuntime(filepath.Dir(r.out), r.out); err != nil {
-			return err
-		}
-	}
-	return write(r.out, files, false)
-}
-
-// runtimeFiles are the hand-written files that generated code needs, and the
-// test that every generated package passes.
-var runtimeFiles = []string{"decode.go", "encode.go", "id.go", "method.go", "quote.go", "read.go", "scalar.go", "union.go", "value.go", "roundtrip_test.go"}
-
-func copyRuntime(from, to string) error {
-	pkg := regexp.MustCompile(`(?m)^package mcptypes`)
-	for _, name := range runtimeFiles {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		text = pkg.ReplaceAll(text, []byte("package "+filepath.Base(to)))
-		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,45 +15,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// definitionTree returns a definition of the project's schema.
-func definitionTree(t *testing.T, name string) any {
-	var tree struct{ Definitions map[string]any }
-	if err := json.Unmarshal(readFile(t, projectSchema), &tree); err != nil {
-		t.Fatal(err)
-	}
-	return tree.Definitions[name]
-}
-
-// project copies the project's schema and what a generated package needs into
-// a module of its own.
-func project(t *testing.T) (r refresher, dir string, report *bytes.Buffer) {
+// copyProject copies what a generated package needs into a module of its own.
+func copyProject(t *testing.T) (r refresher, dir string, report *bytes.Buffer) {
 	dir = t.TempDir()
-	put := func(from, to string) {
-		to = filepath.Join(dir, to)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	files := []string{"go.mod", "go.sum", "schema/2025-06-18/schema.json"}
+	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/internal/codec/*.go"} {
+		names, err := filepath.Glob("../" + pattern)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(to, readFile(t, from), 0o644); err != nil {
-			t.Fatal(err)
+		for _, name := range names {
+			files = append(files, strings.TrimPrefix(filepath.ToSlash(name), "../"))
 		}
 	}
-	for _, name := range []string{"go.mod", "go.sum", "schema/2025-06-18/schema.json"} {
-		put(filepath.Join("..", name), name)
-	}
-	names, err := filepath.Glob("../mcptypes/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		put(name, filepath.Join("mcptypes", filepath.Base(name)))
+	for _, name := range files {
+		writeFile(t, filepath.Join(dir, name), readFile(t, filepath.Join("..", name)))
 	}
 	report = new(bytes.Buffer)
 	return refresher{
-		schema: filepath.Join(dir, "schema/2025-06-18/schema.json"),
-		out:    filepath.Join(dir, "mcptypes"),
-		now:    time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC),
-		report: report,
+		project: project{schema: filepath.Join(dir, "schema/2025-06-18/schema.json"), out: filepath.Join(dir, "mcptypes")},
+		now:     time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC),
+		report:  report,
 	}, dir, report
+}
+
+func writeFile(t *testing.T, name string, text []byte) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // withProse returns the project's schema as upstream might write it.
@@ -80,7 +69,7 @@ func TestRefreshWithoutChange(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	r, dir, report := project(t)
+	r, dir, report := copyProject(t)
 	if err := r.refresh(context.Background(), server.URL+"/"+commit+"/schema/2025-06-18/schema.json"); err != nil {
 		t.Fatal(err)
 	}
@@ -106,21 +95,21 @@ func TestRefreshReportsChanges(t *testing.T) {
 		{`"minimum": {
                     "type": "number"
                 }`, `"minimum": { "type": "integer" }`,
-			"schema: 1\n  ~ #/definitions/NumberSchema/properties/minimum/type \"number\" -> \"integer\"\n" +
+			"schema: 1\n  ~ #/$defs/NumberSchema/properties/minimum/type \"number\" -> \"integer\"\n" +
 				"Go API: 1\n  ~ NumberSchema.Minimum: *float64 minimum -> *int64 minimum\n" +
 				"without a description: 0\n"},
 		{`"enum": [
                         "accept",`, `"enum": [ "accept", "later",`,
-			"schema: 1\n  + #/definitions/ElicitResult/properties/action/enum/* \"later\"\n" +
+			"schema: 1\n  + #/$defs/ElicitResult/properties/action/enum/* \"later\"\n" +
 				"Go API: 1\n  ~ ElicitResultAction: type string, one of accept cancel decline -> type string, one of accept later cancel decline\n" +
 				"without a description: 0\n"},
 		{`"Role": {`, `"Zeal": { "type": "string" }, "Role": {`,
-			"schema: 1\n  + #/definitions/Zeal {\"type\":\"string\"}\n" +
+			"schema: 1\n  + #/$defs/Zeal {\"type\":\"string\"}\n" +
 				"Go API: 1\n  + Zeal: type string\n" +
 				"without a description: 1\n  Zeal\n"},
 	}
 	for _, tt := range tests {
-		r, dir, report := project(t)
+		r, dir, report := copyProject(t)
 		before := readFile(t, r.schema)
 		upstream := strings.Replace(withProse(t), tt.old, tt.new, 1)
 		file := filepath.Join(dir, "upstream.json")
@@ -149,7 +138,7 @@ func TestRefreshRefuses(t *testing.T) {
 		{`{`, ``, "read schema: "},
 	}
 	for _, tt := range tests {
-		r, dir, _ := project(t)
+		r, dir, _ := copyProject(t)
 		before := readFile(t, r.schema)
 		file := filepath.Join(dir, "upstream.json")
 		if err := os.WriteFile(file, []byte(strings.Replace(withProse(t), tt.old, tt.new, 1)), 0o644); err != nil {
@@ -164,55 +153,30 @@ func TestRefreshRefuses(t *testing.T) {
 	}
 }
 
-// TestOtherVersions refreshes from schemas of other versions: each either gets
-// a package of its own, which passes the round trips, or is refused by name.
-func TestOtherVersions(t *testing.T) {
-	tests := []struct{ version, refused string }{
-		{version: "2000-01-01"},
-		{version: "2024-11-05"},
-		{version: "2025-03-26", refused: `JSONRPCBatchRequest: no rule for a definition of type ["array"]`},
-		{version: "2025-11-25", refused: `#/$defs/CancelTaskResult: keyword "allOf" is not known to gen`},
-		{version: "2026-07-28", refused: `#/$defs/CompleteResult/properties/completion/properties/values: keyword "maxItems" is not known to gen`},
-	}
-	for _, tt := range tests {
-		r, dir, _ := project(t)
-		source := filepath.Join("testdata", tt.version, "schema.json")
-		if _, err := os.Stat(source); err != nil {
-			source = filepath.Join(dir, tt.version, "schema.json")
-			unzip(t, filepath.Join("testdata", tt.version+".schema.json.gz"), source)
-		}
-		err := r.refresh(context.Background(), source)
-		if tt.refused != "" {
-			if err == nil || err.Error() != tt.refused {
-				t.Errorf("%s: got %v, want %s", tt.version, err, tt.refused)
-			}
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		test := exec.Command("go", "test", "./mcptypes/v"+strings.ReplaceAll(tt.version, "-", ""))
-		test.Dir = dir
-		test.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
-		if out, err := test.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", tt.version, err, out)
-		}
-	}
-}
-
-func unzip(t *testing.T, from, to string) {
-	r, err := gzip.NewReader(bytes.NewReader(readFile(t, from)))
-	if err != nil {
+// TestRefreshOfExtension takes in the schema of an extension, which has no
+// package of its own.
+func TestRefreshOfExtension(t *testing.T) {
+	dir := t.TempDir()
+	source, schema := filepath.Join(dir, "upstream.json"), filepath.Join(dir, "2026-07-28", "tasks.json")
+	ours := readFile(t, "../schema/2026-07-28/tasks.json")
+	writeFile(t, source, upstream(t, "tasks"))
+	writeFile(t, schema, ours)
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	report := new(bytes.Buffer)
+	r := refresher{project: project{schema: schema, out: filepath.Join(dir, "out")}, commit: commit, report: report}
+	if err := r.refresh(context.Background(), source); err != nil {
 		t.Fatal(err)
 	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(string(ours), string(readFile(t, schema))); diff != "" {
+		t.Errorf("tasks.json (-want +got)\n%s", diff)
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
+	if got := string(readFile(t, filepath.Join(dir, "2026-07-28", "SOURCE.tasks"))); !strings.Contains(got, "/ext-tasks/blob/"+commit+"/schema/draft/schema.json") {
+		t.Errorf("SOURCE.tasks:\n%s", got)
 	}
-	if err := os.WriteFile(to, text, 0o644); err != nil {
-		t.Fatal(err)
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("an extension got a package")
+	}
+	if report.String() != "schema: 0\n" {
+		t.Errorf("report:\n%s", report)
 	}
 }

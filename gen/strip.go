@@ -64,9 +64,32 @@ func proseLeft(node any, path string) string {
 	return ""
 }
 
-// keepDescriptions copies the titles and descriptions of old to the places of new that are
-// still there.
+// keepDescriptions copies the titles and descriptions of old to the places of
+// new that are still there. The params of a message, which newer versions define
+// apart, are the same place.
 func keepDescriptions(old, new any) {
+	_, was := definitionsOf(old)
+	_, is := definitionsOf(new)
+	for name, d := range is {
+		if message, ok := strings.CutSuffix(name, "Params"); ok && was[name] == nil {
+			m, _ := was[message].(map[string]any)
+			members, _ := m["properties"].(map[string]any)
+			if params, ok := members["params"].(map[string]any); ok {
+				params = maps.Clone(params)
+				if title, ok := params["title"]; ok { // says of a type in its place what a description does of a definition
+					params["description"] = title
+					delete(params, "title")
+				}
+				describe(params, d)
+			}
+			continue
+		}
+		describe(was[name], d)
+	}
+}
+
+// describe copies what old says of itself and of its parts to new.
+func describe(old, new any) {
 	a, ok1 := old.(map[string]any)
 	b, ok2 := new.(map[string]any)
 	if !ok1 || !ok2 {
@@ -78,21 +101,28 @@ func keepDescriptions(old, new any) {
 		}
 	}
 	for _, key := range keywordSchema {
-		keepDescriptions(a[key], b[key])
+		describe(a[key], b[key])
 	}
-	for _, key := range keywordMap {
-		was, _ := a[key].(map[string]any)
-		is, _ := b[key].(map[string]any)
-		for name := range is {
-			keepDescriptions(was[name], is[name])
+	for _, key := range keywordList {
+		was, _ := a[key].([]any)
+		is, _ := b[key].([]any)
+		for i := range is {
+			if len(was) == len(is) {
+				describe(was[i], is[i])
+			}
 		}
+	}
+	was, _ := a["properties"].(map[string]any)
+	is, _ := b["properties"].(map[string]any)
+	for name := range is {
+		describe(was[name], is[name])
 	}
 }
 
 // undescribed lists the definitions and members that have no description.
 func undescribed(m *model) (places []string) {
 	for _, t := range m.types {
-		if t.doc == "" && t.kind != kindHand && t.kind != kindShape {
+		if t.doc == "" && t.kind != kindHand && t.kind != kindShape && t.origin != "" {
 			places = append(places, t.name)
 		}
 		if t.kind != kindObject {

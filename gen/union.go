@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,62 +17,100 @@ func (b *builder) tellApart(u *goType) error {
 		u.first = true
 		return nil
 	}
-	row := telling[u.name]
+	if slices.ContainsFunc(u.arms, func(a *arm) bool { return resultArms[a.name].tag != "" }) {
+		return tellResults(u)
+	}
 	for _, member := range b.commonTags(u) {
-		u.member = member
+		u.member, u.ifAbsent = member, ""
 		for _, a := range u.arms {
-			a.tags = tagsOf(b.definitions[a.name], member)
-			a.present = row.arms[a.name]
+			var optional bool
+			a.tags, optional = tagsOf(b.definitions[a.name], member)
+			a.present = telling[a.name].present
+			if optional {
+				u.ifAbsent = a.tags[0]
+			}
 		}
 		if overlap(u.arms) == "" {
-			b.order(u)
+			order(u)
 			return nil
 		}
 	}
-	u.member = ""
+	u.member, u.ifAbsent = "", ""
 	for _, a := range u.arms {
 		a.tags = nil
-		if a.present = row.arms[a.name]; len(a.present) == 0 {
+		if a.present = telling[a.name].present; len(a.present) == 0 {
 			return fmt.Errorf("the arms of %s cannot be told apart: %s", u.name, a.name)
 		}
 	}
-	b.order(u)
+	order(u)
 	return nil
 }
 
-// commonTags returns the required members that are constants or enums in every
-// arm, and not the same constant in all.
+// tellResults tells the results of a request apart: by resultType where that
+// says that it is not the request's own, else by the members of that one. What
+// has neither is the first result, which has no members that are required.
+func tellResults(u *goType) error {
+	u.member, u.loose = resultType.member, true
+	var rest *arm
+	for _, a := range u.arms {
+		row := resultArms[a.name]
+		a.present = row.present
+		if row.tag != "" {
+			a.tags = []string{row.tag}
+			if rest == nil {
+				rest = &arm{name: a.name}
+			}
+		} else if a.present = telling[a.name].present; len(a.present) == 0 {
+			return fmt.Errorf("the arms of %s cannot be told apart: %s", u.name, a.name)
+		}
+	}
+	slices.SortStableFunc(u.arms, func(x, y *arm) int { return len(y.tags) - len(x.tags) })
+	u.arms = append(u.arms, rest)
+	return nil
+}
+
+// commonTags returns the members that are constants or enums in every arm, and
+// not the same constant in all. In one arm at most such a member may be absent.
 func (b *builder) commonTags(u *goType) (members []string) {
+	if len(u.arms) == 0 {
+		return nil
+	}
 	first := b.definitions[u.arms[0].name]
 	for _, member := range slices.Sorted(maps.Keys(first.Properties)) {
-		all, same := true, true
+		all, same, absent := true, true, 0
+		of, _ := tagsOf(first, member)
 		for _, a := range u.arms {
-			tags := tagsOf(b.definitions[a.name], member)
+			tags, optional := tagsOf(b.definitions[a.name], member)
 			all = all && tags != nil
-			same = same && slices.Equal(tags, tagsOf(first, member))
+			same = same && slices.Equal(tags, of)
+			if optional {
+				absent++
+			}
 		}
-		if all && (!same || len(u.arms) == 1) {
+		if all && absent <= 1 && (!same || len(u.arms) == 1) {
 			members = append(members, member)
 		}
 	}
 	return members
 }
 
-// tagsOf returns the strings that a required member of t may be.
-func tagsOf(t *schemas.Type, member string) (tags []string) {
+// tagsOf returns the strings that a member of t may be, and whether it may be
+// absent.
+func tagsOf(t *schemas.Type, member string) (tags []string, optional bool) {
 	p := t.Properties[member]
-	if p == nil || !slices.Contains(t.Required, member) {
-		return nil
+	if p == nil {
+		return nil, false
 	}
+	optional = !slices.Contains(t.Required, member)
 	if s, ok := p.Const.(string); ok {
-		return []string{s}
+		return []string{s}, optional
 	}
 	for _, v := range p.Enum {
-		if s, ok := v.(string); ok {
+		if s, ok := v.(string); ok && !optional {
 			tags = append(tags, s)
 		}
 	}
-	return tags
+	return tags, optional
 }
 
 // overlap returns a tag that several arms share without a telling member.
@@ -90,18 +129,27 @@ func overlap(arms []*arm) string {
 }
 
 // order puts the arms with more telling members first.
-func (b *builder) order(u *goType) {
-	slices.SortStableFunc(u.arms, func(x, y *arm) int { return len(y.present) - len(x.present) })
+func order(u *goType) {
+	rank := func(a *arm) int {
+		if i := slices.Index(armOrder, a.name); i >= 0 {
+			return i - len(armOrder)
+		}
+		return 0
+	}
+	slices.SortStableFunc(u.arms, func(x, y *arm) int {
+		return cmp.Or(len(y.present)-len(x.present), rank(x)-rank(y))
+	})
 }
 
 // sameForm reports whether two types may share a name.
 func sameForm(a, b *goType) bool {
-	if a.kind != b.kind || len(a.fields) != len(b.fields) || !slices.Equal(a.values, b.values) {
+	if a.kind != b.kind || len(a.fields) != len(b.fields) || !slices.Equal(a.values, b.values) ||
+		a.closed != b.closed || (a.beside == nil) != (b.beside == nil) || a.elem.form() != b.elem.form() || !slices.Equal(a.lists, b.lists) {
 		return false
 	}
 	for i, f := range a.fields {
 		g := b.fields[i]
-		if f.json != g.json || f.required != g.required || f.typ.String() != g.typ.String() {
+		if f.json != g.json || f.required != g.required || f.fallback != g.fallback || f.typ.form() != g.typ.form() {
 			return false
 		}
 	}
@@ -117,21 +165,42 @@ func sameForm(a, b *goType) bool {
 // methods pairs every request and notification with its params and result.
 func (b *builder) methods() (methods []*method, err error) {
 	byName := make(map[string]*method)
+	add := func(name string, client, server bool) error {
+		m := byName[name]
+		if m == nil {
+			if m, err = b.method(name); err != nil {
+				return err
+			}
+			byName[name] = m
+		}
+		m.client, m.server = m.client || client, m.server || server
+		return nil
+	}
 	for _, union := range slices.Sorted(maps.Keys(messageUnions)) {
-		u := b.types[union]
-		if u == nil {
+		row, names := messageUnions[union], []string(nil)
+		switch u := b.types[union]; {
+		case u == nil:
+		case u.kind == kindAlias:
+			names = []string{u.target}
+		default:
+			for _, a := range u.arms {
+				names = append(names, a.name)
+			}
+		}
+		for _, name := range names {
+			if err := add(name, row.client, row.server); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.extension)) {
+		t := b.types[name]
+		if t == nil || !slices.ContainsFunc(t.fields, func(f *field) bool { return f.json == "method" && f.constant }) {
 			continue
 		}
-		for _, a := range u.arms {
-			m := byName[a.name]
-			if m == nil {
-				if m, err = b.method(a.name); err != nil {
-					return nil, err
-				}
-				byName[a.name] = m
-			}
-			m.client = m.client || messageUnions[union].client
-			m.server = m.server || messageUnions[union].server
+		request := strings.HasSuffix(name, "Request")
+		if err := add(name, request, !request); err != nil {
+			return nil, err
 		}
 	}
 	methods = slices.Collect(maps.Values(byName))
@@ -151,20 +220,38 @@ func (b *builder) method(definition string) (*method, error) {
 		}
 	}
 	if m.name == "" || m.params == "" {
-		return nil, fmt.Errorf("%s: a message without a constant method or without params", definition)
+		return nil, b.refuse(definition, "a message without a constant method or without params")
+	}
+	if p := b.types[m.params]; p != nil && p.kind == kindUnion {
+		m.params = "json.RawMessage" // a method needs a type that can decode itself
 	}
 	var err error
 	if m.goName, err = goName(m.name); err != nil {
 		return nil, err
 	}
 	if stem, ok := strings.CutSuffix(definition, "Request"); ok {
-		m.result = "EmptyResult"
-		if b.types[stem+"Result"] != nil {
-			m.result = stem + "Result"
+		m.result = b.resultOf(stem)
+		r := b.types[m.result]
+		if r == nil {
+			return nil, b.refuse(definition, "no result")
 		}
-		if b.types[m.result] == nil {
-			return nil, fmt.Errorf("%s: no result", definition)
-		}
+		m.union = r.kind == kindUnion
 	}
 	return m, nil
+}
+
+// resultOf returns the type of the result of a request: what its response
+// holds, where the schema describes that, else the result of the same name.
+func (b *builder) resultOf(stem string) string {
+	if response := b.types[stem+"ResultResponse"]; response != nil {
+		for _, f := range response.fields {
+			if f.json == "result" {
+				return f.typ.name
+			}
+		}
+	}
+	if b.types[stem+"Result"] != nil {
+		return stem + "Result"
+	}
+	return "EmptyResult"
 }

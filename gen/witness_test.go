@@ -26,10 +26,7 @@ type member struct {
 // ours but the parser, say what the schema's objects and enums are.
 func TestWitness(t *testing.T) {
 	objects, enums := witness(t)
-	m, err := modelOf(readFile(t, projectSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := readModel(t, packages[0].project)
 	compared := 0
 	for _, typ := range m.types {
 		name := placeName(t, typ.origin)

@@ -96,7 +96,8 @@
 // It sends nothing, and does not keep the order of a session's messages. It
 // does not check that a URI is one, that base64 can be decoded, or that a tool's
 // arguments fit its schema. Other versions of the protocol are not read into
-// these types, though what they add travels in Extra.
+// these types, though what they add travels in Extra; package modern has those
+// of 2026-07-28.
 //
 // # Speed
 //

@@ -168,3 +168,33 @@ func TestBase64(t *testing.T) {
 		t.Error("no error for what is no base64")
 	}
 }
+
+// TestElicitStrings is about a value that only newer versions have.
+func TestElicitStrings(t *testing.T) {
+	v, err := mcptypes.ParseElicitValue([]byte("[ \"a\",\n \"b\\u0022\" ]"))
+	if err != nil || v != mcptypes.ElicitStrings("a", `b"`) || v.String() != `["a","b\""]` {
+		t.Errorf("got %v, %v", v, err)
+	}
+	if list, ok := v.Strings(); !ok || len(list) != 2 || list[1] != `b"` {
+		t.Errorf("got %q, %v", list, ok)
+	}
+	if list, ok := mcptypes.ElicitString("a").Strings(); ok {
+		t.Errorf("a string is the list %q", list)
+	}
+	if _, err := mcptypes.Encode(v); err == nil {
+		t.Error("this version writes a list")
+	}
+	if err := mcptypes.Decode([]byte(`["a"]`), &v); err == nil {
+		t.Error("this version reads a list")
+	}
+	for _, text := range []string{`["a",1]`, `[null]`, `{}`, `null`, ``, `"a" "b"`, `["a"`} {
+		if v, err := mcptypes.ParseElicitValue([]byte(text)); err == nil {
+			t.Errorf("%s is %v", text, v)
+		}
+	}
+	for _, text := range []string{`"a"`, `1.5`, `true`, `[]`} {
+		if v, err := mcptypes.ParseElicitValue([]byte(text)); err != nil || v.String() != text {
+			t.Errorf("%s is %v, %v", text, v, err)
+		}
+	}
+}

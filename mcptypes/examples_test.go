@@ -4,31 +4,18 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"math/big"
 	"os"
-	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
 var examplesFile = flag.String("examples", "testdata/spec-examples.ndjson.gz", "the `file` of examples, one JSON object a line")
-
-// example is one instance of a definition, judged by the schema.
-type example struct {
-	Def      string
-	Valid    bool
-	Path     string // where it is invalid
-	Kind     string
-	Instance json.RawMessage
-}
 
 func readExamples(t testing.TB) (list []example) {
 	f, err := os.Open(*examplesFile)
@@ -57,76 +44,6 @@ func readExamples(t testing.TB) (list []example) {
 	return list
 }
 
-// deviation is one rule of the ledger: where decoding differs from the schema
-// on purpose. A rule excuses the examples whose definition, kind and path match
-// its patterns, in its mode: lenient, refused or path.
-type deviation struct {
-	Rule, Effect, Reason   string
-	Mode                   string
-	Definition, Kind, Path pattern
-}
-
-type pattern struct{ *regexp.Regexp }
-
-func (p *pattern) UnmarshalText(text []byte) (err error) {
-	p.Regexp, err = regexp.Compile(string(text))
-	return err
-}
-
-func (p pattern) matches(s string) bool { return p.Regexp == nil || p.MatchString(s) }
-
-type ledger []deviation
-
-func readLedger(t *testing.T) (l ledger) {
-	text, err := os.ReadFile("../schema/2025-06-18/deviations.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &l); err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func (l ledger) excuses(mode string, e example, path string) string {
-	for _, d := range l {
-		if d.Mode == mode && d.Definition.matches(e.Def) && d.Kind.matches(e.Kind) && d.Path.matches(path) {
-			return d.Rule
-		}
-	}
-	return ""
-}
-
-func TestLedger(t *testing.T) {
-	l := readLedger(t)
-	if len(l) > 10 {
-		t.Errorf("the ledger has %d rules, ten are the limit", len(l))
-	}
-	for _, d := range l {
-		if d.Rule == "" || d.Effect == "" || d.Reason == "" || d.Mode == "" {
-			t.Errorf("rule %q is incomplete", d.Rule)
-		}
-	}
-}
-
-// value returns what p, made by the table of definitions, points to, where that
-// is a union.
-func value(p any) any {
-	if v := reflect.ValueOf(p).Elem(); v.Kind() == reflect.Interface {
-		return v.Interface()
-	}
-	return p
-}
-
-func isUnion(p any) bool { return reflect.ValueOf(p).Elem().Kind() == reflect.Interface }
-
-func pathOf(err error) string {
-	if at, ok := errors.AsType[*mcptypes.DecodeError](err); ok {
-		return at.Path
-	}
-	return "no DecodeError"
-}
-
 // TestExamples decodes each example and compares with the schema's verdict: a
 // valid one comes back equal, an invalid one is refused at its path. What the
 // ledger lists is excused.
@@ -141,8 +58,8 @@ func TestExamples(t *testing.T) {
 	var valid, invalid int
 	for _, e := range readExamples(t) {
 		p := definitions[e.Def]()
-		lenient := mcptypes.Decode(e.Instance, p)
-		strict := mcptypes.DecodeStrict(e.Instance, definitions[e.Def]())
+		lenient := decode(e.Instance, p)
+		strict := decodeStrict(e.Instance, definitions[e.Def]())
 		if e.Valid {
 			valid++
 			if lenient != nil {
@@ -154,7 +71,7 @@ func TestExamples(t *testing.T) {
 			if strict != nil && !excuse("refused", e, pathOf(strict)) {
 				t.Errorf("%s %s %s: strict: %v", e.Def, e.Kind, e.Instance, strict)
 			}
-			got, err := mcptypes.Encode(value(p))
+			got, err := encode(value(p))
 			if err != nil {
 				t.Errorf("%s %s %s: encode: %v", e.Def, e.Kind, e.Instance, err)
 				continue
@@ -180,10 +97,10 @@ func TestExamples(t *testing.T) {
 func TestExamplesThroughBothPackages(t *testing.T) {
 	for _, e := range readExamples(t) {
 		p, p1, p2 := definitions[e.Def](), definitions[e.Def](), definitions[e.Def]()
-		if isUnion(p) {
-			continue // an interface has no methods to decode by
+		if _, ok := p.(jsonv2.UnmarshalerFrom); !ok {
+			continue // an interface or plain JSON has no methods to decode by
 		}
-		err, err1, err2 := mcptypes.Decode(e.Instance, p), json.Unmarshal(e.Instance, p1), jsonv2.Unmarshal(e.Instance, p2)
+		err, err1, err2 := decode(e.Instance, p), json.Unmarshal(e.Instance, p1), jsonv2.Unmarshal(e.Instance, p2)
 		if (err == nil) != (err1 == nil) || (err == nil) != (err2 == nil) {
 			t.Errorf("%s %s: Decode: %v, encoding/json: %v, json/v2: %v", e.Def, e.Instance, err, err1, err2)
 		}
@@ -193,7 +110,7 @@ func TestExamplesThroughBothPackages(t *testing.T) {
 			}
 			continue
 		}
-		want, err := mcptypes.Encode(p)
+		want, err := encode(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,6 +131,8 @@ var typedNumbers = map[string]bool{
 	"id": true, "requestId": true, "progressToken": true, "code": true, "size": true, "maxTokens": true, "total": true,
 	"progress": true, "temperature": true, "priority": true, "costPriority": true, "speedPriority": true,
 	"intelligencePriority": true, "minimum": true, "maximum": true, "minLength": true, "maxLength": true, "": true,
+	"ttl": true, "ttlMs": true, "pollInterval": true, "pollIntervalMs": true, "minItems": true, "maxItems": true, "default": true,
+	"io.modelcontextprotocol/subscriptionId": true,
 }
 
 func diffJSON(t *testing.T, want, got []byte) string {

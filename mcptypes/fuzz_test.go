@@ -3,6 +3,7 @@ package mcptypes_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -97,6 +98,8 @@ func fuzz(f *testing.F, definition string) {
 		}
 	})
 }
+
+func isUnion(p any) bool { return reflect.ValueOf(p).Elem().Kind() == reflect.Interface }
 
 func bothPackagesAgree(t *testing.T, definition string, in []byte, err error) {
 	p1, p2 := definitions[definition](), definitions[definition]()

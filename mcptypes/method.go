@@ -38,6 +38,12 @@ type Method[P, R any] struct {
 	required bool
 }
 
+// NewMethod returns the request with a name on the wire, such as one of an
+// extension. A request without params is faulty if required is set.
+func NewMethod[P, R any](name string, required bool) Method[P, R] {
+	return Method[P, R]{name, required}
+}
+
 // Name returns the method's name on the wire.
 func (m Method[P, R]) Name() string { return m.name }
 
@@ -67,7 +73,59 @@ func (m Method[P, R]) Handle(r Registrar, f func(context.Context, *P) (*R, error
 			return nil, err
 		}
 		if result == nil {
-			return nil, fmt.Errorf("mcptypes: %s: handler returned neither result nor error", m.name)
+			return nil, errNoResult(m.name)
+		}
+		return result, nil
+	})
+}
+
+func errNoResult(method string) error {
+	return fmt.Errorf("mcptypes: %s: handler returned neither result nor error", method)
+}
+
+// UnionMethod is a request whose result is a union R. This version of the
+// protocol has none; a tool's call in package modern is one.
+type UnionMethod[P, R any] struct {
+	name     string
+	required bool
+	decode   func([]byte, any) error
+}
+
+// NewUnionMethod returns the request with a name on the wire. The function
+// decode, the Decode of R's package, reads its result.
+func NewUnionMethod[P, R any](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
+	return UnionMethod[P, R]{name, required, decode}
+}
+
+// Name returns the method's name on the wire.
+func (m UnionMethod[P, R]) Name() string { return m.name }
+
+// ParamsRequired reports whether a request without params is faulty.
+func (m UnionMethod[P, R]) ParamsRequired() bool { return m.required }
+
+// Call sends the request to c's other side and returns its result. A nil params
+// sends none.
+func (m UnionMethod[P, R]) Call(ctx context.Context, c Caller, params *P) (result R, err error) {
+	var raw json.RawMessage
+	if err := c.Call(ctx, m.name, orNone(params), &raw); err != nil {
+		return result, err
+	}
+	return result, m.decode(raw, &result)
+}
+
+// Handle serves the request with f, as [Method.Handle] does.
+func (m UnionMethod[P, R]) Handle(r Registrar, f func(context.Context, *P) (R, error)) {
+	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
+		params, err := decodeParams[P](raw, m.name, m.required)
+		if err != nil {
+			return nil, err
+		}
+		result, err := f(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		if any(result) == nil {
+			return nil, errNoResult(m.name)
 		}
 		return result, nil
 	})
@@ -78,6 +136,12 @@ func (m Method[P, R]) Handle(r Registrar, f func(context.Context, *P) (*R, error
 type NotificationMethod[P any] struct {
 	name     string
 	required bool
+}
+
+// NewNotification returns the notification with a name on the wire, as
+// [NewMethod] does a request.
+func NewNotification[P any](name string, required bool) NotificationMethod[P] {
+	return NotificationMethod[P]{name, required}
 }
 
 // Name returns the notification's name on the wire.
@@ -138,14 +202,15 @@ func decodeParams[P any](raw json.RawMessage, method string, required bool) (*P,
 		}
 		return params, nil
 	}
-	err := Decode(raw, params)
+	var err error
+	if p, ok := any(params).(json.Unmarshaler); ok {
+		err = p.UnmarshalJSON(raw)
+	} else {
+		err = json.Unmarshal(raw, params)
+	}
 	var wrong *DecodeError
 	if errors.As(err, &wrong) {
 		return nil, paramsError{wrong}
 	}
 	return params, err
-}
-
-func errMethod(method string) error {
-	return fmt.Errorf("mcptypes: %q is not a request that is answered here", method)
 }

@@ -3,8 +3,11 @@ package mcptypes
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -20,32 +23,35 @@ func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToStr
 func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Base64) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Base64) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Base64).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Base64) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Base64).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Base64) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
-func (v *Base64) decode(d *decoder) (err error) {
-	*v, err = readString[Base64](d)
+func (v *Base64) decode(d *codec.Decoder) (err error) {
+	*v, err = codec.ReadString[Base64](d)
 	return err
 }
 
-func (v *Base64) encode(e *encoder) { e.string(string(*v)) }
+func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
 // ElicitValue is what a person entered in one field of an elicitation's form: a
 // string, a number or a boolean
 // (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation).
 // A number is kept as the text that was sent; the schema's JSON form wants an
-// integer, which is what [DecodeStrict] insists on. ElicitValue is comparable; the
-// zero value is the absent one.
+// integer, which is what [DecodeStrict] insists on. From version 2025-11-25 on a
+// value may also be a list of strings, which this package neither reads nor
+// writes. ElicitValue is comparable; the zero value is the absent one.
 type ElicitValue struct {
-	text string // the string, or the number's text
+	text string // the string, or the text of the number or list
 	kind elicitKind
 }
 
@@ -57,6 +63,7 @@ const (
 	elicitNumber
 	elicitFalse
 	elicitTrue
+	elicitList
 )
 
 // ElicitString returns the value that is the string s.
@@ -71,6 +78,29 @@ func ElicitBool(b bool) ElicitValue {
 		return ElicitValue{kind: elicitTrue}
 	}
 	return ElicitValue{kind: elicitFalse}
+}
+
+// ElicitStrings returns the value that is a list of strings, of a field where
+// several may be chosen.
+func ElicitStrings(s ...string) ElicitValue {
+	b := []byte{'['}
+	for i, text := range s {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, _ = jsontext.AppendQuote(b, text) // bad UTF-8 becomes U+FFFD
+	}
+	return ElicitValue{string(append(b, ']')), elicitList}
+}
+
+// ParseElicitValue reads one JSON value: a string, a number, a boolean or an
+// array of strings.
+func ParseElicitValue(raw []byte) (ElicitValue, error) {
+	v, err := codec.Parse(raw, func(d *codec.Decoder) (ElicitValue, error) { return readElicitValue(d, true) })
+	if err != nil {
+		return ElicitValue{}, fmt.Errorf("mcptypes: form value: %w", err)
+	}
+	return v, nil
 }
 
 // IsZero reports whether the value is absent.
@@ -98,60 +128,79 @@ func (v ElicitValue) Number() (n json.Number, ok bool) {
 	return json.Number(v.text), true
 }
 
+// Strings returns the value as a list of strings; ok is false when it is
+// something else.
+func (v ElicitValue) Strings() (list []string, ok bool) {
+	if v.kind != elicitList {
+		return nil, false
+	}
+	err := json.Unmarshal([]byte(v.text), &list)
+	return list, err == nil
+}
+
 // String returns the value as JSON. The absent value prints as nothing.
 func (v ElicitValue) String() string {
+	if v.kind == elicitList {
+		return v.text
+	}
 	b, _ := v.MarshalJSON()
 	return string(b)
 }
 
-// MarshalJSON implements [encoding/json.Marshaler]. The absent value is an
-// error.
-func (v ElicitValue) MarshalJSON() ([]byte, error) { return encode(&v) }
+// MarshalJSON implements [encoding/json.Marshaler]. The absent value and a list
+// are errors.
+func (v ElicitValue) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitValue).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (v *ElicitValue) UnmarshalJSON(b []byte) error { return Decode(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ElicitValue).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitValue) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
-func (v *ElicitValue) decode(d *decoder) error {
-	switch d.PeekKind() {
-	case '"':
-		s, err := d.string()
-		*v = ElicitString(s)
-		return err
-	case 't', 'f':
-		b, err := d.bool()
-		*v = ElicitBool(b)
-		return err
-	case '0':
-		raw, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		if d.strict {
-			if _, err := parseInteger(raw); err != nil {
-				return d.fail("want a string, an integer or a boolean, found %.40s", raw)
-			}
-		}
-		*v = ElicitValue{string(raw), elicitNumber}
-		return nil
-	}
-	return d.wrong("a string, a number or a boolean")
+func (v *ElicitValue) decode(d *codec.Decoder) (err error) {
+	*v, err = readElicitValue(d, false)
+	return err
 }
 
-func (v *ElicitValue) encode(e *encoder) {
+// readElicitValue reads a value, which where lists says so may be an array of
+// strings.
+func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
+	raw, err := d.FormValue(lists)
+	if err != nil {
+		return ElicitValue{}, err
+	}
+	switch raw[0] {
+	case '"':
+		s, err := jsontext.AppendUnquote(nil, raw)
+		return ElicitString(string(s)), err
+	case 't', 'f':
+		return ElicitBool(raw[0] == 't'), nil
+	case '[':
+		var list []string
+		err := json.Unmarshal(raw, &list)
+		return ElicitStrings(list...), err
+	}
+	return ElicitValue{string(raw), elicitNumber}, nil
+}
+
+var errList = errors.New("a list of strings is no form value of this version")
+
+func (v *ElicitValue) encode(e *codec.Encoder) {
 	switch v.kind {
 	case elicitString:
-		e.string(v.text)
+		e.Str(v.text)
 	case elicitNumber:
-		e.b = append(e.b, v.text...)
+		e.Raw(v.text)
 	case elicitFalse, elicitTrue:
-		e.bool(v.kind == elicitTrue)
+		e.Bool(v.kind == elicitTrue)
+	case elicitList:
+		e.Fail(errList)
 	default:
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 	}
 }

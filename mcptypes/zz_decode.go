@@ -2,1242 +2,1250 @@
 
 package mcptypes
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-func (v *Annotations) decode(d *decoder) error {
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
+
+func (v *Annotations) decode(d *codec.Decoder) error {
 	*v = Annotations{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "audience":
-			v.Audience, err = orNil(d, func(d *decoder) ([]Role, error) { return readList(d, readRole) })
+			v.Audience, err = codec.OrNil(d, func(d *codec.Decoder) ([]Role, error) { return codec.ReadList(d, readRole) })
 		case "lastModified":
-			v.LastModified, err = optional(d, (*decoder).string)
+			v.LastModified, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "priority":
-			v.Priority, err = optional(d, func(d *decoder) (float64, error) { return d.between(0, 1) })
+			v.Priority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *AudioContent) decode(d *decoder) error {
+func (v *AudioContent) decode(d *codec.Decoder) error {
 	*v = AudioContent{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "data":
 			seen |= 1 << 0
 			err = v.Data.decode(d)
 		case "mimeType":
 			seen |= 1 << 1
-			v.MimeType, err = d.string()
+			v.MimeType, err = d.Str()
 		case "type":
 			seen |= 1 << 2
-			err = d.constant("audio")
+			err = d.Constant("audio")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "data", "mimeType", "type")
+		return d.Lacks(seen, "data", "mimeType", "type")
 	}
 	return nil
 }
 
-func (v *BaseMetadata) decode(d *decoder) error {
+func (v *BaseMetadata) decode(d *codec.Decoder) error {
 	*v = BaseMetadata{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "name")
+		return d.Lacks(seen, "name")
 	}
 	return nil
 }
 
-func (v *BlobResourceContents) decode(d *decoder) error {
+func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 	*v = BlobResourceContents{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "blob":
 			seen |= 1 << 0
 			err = v.Blob.decode(d)
 		case "mimeType":
-			v.MimeType, err = optional(d, (*decoder).string)
+			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "blob", "uri")
+		return d.Lacks(seen, "blob", "uri")
 	}
 	return nil
 }
 
-func (v *BooleanSchema) decode(d *decoder) error {
+func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	*v = BooleanSchema{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "default":
-			v.Default, err = optional(d, (*decoder).bool)
+			v.Default, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "type":
 			seen |= 1 << 0
-			err = d.constant("boolean")
+			err = d.Constant("boolean")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "type")
+		return d.Lacks(seen, "type")
 	}
 	return nil
 }
 
-func (v *CallToolRequest) decode(d *decoder) error {
+func (v *CallToolRequest) decode(d *codec.Decoder) error {
 	*v = CallToolRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("tools/call")
+			err = d.Constant("tools/call")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *CallToolRequestParams) decode(d *decoder) error {
+func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "arguments":
-			v.Arguments, err = orNil(d, (*decoder).object)
+			v.Arguments, err = codec.OrNil(d, (*codec.Decoder).Object)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "name")
+		return d.Lacks(seen, "name")
 	}
 	return nil
 }
 
-func (v *CallToolResult) decode(d *decoder) error {
+func (v *CallToolResult) decode(d *codec.Decoder) error {
 	*v = CallToolResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readList(d, readContentBlock)
+			v.Content, err = codec.ReadList(d, readContentBlock)
 		case "isError":
-			v.IsError, err = optional(d, (*decoder).bool)
+			v.IsError, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "structuredContent":
-			v.StructuredContent, err = orNil(d, (*decoder).object)
+			v.StructuredContent, err = codec.OrNil(d, (*codec.Decoder).Object)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "content")
+		return d.Lacks(seen, "content")
 	}
 	return nil
 }
 
-func (v *CancelledNotification) decode(d *decoder) error {
+func (v *CancelledNotification) decode(d *codec.Decoder) error {
 	*v = CancelledNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/cancelled")
+			err = d.Constant("notifications/cancelled")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *CancelledNotificationParams) decode(d *decoder) error {
+func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 	*v = CancelledNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "reason":
-			v.Reason, err = optional(d, (*decoder).string)
+			v.Reason, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "requestId":
 			seen |= 1 << 0
 			err = v.RequestId.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "requestId")
+		return d.Lacks(seen, "requestId")
 	}
 	return nil
 }
 
-func (v *ClientCapabilities) decode(d *decoder) error {
+func (v *ClientCapabilities) decode(d *codec.Decoder) error {
 	*v = ClientCapabilities{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "elicitation":
-			v.Elicitation, err = orNil(d, (*decoder).members)
+			v.Elicitation, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "experimental":
-			v.Experimental, err = orNil(d, func(d *decoder) (map[string]json.RawMessage, error) { return readMap(d, (*decoder).object) })
+			v.Experimental, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]json.RawMessage, error) {
+				return codec.ReadMap(d, (*codec.Decoder).Object)
+			})
 		case "roots":
-			v.Roots, err = optionalPtr[ClientCapabilitiesRoots](d)
+			v.Roots, err = codec.OptionalPtr(d, (*ClientCapabilitiesRoots).decode)
 		case "sampling":
-			v.Sampling, err = orNil(d, (*decoder).members)
+			v.Sampling, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ClientCapabilitiesRoots) decode(d *decoder) error {
+func (v *ClientCapabilitiesRoots) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesRoots{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = optional(d, (*decoder).bool)
+			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *CompleteArgument) decode(d *decoder) error {
+func (v *CompleteArgument) decode(d *codec.Decoder) error {
 	*v = CompleteArgument{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "value":
 			seen |= 1 << 1
-			v.Value, err = d.string()
+			v.Value, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "name", "value")
+		return d.Lacks(seen, "name", "value")
 	}
 	return nil
 }
 
-func (v *CompleteContext) decode(d *decoder) error {
+func (v *CompleteContext) decode(d *codec.Decoder) error {
 	*v = CompleteContext{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "arguments":
-			v.Arguments, err = orNil(d, func(d *decoder) (map[string]string, error) { return readMap(d, (*decoder).string) })
+			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]string, error) { return codec.ReadMap(d, (*codec.Decoder).Str) })
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *CompleteRequest) decode(d *decoder) error {
+func (v *CompleteRequest) decode(d *codec.Decoder) error {
 	*v = CompleteRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("completion/complete")
+			err = d.Constant("completion/complete")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *CompleteRequestParams) decode(d *decoder) error {
+func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "argument":
 			seen |= 1 << 0
 			err = v.Argument.decode(d)
 		case "context":
-			v.Context, err = optionalPtr[CompleteContext](d)
+			v.Context, err = codec.OptionalPtr(d, (*CompleteContext).decode)
 		case "ref":
 			seen |= 1 << 1
 			v.Ref, err = readCompleteReference(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "argument", "ref")
+		return d.Lacks(seen, "argument", "ref")
 	}
 	return nil
 }
 
-func (v *CompleteResult) decode(d *decoder) error {
+func (v *CompleteResult) decode(d *codec.Decoder) error {
 	*v = CompleteResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "completion":
 			seen |= 1 << 0
 			err = v.Completion.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "completion")
+		return d.Lacks(seen, "completion")
 	}
 	return nil
 }
 
-func (v *CompleteResultCompletion) decode(d *decoder) error {
+func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 	*v = CompleteResultCompletion{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "hasMore":
-			v.HasMore, err = optional(d, (*decoder).bool)
+			v.HasMore, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "total":
-			v.Total, err = optional(d, (*decoder).int)
+			v.Total, err = codec.Optional(d, (*codec.Decoder).Int)
 		case "values":
 			seen |= 1 << 0
-			v.Values, err = readList(d, (*decoder).string)
+			v.Values, err = codec.ReadList(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "values")
+		return d.Lacks(seen, "values")
 	}
 	return nil
 }
 
-func (v *CreateMessageRequest) decode(d *decoder) error {
+func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("sampling/createMessage")
+			err = d.Constant("sampling/createMessage")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *CreateMessageRequestParams) decode(d *decoder) error {
+func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "includeContext":
-			v.IncludeContext, err = optional(d, readIncludeContext)
+			v.IncludeContext, err = codec.Optional(d, readIncludeContext)
 		case "maxTokens":
 			seen |= 1 << 0
-			v.MaxTokens, err = d.int()
+			v.MaxTokens, err = d.Int()
 		case "messages":
 			seen |= 1 << 1
-			v.Messages, err = readObjects[SamplingMessage](d)
+			v.Messages, err = codec.ReadObjects(d, (*SamplingMessage).decode)
 		case "metadata":
-			v.Metadata, err = orNil(d, (*decoder).members)
+			v.Metadata, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "modelPreferences":
-			v.ModelPreferences, err = optionalPtr[ModelPreferences](d)
+			v.ModelPreferences, err = codec.OptionalPtr(d, (*ModelPreferences).decode)
 		case "stopSequences":
-			v.StopSequences, err = orNil(d, func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) })
+			v.StopSequences, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
 		case "systemPrompt":
-			v.SystemPrompt, err = optional(d, (*decoder).string)
+			v.SystemPrompt, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "temperature":
-			v.Temperature, err = optional(d, (*decoder).number)
+			v.Temperature, err = codec.Optional(d, (*codec.Decoder).Number)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "maxTokens", "messages")
+		return d.Lacks(seen, "maxTokens", "messages")
 	}
 	return nil
 }
 
-func (v *CreateMessageResult) decode(d *decoder) error {
+func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 	*v = CreateMessageResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "content":
 			seen |= 1 << 0
 			v.Content, err = readSamplingContent(d)
 		case "model":
 			seen |= 1 << 1
-			v.Model, err = d.string()
+			v.Model, err = d.Str()
 		case "role":
 			seen |= 1 << 2
 			v.Role, err = readRole(d)
 		case "stopReason":
-			v.StopReason, err = optional(d, (*decoder).string)
+			v.StopReason, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "content", "model", "role")
+		return d.Lacks(seen, "content", "model", "role")
 	}
 	return nil
 }
 
-func (v *Cursor) decode(d *decoder) (err error) {
-	*v, err = readString[Cursor](d)
+func (v *Cursor) decode(d *codec.Decoder) (err error) {
+	*v, err = codec.ReadString[Cursor](d)
 	return err
 }
 
-func (v *ElicitRequest) decode(d *decoder) error {
+func (v *ElicitRequest) decode(d *codec.Decoder) error {
 	*v = ElicitRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("elicitation/create")
+			err = d.Constant("elicitation/create")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *ElicitRequestParams) decode(d *decoder) error {
+func (v *ElicitRequestParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "message":
 			seen |= 1 << 0
-			v.Message, err = d.string()
+			v.Message, err = d.Str()
 		case "requestedSchema":
 			seen |= 1 << 1
 			err = v.RequestedSchema.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "message", "requestedSchema")
+		return d.Lacks(seen, "message", "requestedSchema")
 	}
 	return nil
 }
 
-func (v *ElicitResult) decode(d *decoder) error {
+func (v *ElicitResult) decode(d *codec.Decoder) error {
 	*v = ElicitResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "action":
 			seen |= 1 << 0
 			v.Action, err = readElicitResultAction(d)
 		case "content":
-			v.Content, err = orNil(d, func(d *decoder) (map[string]ElicitValue, error) { return readMap(d, readObject[ElicitValue]) })
+			v.Content, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]ElicitValue, error) {
+				return codec.ReadMap(d, func(d *codec.Decoder) (ElicitValue, error) { return codec.ReadValue(d, (*ElicitValue).decode) })
+			})
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "action")
+		return d.Lacks(seen, "action")
 	}
 	return nil
 }
 
-func (v *ElicitResultAction) decode(d *decoder) (err error) {
+func (v *ElicitResultAction) decode(d *codec.Decoder) (err error) {
 	*v, err = readElicitResultAction(d)
 	return err
 }
 
-func (v *ElicitSchema) decode(d *decoder) error {
+func (v *ElicitSchema) decode(d *codec.Decoder) error {
 	*v = ElicitSchema{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "properties":
 			seen |= 1 << 0
-			v.Properties, err = readMap(d, readPrimitiveSchemaDefinition)
+			v.Properties, err = codec.ReadMap(d, readPrimitiveSchemaDefinition)
 		case "required":
-			v.Required, err = orNil(d, func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) })
+			v.Required, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
 		case "type":
 			seen |= 1 << 1
-			err = d.constant("object")
+			err = d.Constant("object")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "properties", "type")
+		return d.Lacks(seen, "properties", "type")
 	}
 	return nil
 }
 
-func (v *EmbeddedResource) decode(d *decoder) error {
+func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 	*v = EmbeddedResource{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "resource":
 			seen |= 1 << 0
 			v.Resource, err = readTextOrBlobResourceContents(d)
 		case "type":
 			seen |= 1 << 1
-			err = d.constant("resource")
+			err = d.Constant("resource")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "resource", "type")
+		return d.Lacks(seen, "resource", "type")
 	}
 	return nil
 }
 
-func (v *EnumSchema) decode(d *decoder) error {
+func (v *EnumSchema) decode(d *codec.Decoder) error {
 	*v = EnumSchema{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "enum":
 			seen |= 1 << 0
-			v.Enum, err = readList(d, (*decoder).string)
+			v.Enum, err = codec.ReadList(d, (*codec.Decoder).Str)
 		case "enumNames":
-			v.EnumNames, err = orNil(d, func(d *decoder) ([]string, error) { return readList(d, (*decoder).string) })
+			v.EnumNames, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "type":
 			seen |= 1 << 1
-			err = d.constant("string")
+			err = d.Constant("string")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "enum", "type")
+		return d.Lacks(seen, "enum", "type")
 	}
 	return nil
 }
 
-func (v *ErrorObject) decode(d *decoder) error {
+func (v *ErrorObject) decode(d *codec.Decoder) error {
 	*v = ErrorObject{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
-			v.Code, err = d.int()
+			v.Code, err = d.Int()
 		case "data":
-			v.Data, err = d.any()
+			v.Data, err = d.Any()
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.string()
+			v.Message, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "code", "message")
+		return d.Lacks(seen, "code", "message")
 	}
 	return nil
 }
 
-func (v *GetPromptRequest) decode(d *decoder) error {
+func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 	*v = GetPromptRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("prompts/get")
+			err = d.Constant("prompts/get")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *GetPromptRequestParams) decode(d *decoder) error {
+func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "arguments":
-			v.Arguments, err = orNil(d, func(d *decoder) (map[string]string, error) { return readMap(d, (*decoder).string) })
+			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]string, error) { return codec.ReadMap(d, (*codec.Decoder).Str) })
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "name")
+		return d.Lacks(seen, "name")
 	}
 	return nil
 }
 
-func (v *GetPromptResult) decode(d *decoder) error {
+func (v *GetPromptResult) decode(d *codec.Decoder) error {
 	*v = GetPromptResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "messages":
 			seen |= 1 << 0
-			v.Messages, err = readObjects[PromptMessage](d)
+			v.Messages, err = codec.ReadObjects(d, (*PromptMessage).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "messages")
+		return d.Lacks(seen, "messages")
 	}
 	return nil
 }
 
-func (v *ImageContent) decode(d *decoder) error {
+func (v *ImageContent) decode(d *codec.Decoder) error {
 	*v = ImageContent{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "data":
 			seen |= 1 << 0
 			err = v.Data.decode(d)
 		case "mimeType":
 			seen |= 1 << 1
-			v.MimeType, err = d.string()
+			v.MimeType, err = d.Str()
 		case "type":
 			seen |= 1 << 2
-			err = d.constant("image")
+			err = d.Constant("image")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "data", "mimeType", "type")
+		return d.Lacks(seen, "data", "mimeType", "type")
 	}
 	return nil
 }
 
-func (v *Implementation) decode(d *decoder) error {
+func (v *Implementation) decode(d *codec.Decoder) error {
 	*v = Implementation{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "version":
 			seen |= 1 << 1
-			v.Version, err = d.string()
+			v.Version, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "name", "version")
+		return d.Lacks(seen, "name", "version")
 	}
 	return nil
 }
 
-func (v *IncludeContext) decode(d *decoder) (err error) {
+func (v *IncludeContext) decode(d *codec.Decoder) (err error) {
 	*v, err = readIncludeContext(d)
 	return err
 }
 
-func (v *InitializeRequest) decode(d *decoder) error {
+func (v *InitializeRequest) decode(d *codec.Decoder) error {
 	*v = InitializeRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("initialize")
+			err = d.Constant("initialize")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *InitializeRequestParams) decode(d *decoder) error {
+func (v *InitializeRequestParams) decode(d *codec.Decoder) error {
 	*v = InitializeRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "capabilities":
 			seen |= 1 << 0
 			err = v.Capabilities.decode(d)
@@ -1246,131 +1254,131 @@ func (v *InitializeRequestParams) decode(d *decoder) error {
 			err = v.ClientInfo.decode(d)
 		case "protocolVersion":
 			seen |= 1 << 2
-			v.ProtocolVersion, err = d.string()
+			v.ProtocolVersion, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "capabilities", "clientInfo", "protocolVersion")
+		return d.Lacks(seen, "capabilities", "clientInfo", "protocolVersion")
 	}
 	return nil
 }
 
-func (v *InitializeResult) decode(d *decoder) error {
+func (v *InitializeResult) decode(d *codec.Decoder) error {
 	*v = InitializeResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "capabilities":
 			seen |= 1 << 0
 			err = v.Capabilities.decode(d)
 		case "instructions":
-			v.Instructions, err = optional(d, (*decoder).string)
+			v.Instructions, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "protocolVersion":
 			seen |= 1 << 1
-			v.ProtocolVersion, err = d.string()
+			v.ProtocolVersion, err = d.Str()
 		case "serverInfo":
 			seen |= 1 << 2
 			err = v.ServerInfo.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "capabilities", "protocolVersion", "serverInfo")
+		return d.Lacks(seen, "capabilities", "protocolVersion", "serverInfo")
 	}
 	return nil
 }
 
-func (v *InitializedNotification) decode(d *decoder) error {
+func (v *InitializedNotification) decode(d *codec.Decoder) error {
 	*v = InitializedNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/initialized")
+			err = d.Constant("notifications/initialized")
 		case "params":
-			v.Params, err = optionalPtr[InitializedNotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*InitializedNotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *InitializedNotificationParams) decode(d *decoder) error {
+func (v *InitializedNotificationParams) decode(d *codec.Decoder) error {
 	*v = InitializedNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *JSONRPCError) decode(d *decoder) error {
+func (v *JSONRPCError) decode(d *codec.Decoder) error {
 	*v = JSONRPCError{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
@@ -1383,93 +1391,93 @@ func (v *JSONRPCError) decode(d *decoder) error {
 			err = v.Id.decode(d)
 		case "jsonrpc":
 			seen |= 1 << 2
-			err = d.constant("2.0")
+			err = d.Constant("2.0")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "error", "id", "jsonrpc")
+		return d.Lacks(seen, "error", "id", "jsonrpc")
 	}
 	return nil
 }
 
-func (v *JSONRPCNotification) decode(d *decoder) error {
+func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
-			err = d.constant("2.0")
+			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 1
-			v.Method, err = d.string()
+			v.Method, err = d.Str()
 		case "params":
-			v.Params, err = optionalPtr[JSONRPCNotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*JSONRPCNotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "jsonrpc", "method")
+		return d.Lacks(seen, "jsonrpc", "method")
 	}
 	return nil
 }
 
-func (v *JSONRPCNotificationParams) decode(d *decoder) error {
+func (v *JSONRPCNotificationParams) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *JSONRPCRequest) decode(d *decoder) error {
+func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
@@ -1479,62 +1487,62 @@ func (v *JSONRPCRequest) decode(d *decoder) error {
 			err = v.Id.decode(d)
 		case "jsonrpc":
 			seen |= 1 << 1
-			err = d.constant("2.0")
+			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 2
-			v.Method, err = d.string()
+			v.Method, err = d.Str()
 		case "params":
-			v.Params, err = optionalPtr[JSONRPCRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*JSONRPCRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "id", "jsonrpc", "method")
+		return d.Lacks(seen, "id", "jsonrpc", "method")
 	}
 	return nil
 }
 
-func (v *JSONRPCRequestParams) decode(d *decoder) error {
+func (v *JSONRPCRequestParams) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *JSONRPCResponse) decode(d *decoder) error {
+func (v *JSONRPCResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCResponse{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
@@ -1544,1105 +1552,1107 @@ func (v *JSONRPCResponse) decode(d *decoder) error {
 			err = v.Id.decode(d)
 		case "jsonrpc":
 			seen |= 1 << 1
-			err = d.constant("2.0")
+			err = d.Constant("2.0")
 		case "result":
 			seen |= 1 << 2
 			err = v.Result.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id", "jsonrpc", "result")
 	}
 	return nil
 }
 
-func (v *ListPromptsRequest) decode(d *decoder) error {
+func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("prompts/list")
+			err = d.Constant("prompts/list")
 		case "params":
-			v.Params, err = optionalPtr[ListPromptsRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ListPromptsRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ListPromptsRequestParams) decode(d *decoder) error {
+func (v *ListPromptsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = optional(d, (*decoder).string)
+			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ListPromptsResult) decode(d *decoder) error {
+func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	*v = ListPromptsResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "nextCursor":
-			v.NextCursor, err = optional(d, (*decoder).string)
+			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "prompts":
 			seen |= 1 << 0
-			v.Prompts, err = readObjects[Prompt](d)
+			v.Prompts, err = codec.ReadObjects(d, (*Prompt).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "prompts")
+		return d.Lacks(seen, "prompts")
 	}
 	return nil
 }
 
-func (v *ListResourceTemplatesRequest) decode(d *decoder) error {
+func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("resources/templates/list")
+			err = d.Constant("resources/templates/list")
 		case "params":
-			v.Params, err = optionalPtr[ListResourceTemplatesRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ListResourceTemplatesRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ListResourceTemplatesRequestParams) decode(d *decoder) error {
+func (v *ListResourceTemplatesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = optional(d, (*decoder).string)
+			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ListResourceTemplatesResult) decode(d *decoder) error {
+func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "nextCursor":
-			v.NextCursor, err = optional(d, (*decoder).string)
+			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "resourceTemplates":
 			seen |= 1 << 0
-			v.ResourceTemplates, err = readObjects[ResourceTemplate](d)
+			v.ResourceTemplates, err = codec.ReadObjects(d, (*ResourceTemplate).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "resourceTemplates")
+		return d.Lacks(seen, "resourceTemplates")
 	}
 	return nil
 }
 
-func (v *ListResourcesRequest) decode(d *decoder) error {
+func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("resources/list")
+			err = d.Constant("resources/list")
 		case "params":
-			v.Params, err = optionalPtr[ListResourcesRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ListResourcesRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ListResourcesRequestParams) decode(d *decoder) error {
+func (v *ListResourcesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = optional(d, (*decoder).string)
+			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ListResourcesResult) decode(d *decoder) error {
+func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	*v = ListResourcesResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "nextCursor":
-			v.NextCursor, err = optional(d, (*decoder).string)
+			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "resources":
 			seen |= 1 << 0
-			v.Resources, err = readObjects[Resource](d)
+			v.Resources, err = codec.ReadObjects(d, (*Resource).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "resources")
+		return d.Lacks(seen, "resources")
 	}
 	return nil
 }
 
-func (v *ListRootsRequest) decode(d *decoder) error {
+func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 	*v = ListRootsRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("roots/list")
+			err = d.Constant("roots/list")
 		case "params":
-			v.Params, err = optionalPtr[ListRootsRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ListRootsRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ListRootsRequestParams) decode(d *decoder) error {
+func (v *ListRootsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListRootsRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ListRootsResult) decode(d *decoder) error {
+func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	*v = ListRootsResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "roots":
 			seen |= 1 << 0
-			v.Roots, err = readObjects[Root](d)
+			v.Roots, err = codec.ReadObjects(d, (*Root).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "roots")
+		return d.Lacks(seen, "roots")
 	}
 	return nil
 }
 
-func (v *ListToolsRequest) decode(d *decoder) error {
+func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 	*v = ListToolsRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("tools/list")
+			err = d.Constant("tools/list")
 		case "params":
-			v.Params, err = optionalPtr[ListToolsRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ListToolsRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ListToolsRequestParams) decode(d *decoder) error {
+func (v *ListToolsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListToolsRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = optional(d, (*decoder).string)
+			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ListToolsResult) decode(d *decoder) error {
+func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	*v = ListToolsResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "nextCursor":
-			v.NextCursor, err = optional(d, (*decoder).string)
+			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "tools":
 			seen |= 1 << 0
-			v.Tools, err = readObjects[Tool](d)
+			v.Tools, err = codec.ReadObjects(d, (*Tool).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "tools")
+		return d.Lacks(seen, "tools")
 	}
 	return nil
 }
 
-func (v *LoggingLevel) decode(d *decoder) (err error) {
+func (v *LoggingLevel) decode(d *codec.Decoder) (err error) {
 	*v, err = readLoggingLevel(d)
 	return err
 }
 
-func (v *LoggingMessageNotification) decode(d *decoder) error {
+func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/message")
+			err = d.Constant("notifications/message")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *LoggingMessageNotificationParams) decode(d *decoder) error {
+func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "data":
 			seen |= 1 << 0
-			v.Data, err = d.any()
+			v.Data, err = d.Any()
 		case "level":
 			seen |= 1 << 1
 			v.Level, err = readLoggingLevel(d)
 		case "logger":
-			v.Logger, err = optional(d, (*decoder).string)
+			v.Logger, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "data", "level")
+		return d.Lacks(seen, "data", "level")
 	}
 	return nil
 }
 
-func (v *ModelHint) decode(d *decoder) error {
+func (v *ModelHint) decode(d *codec.Decoder) error {
 	*v = ModelHint{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "name":
-			v.Name, err = optional(d, (*decoder).string)
+			v.Name, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ModelPreferences) decode(d *decoder) error {
+func (v *ModelPreferences) decode(d *codec.Decoder) error {
 	*v = ModelPreferences{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "costPriority":
-			v.CostPriority, err = optional(d, func(d *decoder) (float64, error) { return d.between(0, 1) })
+			v.CostPriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
 		case "hints":
-			v.Hints, err = orNil(d, readObjects[ModelHint])
+			v.Hints, err = codec.OrNil(d, func(d *codec.Decoder) ([]ModelHint, error) { return codec.ReadObjects(d, (*ModelHint).decode) })
 		case "intelligencePriority":
-			v.IntelligencePriority, err = optional(d, func(d *decoder) (float64, error) { return d.between(0, 1) })
+			v.IntelligencePriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
 		case "speedPriority":
-			v.SpeedPriority, err = optional(d, func(d *decoder) (float64, error) { return d.between(0, 1) })
+			v.SpeedPriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *Notification) decode(d *decoder) error {
+func (v *Notification) decode(d *codec.Decoder) error {
 	*v = Notification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.string()
+			v.Method, err = d.Str()
 		case "params":
-			v.Params, err = optionalPtr[NotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*NotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *NotificationParams) decode(d *decoder) error {
+func (v *NotificationParams) decode(d *codec.Decoder) error {
 	*v = NotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *NumberSchema) decode(d *decoder) error {
+func (v *NumberSchema) decode(d *codec.Decoder) error {
 	*v = NumberSchema{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "maximum":
-			v.Maximum, err = optional(d, (*decoder).number)
+			v.Maximum, err = codec.Optional(d, (*codec.Decoder).Number)
 		case "minimum":
-			v.Minimum, err = optional(d, (*decoder).number)
+			v.Minimum, err = codec.Optional(d, (*codec.Decoder).Number)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "type":
 			seen |= 1 << 0
 			v.Type, err = readNumberSchemaType(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "type")
+		return d.Lacks(seen, "type")
 	}
 	return nil
 }
 
-func (v *NumberSchemaType) decode(d *decoder) (err error) {
+func (v *NumberSchemaType) decode(d *codec.Decoder) (err error) {
 	*v, err = readNumberSchemaType(d)
 	return err
 }
 
-func (v *PaginatedRequest) decode(d *decoder) error {
+func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 	*v = PaginatedRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.string()
+			v.Method, err = d.Str()
 		case "params":
-			v.Params, err = optionalPtr[PaginatedRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*PaginatedRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *PaginatedRequestParams) decode(d *decoder) error {
+func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 	*v = PaginatedRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = optional(d, (*decoder).string)
+			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *PaginatedResult) decode(d *decoder) error {
+func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	*v = PaginatedResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "nextCursor":
-			v.NextCursor, err = optional(d, (*decoder).string)
+			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *PingRequest) decode(d *decoder) error {
+func (v *PingRequest) decode(d *codec.Decoder) error {
 	*v = PingRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("ping")
+			err = d.Constant("ping")
 		case "params":
-			v.Params, err = optionalPtr[PingRequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*PingRequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *PingRequestParams) decode(d *decoder) error {
+func (v *PingRequestParams) decode(d *codec.Decoder) error {
 	*v = PingRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ProgressNotification) decode(d *decoder) error {
+func (v *ProgressNotification) decode(d *codec.Decoder) error {
 	*v = ProgressNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/progress")
+			err = d.Constant("notifications/progress")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *ProgressNotificationParams) decode(d *decoder) error {
+func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 	*v = ProgressNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "message":
-			v.Message, err = optional(d, (*decoder).string)
+			v.Message, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "progress":
 			seen |= 1 << 0
-			v.Progress, err = d.number()
+			v.Progress, err = d.Number()
 		case "progressToken":
 			seen |= 1 << 1
 			err = v.ProgressToken.decode(d)
 		case "total":
-			v.Total, err = optional(d, (*decoder).number)
+			v.Total, err = codec.Optional(d, (*codec.Decoder).Number)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "progress", "progressToken")
+		return d.Lacks(seen, "progress", "progressToken")
 	}
 	return nil
 }
 
-func (v *Prompt) decode(d *decoder) error {
+func (v *Prompt) decode(d *codec.Decoder) error {
 	*v = Prompt{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "arguments":
-			v.Arguments, err = orNil(d, readObjects[PromptArgument])
+			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) ([]PromptArgument, error) {
+				return codec.ReadObjects(d, (*PromptArgument).decode)
+			})
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "name")
+		return d.Lacks(seen, "name")
 	}
 	return nil
 }
 
-func (v *PromptArgument) decode(d *decoder) error {
+func (v *PromptArgument) decode(d *codec.Decoder) error {
 	*v = PromptArgument{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "required":
-			v.Required, err = optional(d, (*decoder).bool)
+			v.Required, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "name")
+		return d.Lacks(seen, "name")
 	}
 	return nil
 }
 
-func (v *PromptListChangedNotification) decode(d *decoder) error {
+func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/prompts/list_changed")
+			err = d.Constant("notifications/prompts/list_changed")
 		case "params":
-			v.Params, err = optionalPtr[PromptListChangedNotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*PromptListChangedNotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *PromptListChangedNotificationParams) decode(d *decoder) error {
+func (v *PromptListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *PromptMessage) decode(d *decoder) error {
+func (v *PromptMessage) decode(d *codec.Decoder) error {
 	*v = PromptMessage{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
@@ -2654,709 +2664,709 @@ func (v *PromptMessage) decode(d *decoder) error {
 			seen |= 1 << 1
 			v.Role, err = readRole(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "content", "role")
+		return d.Lacks(seen, "content", "role")
 	}
 	return nil
 }
 
-func (v *PromptReference) decode(d *decoder) error {
+func (v *PromptReference) decode(d *codec.Decoder) error {
 	*v = PromptReference{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "type":
 			seen |= 1 << 1
-			err = d.constant("ref/prompt")
+			err = d.Constant("ref/prompt")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "name", "type")
+		return d.Lacks(seen, "name", "type")
 	}
 	return nil
 }
 
-func (v *ReadResourceRequest) decode(d *decoder) error {
+func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("resources/read")
+			err = d.Constant("resources/read")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *ReadResourceRequestParams) decode(d *decoder) error {
+func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "uri")
+		return d.Lacks(seen, "uri")
 	}
 	return nil
 }
 
-func (v *ReadResourceResult) decode(d *decoder) error {
+func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 	*v = ReadResourceResult{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "contents":
 			seen |= 1 << 0
-			v.Contents, err = readList(d, readTextOrBlobResourceContents)
+			v.Contents, err = codec.ReadList(d, readTextOrBlobResourceContents)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "contents")
+		return d.Lacks(seen, "contents")
 	}
 	return nil
 }
 
-func (v *Request) decode(d *decoder) error {
+func (v *Request) decode(d *codec.Decoder) error {
 	*v = Request{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.string()
+			v.Method, err = d.Str()
 		case "params":
-			v.Params, err = optionalPtr[RequestParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*RequestParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *RequestMeta) decode(d *decoder) error {
+func (v *RequestMeta) decode(d *codec.Decoder) error {
 	*v = RequestMeta{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "progressToken":
-			v.ProgressToken, err = optionalPtr[ProgressToken](d)
+			v.ProgressToken, err = codec.OptionalPtr(d, (*ProgressToken).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *RequestParams) decode(d *decoder) error {
+func (v *RequestParams) decode(d *codec.Decoder) error {
 	*v = RequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *Resource) decode(d *decoder) error {
+func (v *Resource) decode(d *codec.Decoder) error {
 	*v = Resource{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "mimeType":
-			v.MimeType, err = optional(d, (*decoder).string)
+			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "size":
-			v.Size, err = optional(d, (*decoder).int)
+			v.Size, err = codec.Optional(d, (*codec.Decoder).Int)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "name", "uri")
+		return d.Lacks(seen, "name", "uri")
 	}
 	return nil
 }
 
-func (v *ResourceContents) decode(d *decoder) error {
+func (v *ResourceContents) decode(d *codec.Decoder) error {
 	*v = ResourceContents{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "mimeType":
-			v.MimeType, err = optional(d, (*decoder).string)
+			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "uri")
+		return d.Lacks(seen, "uri")
 	}
 	return nil
 }
 
-func (v *ResourceLink) decode(d *decoder) error {
+func (v *ResourceLink) decode(d *codec.Decoder) error {
 	*v = ResourceLink{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "mimeType":
-			v.MimeType, err = optional(d, (*decoder).string)
+			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "size":
-			v.Size, err = optional(d, (*decoder).int)
+			v.Size, err = codec.Optional(d, (*codec.Decoder).Int)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "type":
 			seen |= 1 << 1
-			err = d.constant("resource_link")
+			err = d.Constant("resource_link")
 		case "uri":
 			seen |= 1 << 2
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.lacks(seen, "name", "type", "uri")
+		return d.Lacks(seen, "name", "type", "uri")
 	}
 	return nil
 }
 
-func (v *ResourceListChangedNotification) decode(d *decoder) error {
+func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/resources/list_changed")
+			err = d.Constant("notifications/resources/list_changed")
 		case "params":
-			v.Params, err = optionalPtr[ResourceListChangedNotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ResourceListChangedNotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ResourceListChangedNotificationParams) decode(d *decoder) error {
+func (v *ResourceListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ResourceTemplate) decode(d *decoder) error {
+func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 	*v = ResourceTemplate{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "mimeType":
-			v.MimeType, err = optional(d, (*decoder).string)
+			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "uriTemplate":
 			seen |= 1 << 1
-			v.UriTemplate, err = d.string()
+			v.UriTemplate, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "name", "uriTemplate")
+		return d.Lacks(seen, "name", "uriTemplate")
 	}
 	return nil
 }
 
-func (v *ResourceTemplateReference) decode(d *decoder) error {
+func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	*v = ResourceTemplateReference{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "type":
 			seen |= 1 << 0
-			err = d.constant("ref/resource")
+			err = d.Constant("ref/resource")
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "type", "uri")
+		return d.Lacks(seen, "type", "uri")
 	}
 	return nil
 }
 
-func (v *ResourceUpdatedNotification) decode(d *decoder) error {
+func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/resources/updated")
+			err = d.Constant("notifications/resources/updated")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *ResourceUpdatedNotificationParams) decode(d *decoder) error {
+func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "uri")
+		return d.Lacks(seen, "uri")
 	}
 	return nil
 }
 
-func (v *Result) decode(d *decoder) error {
+func (v *Result) decode(d *codec.Decoder) error {
 	*v = Result{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *Role) decode(d *decoder) (err error) {
+func (v *Role) decode(d *codec.Decoder) (err error) {
 	*v, err = readRole(d)
 	return err
 }
 
-func (v *Root) decode(d *decoder) error {
+func (v *Root) decode(d *codec.Decoder) error {
 	*v = Root{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "name":
-			v.Name, err = optional(d, (*decoder).string)
+			v.Name, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "uri")
+		return d.Lacks(seen, "uri")
 	}
 	return nil
 }
 
-func (v *RootsListChangedNotification) decode(d *decoder) error {
+func (v *RootsListChangedNotification) decode(d *codec.Decoder) error {
 	*v = RootsListChangedNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/roots/list_changed")
+			err = d.Constant("notifications/roots/list_changed")
 		case "params":
-			v.Params, err = optionalPtr[RootsListChangedNotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*RootsListChangedNotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *RootsListChangedNotificationParams) decode(d *decoder) error {
+func (v *RootsListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = RootsListChangedNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *SamplingMessage) decode(d *decoder) error {
+func (v *SamplingMessage) decode(d *codec.Decoder) error {
 	*v = SamplingMessage{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
@@ -3368,623 +3378,625 @@ func (v *SamplingMessage) decode(d *decoder) error {
 			seen |= 1 << 1
 			v.Role, err = readRole(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "content", "role")
+		return d.Lacks(seen, "content", "role")
 	}
 	return nil
 }
 
-func (v *ServerCapabilities) decode(d *decoder) error {
+func (v *ServerCapabilities) decode(d *codec.Decoder) error {
 	*v = ServerCapabilities{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "completions":
-			v.Completions, err = orNil(d, (*decoder).members)
+			v.Completions, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "experimental":
-			v.Experimental, err = orNil(d, func(d *decoder) (map[string]json.RawMessage, error) { return readMap(d, (*decoder).object) })
+			v.Experimental, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]json.RawMessage, error) {
+				return codec.ReadMap(d, (*codec.Decoder).Object)
+			})
 		case "logging":
-			v.Logging, err = orNil(d, (*decoder).members)
+			v.Logging, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "prompts":
-			v.Prompts, err = optionalPtr[ServerCapabilitiesPrompts](d)
+			v.Prompts, err = codec.OptionalPtr(d, (*ServerCapabilitiesPrompts).decode)
 		case "resources":
-			v.Resources, err = optionalPtr[ServerCapabilitiesResources](d)
+			v.Resources, err = codec.OptionalPtr(d, (*ServerCapabilitiesResources).decode)
 		case "tools":
-			v.Tools, err = optionalPtr[ServerCapabilitiesTools](d)
+			v.Tools, err = codec.OptionalPtr(d, (*ServerCapabilitiesTools).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ServerCapabilitiesPrompts) decode(d *decoder) error {
+func (v *ServerCapabilitiesPrompts) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesPrompts{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = optional(d, (*decoder).bool)
+			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ServerCapabilitiesResources) decode(d *decoder) error {
+func (v *ServerCapabilitiesResources) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesResources{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = optional(d, (*decoder).bool)
+			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "subscribe":
-			v.Subscribe, err = optional(d, (*decoder).bool)
+			v.Subscribe, err = codec.Optional(d, (*codec.Decoder).Bool)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ServerCapabilitiesTools) decode(d *decoder) error {
+func (v *ServerCapabilitiesTools) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesTools{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = optional(d, (*decoder).bool)
+			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *SetLevelRequest) decode(d *decoder) error {
+func (v *SetLevelRequest) decode(d *codec.Decoder) error {
 	*v = SetLevelRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("logging/setLevel")
+			err = d.Constant("logging/setLevel")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *SetLevelRequestParams) decode(d *decoder) error {
+func (v *SetLevelRequestParams) decode(d *codec.Decoder) error {
 	*v = SetLevelRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "level":
 			seen |= 1 << 0
 			v.Level, err = readLoggingLevel(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "level")
+		return d.Lacks(seen, "level")
 	}
 	return nil
 }
 
-func (v *StringSchema) decode(d *decoder) error {
+func (v *StringSchema) decode(d *codec.Decoder) error {
 	*v = StringSchema{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "format":
-			v.Format, err = optional(d, readStringSchemaFormat)
+			v.Format, err = codec.Optional(d, readStringSchemaFormat)
 		case "maxLength":
-			v.MaxLength, err = optional(d, (*decoder).int)
+			v.MaxLength, err = codec.Optional(d, (*codec.Decoder).Int)
 		case "minLength":
-			v.MinLength, err = optional(d, (*decoder).int)
+			v.MinLength, err = codec.Optional(d, (*codec.Decoder).Int)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "type":
 			seen |= 1 << 0
-			err = d.constant("string")
+			err = d.Constant("string")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "type")
+		return d.Lacks(seen, "type")
 	}
 	return nil
 }
 
-func (v *StringSchemaFormat) decode(d *decoder) (err error) {
+func (v *StringSchemaFormat) decode(d *codec.Decoder) (err error) {
 	*v, err = readStringSchemaFormat(d)
 	return err
 }
 
-func (v *SubscribeRequest) decode(d *decoder) error {
+func (v *SubscribeRequest) decode(d *codec.Decoder) error {
 	*v = SubscribeRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("resources/subscribe")
+			err = d.Constant("resources/subscribe")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *SubscribeRequestParams) decode(d *decoder) error {
+func (v *SubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = SubscribeRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "uri")
+		return d.Lacks(seen, "uri")
 	}
 	return nil
 }
 
-func (v *TextContent) decode(d *decoder) error {
+func (v *TextContent) decode(d *codec.Decoder) error {
 	*v = TextContent{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[Annotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
 		case "text":
 			seen |= 1 << 0
-			v.Text, err = d.string()
+			v.Text, err = d.Str()
 		case "type":
 			seen |= 1 << 1
-			err = d.constant("text")
+			err = d.Constant("text")
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "text", "type")
+		return d.Lacks(seen, "text", "type")
 	}
 	return nil
 }
 
-func (v *TextResourceContents) decode(d *decoder) error {
+func (v *TextResourceContents) decode(d *codec.Decoder) error {
 	*v = TextResourceContents{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "mimeType":
-			v.MimeType, err = optional(d, (*decoder).string)
+			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "text":
 			seen |= 1 << 0
-			v.Text, err = d.string()
+			v.Text, err = d.Str()
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "text", "uri")
+		return d.Lacks(seen, "text", "uri")
 	}
 	return nil
 }
 
-func (v *Tool) decode(d *decoder) error {
+func (v *Tool) decode(d *codec.Decoder) error {
 	*v = Tool{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		case "annotations":
-			v.Annotations, err = optionalPtr[ToolAnnotations](d)
+			v.Annotations, err = codec.OptionalPtr(d, (*ToolAnnotations).decode)
 		case "description":
-			v.Description, err = optional(d, (*decoder).string)
+			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
 		case "inputSchema":
 			seen |= 1 << 0
-			v.InputSchema, err = readShape(d, checkToolSchema)
+			v.InputSchema, err = codec.ReadShape(d, checkToolInputSchema)
 		case "name":
 			seen |= 1 << 1
-			v.Name, err = d.string()
+			v.Name, err = d.Str()
 		case "outputSchema":
-			v.OutputSchema, err = orNil(d, func(d *decoder) (json.RawMessage, error) { return readShape(d, checkToolSchema) })
+			v.OutputSchema, err = codec.OrNil(d, func(d *codec.Decoder) (json.RawMessage, error) { return codec.ReadShape(d, checkToolOutputSchema) })
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "inputSchema", "name")
+		return d.Lacks(seen, "inputSchema", "name")
 	}
 	return nil
 }
 
-func (v *ToolAnnotations) decode(d *decoder) error {
+func (v *ToolAnnotations) decode(d *codec.Decoder) error {
 	*v = ToolAnnotations{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "destructiveHint":
-			v.DestructiveHint, err = optional(d, (*decoder).bool)
+			v.DestructiveHint, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "idempotentHint":
-			v.IdempotentHint, err = optional(d, (*decoder).bool)
+			v.IdempotentHint, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "openWorldHint":
-			v.OpenWorldHint, err = optional(d, (*decoder).bool)
+			v.OpenWorldHint, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "readOnlyHint":
-			v.ReadOnlyHint, err = optional(d, (*decoder).bool)
+			v.ReadOnlyHint, err = codec.Optional(d, (*codec.Decoder).Bool)
 		case "title":
-			v.Title, err = optional(d, (*decoder).string)
+			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *ToolListChangedNotification) decode(d *decoder) error {
+func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotification{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("notifications/tools/list_changed")
+			err = d.Constant("notifications/tools/list_changed")
 		case "params":
-			v.Params, err = optionalPtr[ToolListChangedNotificationParams](d)
+			v.Params, err = codec.OptionalPtr(d, (*ToolListChangedNotificationParams).decode)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "method")
+		return d.Lacks(seen, "method")
 	}
 	return nil
 }
 
-func (v *ToolListChangedNotificationParams) decode(d *decoder) error {
+func (v *ToolListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotificationParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = orNil(d, (*decoder).members)
+			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	return nil
 }
 
-func (v *UnsubscribeRequest) decode(d *decoder) error {
+func (v *UnsubscribeRequest) decode(d *codec.Decoder) error {
 	*v = UnsubscribeRequest{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			err = d.constant("resources/unsubscribe")
+			err = d.Constant("resources/unsubscribe")
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.lacks(seen, "method", "params")
+		return d.Lacks(seen, "method", "params")
 	}
 	return nil
 }
 
-func (v *UnsubscribeRequestParams) decode(d *decoder) error {
+func (v *UnsubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = UnsubscribeRequestParams{}
-	if err := d.begin(); err != nil {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = optionalPtr[RequestMeta](d)
+			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.string()
+			v.Uri, err = d.Str()
 		default:
-			err = d.unknown(&v.Extra, name)
+			err = d.Unknown(&v.Extra, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "uri")
+		return d.Lacks(seen, "uri")
 	}
 	return nil
 }
 
-func checkToolSchema(d *decoder) error {
-	if err := d.begin(); err != nil {
+func checkToolInputSchema(d *codec.Decoder) error {
+	if err := d.Begin(); err != nil {
 		return err
 	}
 	var seen uint64
-	for d.more() {
-		name, err := d.name()
+	for d.More() {
+		name, err := d.Name()
 		if err != nil {
 			return err
 		}
 		switch string(name) {
 		case "properties":
-			if null, nullErr := d.absent(); nullErr != nil {
+			if null, nullErr := d.Absent(); nullErr != nil {
 				err = nullErr
 			} else if !null {
-				err = d.eachMember((*decoder).skipObject)
+				err = d.EachMember((*codec.Decoder).SkipObject)
 			}
 		case "required":
-			if null, nullErr := d.absent(); nullErr != nil {
+			if null, nullErr := d.Absent(); nullErr != nil {
 				err = nullErr
 			} else if !null {
-				err = d.each((*decoder).plain)
+				err = d.Each((*codec.Decoder).SkipString)
 			}
 		case "type":
 			seen |= 1 << 0
-			err = d.constant("object")
+			err = d.Constant("object")
 		default:
 			err = d.SkipValue()
 		}
@@ -3992,11 +4004,53 @@ func checkToolSchema(d *decoder) error {
 			return err
 		}
 	}
-	if err := d.end(); err != nil {
+	if err := d.End(); err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
-		return d.lacks(seen, "type")
+		return d.Lacks(seen, "type")
+	}
+	return nil
+}
+
+func checkToolOutputSchema(d *codec.Decoder) error {
+	if err := d.Begin(); err != nil {
+		return err
+	}
+	var seen uint64
+	for d.More() {
+		name, err := d.Name()
+		if err != nil {
+			return err
+		}
+		switch string(name) {
+		case "properties":
+			if null, nullErr := d.Absent(); nullErr != nil {
+				err = nullErr
+			} else if !null {
+				err = d.EachMember((*codec.Decoder).SkipObject)
+			}
+		case "required":
+			if null, nullErr := d.Absent(); nullErr != nil {
+				err = nullErr
+			} else if !null {
+				err = d.Each((*codec.Decoder).SkipString)
+			}
+		case "type":
+			seen |= 1 << 0
+			err = d.Constant("object")
+		default:
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.End(); err != nil {
+		return err
+	}
+	if seen != 1<<1-1 {
+		return d.Lacks(seen, "type")
 	}
 	return nil
 }

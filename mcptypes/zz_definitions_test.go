@@ -4,8 +4,8 @@ package mcptypes_test
 
 import "github.com/codexmcp/codexmcp/mcptypes"
 
-// schemaFile is what the package was generated from.
-const schemaFile = "../schema/2025-06-18/schema.json"
+// schemaFiles are what the package was generated from.
+var schemaFiles = []string{"../schema/2025-06-18/schema.json"}
 
 func decode(b []byte, v any) error { return mcptypes.Decode(b, v) }
 

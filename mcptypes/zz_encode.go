@@ -2,1914 +2,1930 @@
 
 package mcptypes
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-func (v *Annotations) encode(e *encoder) {
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
+
+func (v *Annotations) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Audience != nil {
-		member(e, "audience", v.Audience, func(e *encoder, v []Role) { writeList(e, v, writeRole) })
+		codec.Member(e, "audience", v.Audience, func(e *codec.Encoder, v []Role) { codec.WriteList(e, v, writeRole) })
 	}
-	maybe(e, "lastModified", v.LastModified, (*encoder).string)
-	maybe(e, "priority", v.Priority, func(e *encoder, v float64) { e.between(v, 0, 1) })
+	codec.Maybe(e, "lastModified", v.LastModified, (*codec.Encoder).Str)
+	codec.Maybe(e, "priority", v.Priority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "audience", "lastModified", "priority")
+		e.Extra(v.Extra, "audience", "lastModified", "priority")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *AudioContent) encode(e *encoder) {
+func (v *AudioContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"audio",`...)
+	e.Open(`{"type":"audio",`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	member(e, "data", &v.Data, writeValue)
-	member(e, "mimeType", v.MimeType, (*encoder).string)
+	codec.MemberOf(e, "data", &v.Data, (*Base64).encode)
+	codec.Member(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
+		e.Extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *BaseMetadata) encode(e *encoder) {
+func (v *BaseMetadata) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "title", v.Title, (*encoder).string)
+	e.Open(`{`)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "name", "title")
+		e.Extra(v.Extra, "name", "title")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *BlobResourceContents) encode(e *encoder) {
+func (v *BlobResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "blob", &v.Blob, writeValue)
-	maybe(e, "mimeType", v.MimeType, (*encoder).string)
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.MemberOf(e, "blob", &v.Blob, (*Base64).encode)
+	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "blob", "mimeType", "uri")
+		e.Extra(v.Extra, "_meta", "blob", "mimeType", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *BooleanSchema) encode(e *encoder) {
+func (v *BooleanSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"boolean",`...)
-	maybe(e, "default", v.Default, (*encoder).bool)
-	maybe(e, "description", v.Description, (*encoder).string)
-	maybe(e, "title", v.Title, (*encoder).string)
+	e.Open(`{"type":"boolean",`)
+	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Bool)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "default", "description", "title", "type")
+		e.Extra(v.Extra, "default", "description", "title", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CallToolRequest) encode(e *encoder) {
+func (v *CallToolRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"tools/call",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"tools/call",`)
+	codec.MemberOf(e, "params", &v.Params, (*CallToolRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CallToolRequestParams) encode(e *encoder) {
+func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
 	if v.Arguments != nil {
-		member(e, "arguments", v.Arguments, (*encoder).object)
+		codec.Member(e, "arguments", v.Arguments, (*codec.Encoder).Object)
 	}
-	member(e, "name", v.Name, (*encoder).string)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "arguments", "name")
+		e.Extra(v.Extra, "_meta", "arguments", "name")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CallToolResult) encode(e *encoder) {
+func (v *CallToolResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "content", v.Content, func(e *encoder, v []ContentBlock) { writeList(e, v, writeValue) })
-	maybe(e, "isError", v.IsError, (*encoder).bool)
+	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v []ContentBlock) {
+		codec.WriteList(e, v, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
+	})
+	codec.Maybe(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	if v.StructuredContent != nil {
-		member(e, "structuredContent", v.StructuredContent, (*encoder).object)
+		codec.Member(e, "structuredContent", v.StructuredContent, (*codec.Encoder).Object)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "content", "isError", "structuredContent")
+		e.Extra(v.Extra, "_meta", "content", "isError", "structuredContent")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CancelledNotification) encode(e *encoder) {
+func (v *CancelledNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/cancelled",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"notifications/cancelled",`)
+	codec.MemberOf(e, "params", &v.Params, (*CancelledNotificationParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CancelledNotificationParams) encode(e *encoder) {
+func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "reason", v.Reason, (*encoder).string)
-	member(e, "requestId", &v.RequestId, writeValue)
+	codec.Maybe(e, "reason", v.Reason, (*codec.Encoder).Str)
+	codec.MemberOf(e, "requestId", &v.RequestId, (*RequestId).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "reason", "requestId")
+		e.Extra(v.Extra, "_meta", "reason", "requestId")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ClientCapabilities) encode(e *encoder) {
+func (v *ClientCapabilities) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Elicitation != nil {
-		member(e, "elicitation", v.Elicitation, (*encoder).members)
+		codec.Member(e, "elicitation", v.Elicitation, (*codec.Encoder).Members)
 	}
 	if v.Experimental != nil {
-		member(e, "experimental", v.Experimental, func(e *encoder, v map[string]json.RawMessage) { writeMap(e, v, (*encoder).object) })
+		codec.Member(e, "experimental", v.Experimental, func(e *codec.Encoder, v map[string]json.RawMessage) { codec.WriteMap(e, v, (*codec.Encoder).Object) })
 	}
 	if v.Roots != nil {
-		member(e, "roots", v.Roots, writeValue)
+		codec.MemberOf(e, "roots", v.Roots, (*ClientCapabilitiesRoots).encode)
 	}
 	if v.Sampling != nil {
-		member(e, "sampling", v.Sampling, (*encoder).members)
+		codec.Member(e, "sampling", v.Sampling, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "elicitation", "experimental", "roots", "sampling")
+		e.Extra(v.Extra, "elicitation", "experimental", "roots", "sampling")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ClientCapabilitiesRoots) encode(e *encoder) {
+func (v *ClientCapabilitiesRoots) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "listChanged", v.ListChanged, (*encoder).bool)
+	e.Open(`{`)
+	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "listChanged")
+		e.Extra(v.Extra, "listChanged")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CompleteArgument) encode(e *encoder) {
+func (v *CompleteArgument) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "name", v.Name, (*encoder).string)
-	member(e, "value", v.Value, (*encoder).string)
+	e.Open(`{`)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Member(e, "value", v.Value, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "name", "value")
+		e.Extra(v.Extra, "name", "value")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CompleteContext) encode(e *encoder) {
+func (v *CompleteContext) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Arguments != nil {
-		member(e, "arguments", v.Arguments, func(e *encoder, v map[string]string) { writeMap(e, v, (*encoder).string) })
+		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v map[string]string) { codec.WriteMap(e, v, (*codec.Encoder).Str) })
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "arguments")
+		e.Extra(v.Extra, "arguments")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CompleteRequest) encode(e *encoder) {
+func (v *CompleteRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"completion/complete",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"completion/complete",`)
+	codec.MemberOf(e, "params", &v.Params, (*CompleteRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CompleteRequestParams) encode(e *encoder) {
+func (v *CompleteRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "argument", &v.Argument, writeValue)
+	codec.MemberOf(e, "argument", &v.Argument, (*CompleteArgument).encode)
 	if v.Context != nil {
-		member(e, "context", v.Context, writeValue)
+		codec.MemberOf(e, "context", v.Context, (*CompleteContext).encode)
 	}
-	member(e, "ref", v.Ref, writeValue)
+	codec.Member(e, "ref", v.Ref, func(e *codec.Encoder, v CompleteReference) { codec.WriteUnion(e, v, CompleteReference.encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "argument", "context", "ref")
+		e.Extra(v.Extra, "_meta", "argument", "context", "ref")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CompleteResult) encode(e *encoder) {
+func (v *CompleteResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "completion", &v.Completion, writeValue)
+	codec.MemberOf(e, "completion", &v.Completion, (*CompleteResultCompletion).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "completion")
+		e.Extra(v.Extra, "_meta", "completion")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CompleteResultCompletion) encode(e *encoder) {
+func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "hasMore", v.HasMore, (*encoder).bool)
-	maybe(e, "total", v.Total, (*encoder).int)
-	member(e, "values", v.Values, func(e *encoder, v []string) { writeList(e, v, (*encoder).string) })
+	e.Open(`{`)
+	codec.Maybe(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
+	codec.Maybe(e, "total", v.Total, (*codec.Encoder).Int)
+	codec.Member(e, "values", v.Values, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "hasMore", "total", "values")
+		e.Extra(v.Extra, "hasMore", "total", "values")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CreateMessageRequest) encode(e *encoder) {
+func (v *CreateMessageRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"sampling/createMessage",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"sampling/createMessage",`)
+	codec.MemberOf(e, "params", &v.Params, (*CreateMessageRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CreateMessageRequestParams) encode(e *encoder) {
+func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	maybe(e, "includeContext", v.IncludeContext, writeIncludeContext)
-	member(e, "maxTokens", v.MaxTokens, (*encoder).int)
-	member(e, "messages", v.Messages, func(e *encoder, v []SamplingMessage) { writeObjects(e, v) })
+	codec.Maybe(e, "includeContext", v.IncludeContext, writeIncludeContext)
+	codec.Member(e, "maxTokens", v.MaxTokens, (*codec.Encoder).Int)
+	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []SamplingMessage) { codec.WriteObjects(e, v, (*SamplingMessage).encode) })
 	if v.Metadata != nil {
-		member(e, "metadata", v.Metadata, (*encoder).members)
+		codec.Member(e, "metadata", v.Metadata, (*codec.Encoder).Members)
 	}
 	if v.ModelPreferences != nil {
-		member(e, "modelPreferences", v.ModelPreferences, writeValue)
+		codec.MemberOf(e, "modelPreferences", v.ModelPreferences, (*ModelPreferences).encode)
 	}
 	if v.StopSequences != nil {
-		member(e, "stopSequences", v.StopSequences, func(e *encoder, v []string) { writeList(e, v, (*encoder).string) })
+		codec.Member(e, "stopSequences", v.StopSequences, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
 	}
-	maybe(e, "systemPrompt", v.SystemPrompt, (*encoder).string)
-	maybe(e, "temperature", v.Temperature, (*encoder).number)
+	codec.Maybe(e, "systemPrompt", v.SystemPrompt, (*codec.Encoder).Str)
+	codec.Maybe(e, "temperature", v.Temperature, (*codec.Encoder).Number)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "includeContext", "maxTokens", "messages", "metadata", "modelPreferences", "stopSequences", "systemPrompt", "temperature")
+		e.Extra(v.Extra, "_meta", "includeContext", "maxTokens", "messages", "metadata", "modelPreferences", "stopSequences", "systemPrompt", "temperature")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *CreateMessageResult) encode(e *encoder) {
+func (v *CreateMessageResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "content", v.Content, writeValue)
-	member(e, "model", v.Model, (*encoder).string)
-	member(e, "role", v.Role, writeRole)
-	maybe(e, "stopReason", v.StopReason, (*encoder).string)
+	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v SamplingContent) { codec.WriteUnion(e, v, SamplingContent.encode) })
+	codec.Member(e, "model", v.Model, (*codec.Encoder).Str)
+	codec.Member(e, "role", v.Role, writeRole)
+	codec.Maybe(e, "stopReason", v.StopReason, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "content", "model", "role", "stopReason")
+		e.Extra(v.Extra, "_meta", "content", "model", "role", "stopReason")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Cursor) encode(e *encoder) { e.string(string(*v)) }
+func (v *Cursor) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
-func (v *ElicitRequest) encode(e *encoder) {
+func (v *ElicitRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"elicitation/create",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"elicitation/create",`)
+	codec.MemberOf(e, "params", &v.Params, (*ElicitRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ElicitRequestParams) encode(e *encoder) {
+func (v *ElicitRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "message", v.Message, (*encoder).string)
-	member(e, "requestedSchema", &v.RequestedSchema, writeValue)
+	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
+	codec.MemberOf(e, "requestedSchema", &v.RequestedSchema, (*ElicitSchema).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "message", "requestedSchema")
+		e.Extra(v.Extra, "_meta", "message", "requestedSchema")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ElicitResult) encode(e *encoder) {
+func (v *ElicitResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "action", v.Action, writeElicitResultAction)
+	codec.Member(e, "action", v.Action, writeElicitResultAction)
 	if v.Content != nil {
-		member(e, "content", v.Content, func(e *encoder, v map[string]ElicitValue) {
-			writeMap(e, v, func(e *encoder, v ElicitValue) { writeObject(e, v) })
+		codec.Member(e, "content", v.Content, func(e *codec.Encoder, v map[string]ElicitValue) {
+			codec.WriteMap(e, v, func(e *codec.Encoder, v ElicitValue) { codec.WriteValue(e, v, (*ElicitValue).encode) })
 		})
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "action", "content")
+		e.Extra(v.Extra, "_meta", "action", "content")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ElicitResultAction) encode(e *encoder) { writeElicitResultAction(e, *v) }
+func (v *ElicitResultAction) encode(e *codec.Encoder) { writeElicitResultAction(e, *v) }
 
-func (v *ElicitSchema) encode(e *encoder) {
+func (v *ElicitSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"object",`...)
-	member(e, "properties", v.Properties, func(e *encoder, v map[string]PrimitiveSchemaDefinition) { writeMap(e, v, writeValue) })
+	e.Open(`{"type":"object",`)
+	codec.Member(e, "properties", v.Properties, func(e *codec.Encoder, v map[string]PrimitiveSchemaDefinition) {
+		codec.WriteMap(e, v, func(e *codec.Encoder, v PrimitiveSchemaDefinition) {
+			codec.WriteUnion(e, v, PrimitiveSchemaDefinition.encode)
+		})
+	})
 	if v.Required != nil {
-		member(e, "required", v.Required, func(e *encoder, v []string) { writeList(e, v, (*encoder).string) })
+		codec.Member(e, "required", v.Required, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "properties", "required", "type")
+		e.Extra(v.Extra, "properties", "required", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *EmbeddedResource) encode(e *encoder) {
+func (v *EmbeddedResource) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"resource",`...)
+	e.Open(`{"type":"resource",`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	member(e, "resource", v.Resource, writeValue)
+	codec.Member(e, "resource", v.Resource, func(e *codec.Encoder, v TextOrBlobResourceContents) {
+		codec.WriteUnion(e, v, TextOrBlobResourceContents.encode)
+	})
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "resource", "type")
+		e.Extra(v.Extra, "_meta", "annotations", "resource", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *EnumSchema) encode(e *encoder) {
+func (v *EnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"string",`...)
-	maybe(e, "description", v.Description, (*encoder).string)
-	member(e, "enum", v.Enum, func(e *encoder, v []string) { writeList(e, v, (*encoder).string) })
+	e.Open(`{"type":"string",`)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Member(e, "enum", v.Enum, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
 	if v.EnumNames != nil {
-		member(e, "enumNames", v.EnumNames, func(e *encoder, v []string) { writeList(e, v, (*encoder).string) })
+		codec.Member(e, "enumNames", v.EnumNames, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
 	}
-	maybe(e, "title", v.Title, (*encoder).string)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "description", "enum", "enumNames", "title", "type")
+		e.Extra(v.Extra, "description", "enum", "enumNames", "title", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ErrorObject) encode(e *encoder) {
+func (v *ErrorObject) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "code", v.Code, (*encoder).int)
+	e.Open(`{`)
+	codec.Member(e, "code", v.Code, (*codec.Encoder).Int)
 	if v.Data != nil {
-		member(e, "data", v.Data, (*encoder).any)
+		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
 	}
-	member(e, "message", v.Message, (*encoder).string)
+	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "code", "data", "message")
+		e.Extra(v.Extra, "code", "data", "message")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *GetPromptRequest) encode(e *encoder) {
+func (v *GetPromptRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"prompts/get",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"prompts/get",`)
+	codec.MemberOf(e, "params", &v.Params, (*GetPromptRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *GetPromptRequestParams) encode(e *encoder) {
+func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
 	if v.Arguments != nil {
-		member(e, "arguments", v.Arguments, func(e *encoder, v map[string]string) { writeMap(e, v, (*encoder).string) })
+		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v map[string]string) { codec.WriteMap(e, v, (*codec.Encoder).Str) })
 	}
-	member(e, "name", v.Name, (*encoder).string)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "arguments", "name")
+		e.Extra(v.Extra, "_meta", "arguments", "name")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *GetPromptResult) encode(e *encoder) {
+func (v *GetPromptResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "description", v.Description, (*encoder).string)
-	member(e, "messages", v.Messages, func(e *encoder, v []PromptMessage) { writeObjects(e, v) })
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []PromptMessage) { codec.WriteObjects(e, v, (*PromptMessage).encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "description", "messages")
+		e.Extra(v.Extra, "_meta", "description", "messages")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ImageContent) encode(e *encoder) {
+func (v *ImageContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"image",`...)
+	e.Open(`{"type":"image",`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	member(e, "data", &v.Data, writeValue)
-	member(e, "mimeType", v.MimeType, (*encoder).string)
+	codec.MemberOf(e, "data", &v.Data, (*Base64).encode)
+	codec.Member(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
+		e.Extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Implementation) encode(e *encoder) {
+func (v *Implementation) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "title", v.Title, (*encoder).string)
-	member(e, "version", v.Version, (*encoder).string)
+	e.Open(`{`)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
+	codec.Member(e, "version", v.Version, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "name", "title", "version")
+		e.Extra(v.Extra, "name", "title", "version")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *IncludeContext) encode(e *encoder) { writeIncludeContext(e, *v) }
+func (v *IncludeContext) encode(e *codec.Encoder) { writeIncludeContext(e, *v) }
 
-func (v *InitializeRequest) encode(e *encoder) {
+func (v *InitializeRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"initialize",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"initialize",`)
+	codec.MemberOf(e, "params", &v.Params, (*InitializeRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *InitializeRequestParams) encode(e *encoder) {
+func (v *InitializeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "capabilities", &v.Capabilities, writeValue)
-	member(e, "clientInfo", &v.ClientInfo, writeValue)
-	member(e, "protocolVersion", v.ProtocolVersion, (*encoder).string)
+	codec.MemberOf(e, "capabilities", &v.Capabilities, (*ClientCapabilities).encode)
+	codec.MemberOf(e, "clientInfo", &v.ClientInfo, (*Implementation).encode)
+	codec.Member(e, "protocolVersion", v.ProtocolVersion, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "capabilities", "clientInfo", "protocolVersion")
+		e.Extra(v.Extra, "_meta", "capabilities", "clientInfo", "protocolVersion")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *InitializeResult) encode(e *encoder) {
+func (v *InitializeResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "capabilities", &v.Capabilities, writeValue)
-	maybe(e, "instructions", v.Instructions, (*encoder).string)
-	member(e, "protocolVersion", v.ProtocolVersion, (*encoder).string)
-	member(e, "serverInfo", &v.ServerInfo, writeValue)
+	codec.MemberOf(e, "capabilities", &v.Capabilities, (*ServerCapabilities).encode)
+	codec.Maybe(e, "instructions", v.Instructions, (*codec.Encoder).Str)
+	codec.Member(e, "protocolVersion", v.ProtocolVersion, (*codec.Encoder).Str)
+	codec.MemberOf(e, "serverInfo", &v.ServerInfo, (*Implementation).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "capabilities", "instructions", "protocolVersion", "serverInfo")
+		e.Extra(v.Extra, "_meta", "capabilities", "instructions", "protocolVersion", "serverInfo")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *InitializedNotification) encode(e *encoder) {
+func (v *InitializedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/initialized",`...)
+	e.Open(`{"method":"notifications/initialized",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*InitializedNotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *InitializedNotificationParams) encode(e *encoder) {
+func (v *InitializedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *JSONRPCError) encode(e *encoder) {
+func (v *JSONRPCError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"jsonrpc":"2.0",`...)
-	member(e, "error", &v.Error, writeValue)
-	member(e, "id", &v.Id, writeValue)
+	e.Open(`{"jsonrpc":"2.0",`)
+	codec.MemberOf(e, "error", &v.Error, (*ErrorObject).encode)
+	codec.MemberOf(e, "id", &v.Id, (*RequestId).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "error", "id", "jsonrpc")
+		e.Extra(v.Extra, "error", "id", "jsonrpc")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *JSONRPCNotification) encode(e *encoder) {
+func (v *JSONRPCNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"jsonrpc":"2.0",`...)
-	member(e, "method", v.Method, (*encoder).string)
+	e.Open(`{"jsonrpc":"2.0",`)
+	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*JSONRPCNotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "jsonrpc", "method", "params")
+		e.Extra(v.Extra, "jsonrpc", "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *JSONRPCNotificationParams) encode(e *encoder) {
+func (v *JSONRPCNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *JSONRPCRequest) encode(e *encoder) {
+func (v *JSONRPCRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"jsonrpc":"2.0",`...)
-	member(e, "id", &v.Id, writeValue)
-	member(e, "method", v.Method, (*encoder).string)
+	e.Open(`{"jsonrpc":"2.0",`)
+	codec.MemberOf(e, "id", &v.Id, (*RequestId).encode)
+	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*JSONRPCRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "id", "jsonrpc", "method", "params")
+		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *JSONRPCRequestParams) encode(e *encoder) {
+func (v *JSONRPCRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *JSONRPCResponse) encode(e *encoder) {
+func (v *JSONRPCResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"jsonrpc":"2.0",`...)
-	member(e, "id", &v.Id, writeValue)
-	member(e, "result", &v.Result, writeValue)
+	e.Open(`{"jsonrpc":"2.0",`)
+	codec.MemberOf(e, "id", &v.Id, (*RequestId).encode)
+	codec.MemberOf(e, "result", &v.Result, (*Result).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "id", "jsonrpc", "result")
+		e.Extra(v.Extra, "id", "jsonrpc", "result")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListPromptsRequest) encode(e *encoder) {
+func (v *ListPromptsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"prompts/list",`...)
+	e.Open(`{"method":"prompts/list",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ListPromptsRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListPromptsRequestParams) encode(e *encoder) {
+func (v *ListPromptsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	maybe(e, "cursor", v.Cursor, (*encoder).string)
+	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "cursor")
+		e.Extra(v.Extra, "_meta", "cursor")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListPromptsResult) encode(e *encoder) {
+func (v *ListPromptsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "nextCursor", v.NextCursor, (*encoder).string)
-	member(e, "prompts", v.Prompts, func(e *encoder, v []Prompt) { writeObjects(e, v) })
+	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
+	codec.Member(e, "prompts", v.Prompts, func(e *codec.Encoder, v []Prompt) { codec.WriteObjects(e, v, (*Prompt).encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "nextCursor", "prompts")
+		e.Extra(v.Extra, "_meta", "nextCursor", "prompts")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListResourceTemplatesRequest) encode(e *encoder) {
+func (v *ListResourceTemplatesRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"resources/templates/list",`...)
+	e.Open(`{"method":"resources/templates/list",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ListResourceTemplatesRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListResourceTemplatesRequestParams) encode(e *encoder) {
+func (v *ListResourceTemplatesRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	maybe(e, "cursor", v.Cursor, (*encoder).string)
+	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "cursor")
+		e.Extra(v.Extra, "_meta", "cursor")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListResourceTemplatesResult) encode(e *encoder) {
+func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "nextCursor", v.NextCursor, (*encoder).string)
-	member(e, "resourceTemplates", v.ResourceTemplates, func(e *encoder, v []ResourceTemplate) { writeObjects(e, v) })
+	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
+	codec.Member(e, "resourceTemplates", v.ResourceTemplates, func(e *codec.Encoder, v []ResourceTemplate) { codec.WriteObjects(e, v, (*ResourceTemplate).encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "nextCursor", "resourceTemplates")
+		e.Extra(v.Extra, "_meta", "nextCursor", "resourceTemplates")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListResourcesRequest) encode(e *encoder) {
+func (v *ListResourcesRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"resources/list",`...)
+	e.Open(`{"method":"resources/list",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ListResourcesRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListResourcesRequestParams) encode(e *encoder) {
+func (v *ListResourcesRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	maybe(e, "cursor", v.Cursor, (*encoder).string)
+	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "cursor")
+		e.Extra(v.Extra, "_meta", "cursor")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListResourcesResult) encode(e *encoder) {
+func (v *ListResourcesResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "nextCursor", v.NextCursor, (*encoder).string)
-	member(e, "resources", v.Resources, func(e *encoder, v []Resource) { writeObjects(e, v) })
+	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
+	codec.Member(e, "resources", v.Resources, func(e *codec.Encoder, v []Resource) { codec.WriteObjects(e, v, (*Resource).encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "nextCursor", "resources")
+		e.Extra(v.Extra, "_meta", "nextCursor", "resources")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListRootsRequest) encode(e *encoder) {
+func (v *ListRootsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"roots/list",`...)
+	e.Open(`{"method":"roots/list",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ListRootsRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListRootsRequestParams) encode(e *encoder) {
+func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListRootsResult) encode(e *encoder) {
+func (v *ListRootsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "roots", v.Roots, func(e *encoder, v []Root) { writeObjects(e, v) })
+	codec.Member(e, "roots", v.Roots, func(e *codec.Encoder, v []Root) { codec.WriteObjects(e, v, (*Root).encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "roots")
+		e.Extra(v.Extra, "_meta", "roots")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListToolsRequest) encode(e *encoder) {
+func (v *ListToolsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"tools/list",`...)
+	e.Open(`{"method":"tools/list",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ListToolsRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListToolsRequestParams) encode(e *encoder) {
+func (v *ListToolsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	maybe(e, "cursor", v.Cursor, (*encoder).string)
+	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "cursor")
+		e.Extra(v.Extra, "_meta", "cursor")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ListToolsResult) encode(e *encoder) {
+func (v *ListToolsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "nextCursor", v.NextCursor, (*encoder).string)
-	member(e, "tools", v.Tools, func(e *encoder, v []Tool) { writeObjects(e, v) })
+	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
+	codec.Member(e, "tools", v.Tools, func(e *codec.Encoder, v []Tool) { codec.WriteObjects(e, v, (*Tool).encode) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "nextCursor", "tools")
+		e.Extra(v.Extra, "_meta", "nextCursor", "tools")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *LoggingLevel) encode(e *encoder) { writeLoggingLevel(e, *v) }
+func (v *LoggingLevel) encode(e *codec.Encoder) { writeLoggingLevel(e, *v) }
 
-func (v *LoggingMessageNotification) encode(e *encoder) {
+func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/message",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"notifications/message",`)
+	codec.MemberOf(e, "params", &v.Params, (*LoggingMessageNotificationParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *LoggingMessageNotificationParams) encode(e *encoder) {
+func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "data", v.Data, (*encoder).any)
-	member(e, "level", v.Level, writeLoggingLevel)
-	maybe(e, "logger", v.Logger, (*encoder).string)
+	codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+	codec.Member(e, "level", v.Level, writeLoggingLevel)
+	codec.Maybe(e, "logger", v.Logger, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "data", "level", "logger")
+		e.Extra(v.Extra, "_meta", "data", "level", "logger")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ModelHint) encode(e *encoder) {
+func (v *ModelHint) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "name", v.Name, (*encoder).string)
+	e.Open(`{`)
+	codec.Maybe(e, "name", v.Name, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "name")
+		e.Extra(v.Extra, "name")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ModelPreferences) encode(e *encoder) {
+func (v *ModelPreferences) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "costPriority", v.CostPriority, func(e *encoder, v float64) { e.between(v, 0, 1) })
+	e.Open(`{`)
+	codec.Maybe(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if v.Hints != nil {
-		member(e, "hints", v.Hints, func(e *encoder, v []ModelHint) { writeObjects(e, v) })
+		codec.Member(e, "hints", v.Hints, func(e *codec.Encoder, v []ModelHint) { codec.WriteObjects(e, v, (*ModelHint).encode) })
 	}
-	maybe(e, "intelligencePriority", v.IntelligencePriority, func(e *encoder, v float64) { e.between(v, 0, 1) })
-	maybe(e, "speedPriority", v.SpeedPriority, func(e *encoder, v float64) { e.between(v, 0, 1) })
+	codec.Maybe(e, "intelligencePriority", v.IntelligencePriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
+	codec.Maybe(e, "speedPriority", v.SpeedPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "costPriority", "hints", "intelligencePriority", "speedPriority")
+		e.Extra(v.Extra, "costPriority", "hints", "intelligencePriority", "speedPriority")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Notification) encode(e *encoder) {
+func (v *Notification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "method", v.Method, (*encoder).string)
+	e.Open(`{`)
+	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*NotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *NotificationParams) encode(e *encoder) {
+func (v *NotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *NumberSchema) encode(e *encoder) {
+func (v *NumberSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "description", v.Description, (*encoder).string)
-	maybe(e, "maximum", v.Maximum, (*encoder).number)
-	maybe(e, "minimum", v.Minimum, (*encoder).number)
-	maybe(e, "title", v.Title, (*encoder).string)
-	member(e, "type", v.Type, writeNumberSchemaType)
+	e.Open(`{`)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Maybe(e, "maximum", v.Maximum, (*codec.Encoder).Number)
+	codec.Maybe(e, "minimum", v.Minimum, (*codec.Encoder).Number)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
+	codec.Member(e, "type", v.Type, writeNumberSchemaType)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "description", "maximum", "minimum", "title", "type")
+		e.Extra(v.Extra, "description", "maximum", "minimum", "title", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *NumberSchemaType) encode(e *encoder) { writeNumberSchemaType(e, *v) }
+func (v *NumberSchemaType) encode(e *codec.Encoder) { writeNumberSchemaType(e, *v) }
 
-func (v *PaginatedRequest) encode(e *encoder) {
+func (v *PaginatedRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "method", v.Method, (*encoder).string)
+	e.Open(`{`)
+	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*PaginatedRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PaginatedRequestParams) encode(e *encoder) {
+func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	maybe(e, "cursor", v.Cursor, (*encoder).string)
+	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "cursor")
+		e.Extra(v.Extra, "_meta", "cursor")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PaginatedResult) encode(e *encoder) {
+func (v *PaginatedResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "nextCursor", v.NextCursor, (*encoder).string)
+	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "nextCursor")
+		e.Extra(v.Extra, "_meta", "nextCursor")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PingRequest) encode(e *encoder) {
+func (v *PingRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"ping",`...)
+	e.Open(`{"method":"ping",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*PingRequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PingRequestParams) encode(e *encoder) {
+func (v *PingRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ProgressNotification) encode(e *encoder) {
+func (v *ProgressNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/progress",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"notifications/progress",`)
+	codec.MemberOf(e, "params", &v.Params, (*ProgressNotificationParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ProgressNotificationParams) encode(e *encoder) {
+func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "message", v.Message, (*encoder).string)
-	member(e, "progress", v.Progress, (*encoder).number)
-	member(e, "progressToken", &v.ProgressToken, writeValue)
-	maybe(e, "total", v.Total, (*encoder).number)
+	codec.Maybe(e, "message", v.Message, (*codec.Encoder).Str)
+	codec.Member(e, "progress", v.Progress, (*codec.Encoder).Number)
+	codec.MemberOf(e, "progressToken", &v.ProgressToken, (*ProgressToken).encode)
+	codec.Maybe(e, "total", v.Total, (*codec.Encoder).Number)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "message", "progress", "progressToken", "total")
+		e.Extra(v.Extra, "_meta", "message", "progress", "progressToken", "total")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Prompt) encode(e *encoder) {
+func (v *Prompt) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Arguments != nil {
-		member(e, "arguments", v.Arguments, func(e *encoder, v []PromptArgument) { writeObjects(e, v) })
+		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v []PromptArgument) { codec.WriteObjects(e, v, (*PromptArgument).encode) })
 	}
-	maybe(e, "description", v.Description, (*encoder).string)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "title", v.Title, (*encoder).string)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "arguments", "description", "name", "title")
+		e.Extra(v.Extra, "_meta", "arguments", "description", "name", "title")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PromptArgument) encode(e *encoder) {
+func (v *PromptArgument) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "description", v.Description, (*encoder).string)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "required", v.Required, (*encoder).bool)
-	maybe(e, "title", v.Title, (*encoder).string)
+	e.Open(`{`)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "required", v.Required, (*codec.Encoder).Bool)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "description", "name", "required", "title")
+		e.Extra(v.Extra, "description", "name", "required", "title")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PromptListChangedNotification) encode(e *encoder) {
+func (v *PromptListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/prompts/list_changed",`...)
+	e.Open(`{"method":"notifications/prompts/list_changed",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*PromptListChangedNotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PromptListChangedNotificationParams) encode(e *encoder) {
+func (v *PromptListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PromptMessage) encode(e *encoder) {
+func (v *PromptMessage) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "content", v.Content, writeValue)
-	member(e, "role", v.Role, writeRole)
+	e.Open(`{`)
+	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
+	codec.Member(e, "role", v.Role, writeRole)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "content", "role")
+		e.Extra(v.Extra, "content", "role")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *PromptReference) encode(e *encoder) {
+func (v *PromptReference) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"ref/prompt",`...)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "title", v.Title, (*encoder).string)
+	e.Open(`{"type":"ref/prompt",`)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "name", "title", "type")
+		e.Extra(v.Extra, "name", "title", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ReadResourceRequest) encode(e *encoder) {
+func (v *ReadResourceRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"resources/read",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"resources/read",`)
+	codec.MemberOf(e, "params", &v.Params, (*ReadResourceRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ReadResourceRequestParams) encode(e *encoder) {
+func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "uri")
+		e.Extra(v.Extra, "_meta", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ReadResourceResult) encode(e *encoder) {
+func (v *ReadResourceResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "contents", v.Contents, func(e *encoder, v []TextOrBlobResourceContents) { writeList(e, v, writeValue) })
+	codec.Member(e, "contents", v.Contents, func(e *codec.Encoder, v []TextOrBlobResourceContents) {
+		codec.WriteList(e, v, func(e *codec.Encoder, v TextOrBlobResourceContents) {
+			codec.WriteUnion(e, v, TextOrBlobResourceContents.encode)
+		})
+	})
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "contents")
+		e.Extra(v.Extra, "_meta", "contents")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Request) encode(e *encoder) {
+func (v *Request) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "method", v.Method, (*encoder).string)
+	e.Open(`{`)
+	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*RequestParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *RequestMeta) encode(e *encoder) {
+func (v *RequestMeta) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.ProgressToken != nil {
-		member(e, "progressToken", v.ProgressToken, writeValue)
+		codec.MemberOf(e, "progressToken", v.ProgressToken, (*ProgressToken).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "progressToken")
+		e.Extra(v.Extra, "progressToken")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *RequestParams) encode(e *encoder) {
+func (v *RequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Resource) encode(e *encoder) {
+func (v *Resource) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	maybe(e, "description", v.Description, (*encoder).string)
-	maybe(e, "mimeType", v.MimeType, (*encoder).string)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "size", v.Size, (*encoder).int)
-	maybe(e, "title", v.Title, (*encoder).string)
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "size", v.Size, (*codec.Encoder).Int)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "size", "title", "uri")
+		e.Extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "size", "title", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceContents) encode(e *encoder) {
+func (v *ResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "mimeType", v.MimeType, (*encoder).string)
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "mimeType", "uri")
+		e.Extra(v.Extra, "_meta", "mimeType", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceLink) encode(e *encoder) {
+func (v *ResourceLink) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"resource_link",`...)
+	e.Open(`{"type":"resource_link",`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	maybe(e, "description", v.Description, (*encoder).string)
-	maybe(e, "mimeType", v.MimeType, (*encoder).string)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "size", v.Size, (*encoder).int)
-	maybe(e, "title", v.Title, (*encoder).string)
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "size", v.Size, (*codec.Encoder).Int)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "size", "title", "type", "uri")
+		e.Extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "size", "title", "type", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceListChangedNotification) encode(e *encoder) {
+func (v *ResourceListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/resources/list_changed",`...)
+	e.Open(`{"method":"notifications/resources/list_changed",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ResourceListChangedNotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceListChangedNotificationParams) encode(e *encoder) {
+func (v *ResourceListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceTemplate) encode(e *encoder) {
+func (v *ResourceTemplate) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	maybe(e, "description", v.Description, (*encoder).string)
-	maybe(e, "mimeType", v.MimeType, (*encoder).string)
-	member(e, "name", v.Name, (*encoder).string)
-	maybe(e, "title", v.Title, (*encoder).string)
-	member(e, "uriTemplate", v.UriTemplate, (*encoder).string)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
+	codec.Member(e, "uriTemplate", v.UriTemplate, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "title", "uriTemplate")
+		e.Extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "title", "uriTemplate")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceTemplateReference) encode(e *encoder) {
+func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"ref/resource",`...)
-	member(e, "uri", v.Uri, (*encoder).string)
+	e.Open(`{"type":"ref/resource",`)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "type", "uri")
+		e.Extra(v.Extra, "type", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceUpdatedNotification) encode(e *encoder) {
+func (v *ResourceUpdatedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/resources/updated",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"notifications/resources/updated",`)
+	codec.MemberOf(e, "params", &v.Params, (*ResourceUpdatedNotificationParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ResourceUpdatedNotificationParams) encode(e *encoder) {
+func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "uri")
+		e.Extra(v.Extra, "_meta", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Result) encode(e *encoder) {
+func (v *Result) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Role) encode(e *encoder) { writeRole(e, *v) }
+func (v *Role) encode(e *codec.Encoder) { writeRole(e, *v) }
 
-func (v *Root) encode(e *encoder) {
+func (v *Root) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "name", v.Name, (*encoder).string)
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Maybe(e, "name", v.Name, (*codec.Encoder).Str)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "name", "uri")
+		e.Extra(v.Extra, "_meta", "name", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *RootsListChangedNotification) encode(e *encoder) {
+func (v *RootsListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/roots/list_changed",`...)
+	e.Open(`{"method":"notifications/roots/list_changed",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*RootsListChangedNotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *RootsListChangedNotificationParams) encode(e *encoder) {
+func (v *RootsListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *SamplingMessage) encode(e *encoder) {
+func (v *SamplingMessage) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	member(e, "content", v.Content, writeValue)
-	member(e, "role", v.Role, writeRole)
+	e.Open(`{`)
+	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v SamplingContent) { codec.WriteUnion(e, v, SamplingContent.encode) })
+	codec.Member(e, "role", v.Role, writeRole)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "content", "role")
+		e.Extra(v.Extra, "content", "role")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ServerCapabilities) encode(e *encoder) {
+func (v *ServerCapabilities) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Completions != nil {
-		member(e, "completions", v.Completions, (*encoder).members)
+		codec.Member(e, "completions", v.Completions, (*codec.Encoder).Members)
 	}
 	if v.Experimental != nil {
-		member(e, "experimental", v.Experimental, func(e *encoder, v map[string]json.RawMessage) { writeMap(e, v, (*encoder).object) })
+		codec.Member(e, "experimental", v.Experimental, func(e *codec.Encoder, v map[string]json.RawMessage) { codec.WriteMap(e, v, (*codec.Encoder).Object) })
 	}
 	if v.Logging != nil {
-		member(e, "logging", v.Logging, (*encoder).members)
+		codec.Member(e, "logging", v.Logging, (*codec.Encoder).Members)
 	}
 	if v.Prompts != nil {
-		member(e, "prompts", v.Prompts, writeValue)
+		codec.MemberOf(e, "prompts", v.Prompts, (*ServerCapabilitiesPrompts).encode)
 	}
 	if v.Resources != nil {
-		member(e, "resources", v.Resources, writeValue)
+		codec.MemberOf(e, "resources", v.Resources, (*ServerCapabilitiesResources).encode)
 	}
 	if v.Tools != nil {
-		member(e, "tools", v.Tools, writeValue)
+		codec.MemberOf(e, "tools", v.Tools, (*ServerCapabilitiesTools).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "completions", "experimental", "logging", "prompts", "resources", "tools")
+		e.Extra(v.Extra, "completions", "experimental", "logging", "prompts", "resources", "tools")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ServerCapabilitiesPrompts) encode(e *encoder) {
+func (v *ServerCapabilitiesPrompts) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "listChanged", v.ListChanged, (*encoder).bool)
+	e.Open(`{`)
+	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "listChanged")
+		e.Extra(v.Extra, "listChanged")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ServerCapabilitiesResources) encode(e *encoder) {
+func (v *ServerCapabilitiesResources) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "listChanged", v.ListChanged, (*encoder).bool)
-	maybe(e, "subscribe", v.Subscribe, (*encoder).bool)
+	e.Open(`{`)
+	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
+	codec.Maybe(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "listChanged", "subscribe")
+		e.Extra(v.Extra, "listChanged", "subscribe")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ServerCapabilitiesTools) encode(e *encoder) {
+func (v *ServerCapabilitiesTools) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "listChanged", v.ListChanged, (*encoder).bool)
+	e.Open(`{`)
+	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "listChanged")
+		e.Extra(v.Extra, "listChanged")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *SetLevelRequest) encode(e *encoder) {
+func (v *SetLevelRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"logging/setLevel",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"logging/setLevel",`)
+	codec.MemberOf(e, "params", &v.Params, (*SetLevelRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *SetLevelRequestParams) encode(e *encoder) {
+func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "level", v.Level, writeLoggingLevel)
+	codec.Member(e, "level", v.Level, writeLoggingLevel)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "level")
+		e.Extra(v.Extra, "_meta", "level")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *StringSchema) encode(e *encoder) {
+func (v *StringSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"string",`...)
-	maybe(e, "description", v.Description, (*encoder).string)
-	maybe(e, "format", v.Format, writeStringSchemaFormat)
-	maybe(e, "maxLength", v.MaxLength, (*encoder).int)
-	maybe(e, "minLength", v.MinLength, (*encoder).int)
-	maybe(e, "title", v.Title, (*encoder).string)
+	e.Open(`{"type":"string",`)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Maybe(e, "format", v.Format, writeStringSchemaFormat)
+	codec.Maybe(e, "maxLength", v.MaxLength, (*codec.Encoder).Int)
+	codec.Maybe(e, "minLength", v.MinLength, (*codec.Encoder).Int)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "description", "format", "maxLength", "minLength", "title", "type")
+		e.Extra(v.Extra, "description", "format", "maxLength", "minLength", "title", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *StringSchemaFormat) encode(e *encoder) { writeStringSchemaFormat(e, *v) }
+func (v *StringSchemaFormat) encode(e *codec.Encoder) { writeStringSchemaFormat(e, *v) }
 
-func (v *SubscribeRequest) encode(e *encoder) {
+func (v *SubscribeRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"resources/subscribe",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"resources/subscribe",`)
+	codec.MemberOf(e, "params", &v.Params, (*SubscribeRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *SubscribeRequestParams) encode(e *encoder) {
+func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "uri")
+		e.Extra(v.Extra, "_meta", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *TextContent) encode(e *encoder) {
+func (v *TextContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"type":"text",`...)
+	e.Open(`{"type":"text",`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
 	}
-	member(e, "text", v.Text, (*encoder).string)
+	codec.Member(e, "text", v.Text, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "text", "type")
+		e.Extra(v.Extra, "_meta", "annotations", "text", "type")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *TextResourceContents) encode(e *encoder) {
+func (v *TextResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
-	maybe(e, "mimeType", v.MimeType, (*encoder).string)
-	member(e, "text", v.Text, (*encoder).string)
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	codec.Member(e, "text", v.Text, (*codec.Encoder).Str)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "mimeType", "text", "uri")
+		e.Extra(v.Extra, "_meta", "mimeType", "text", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *Tool) encode(e *encoder) {
+func (v *Tool) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if v.Annotations != nil {
-		member(e, "annotations", v.Annotations, writeValue)
+		codec.MemberOf(e, "annotations", v.Annotations, (*ToolAnnotations).encode)
 	}
-	maybe(e, "description", v.Description, (*encoder).string)
-	member(e, "inputSchema", v.InputSchema, func(e *encoder, v json.RawMessage) { writeShape(e, v, checkToolSchema) })
-	member(e, "name", v.Name, (*encoder).string)
+	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	codec.Member(e, "inputSchema", v.InputSchema, func(e *codec.Encoder, v json.RawMessage) { codec.WriteShape(e, v, checkToolInputSchema) })
+	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
 	if v.OutputSchema != nil {
-		member(e, "outputSchema", v.OutputSchema, func(e *encoder, v json.RawMessage) { writeShape(e, v, checkToolSchema) })
+		codec.Member(e, "outputSchema", v.OutputSchema, func(e *codec.Encoder, v json.RawMessage) { codec.WriteShape(e, v, checkToolOutputSchema) })
 	}
-	maybe(e, "title", v.Title, (*encoder).string)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "annotations", "description", "inputSchema", "name", "outputSchema", "title")
+		e.Extra(v.Extra, "_meta", "annotations", "description", "inputSchema", "name", "outputSchema", "title")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ToolAnnotations) encode(e *encoder) {
+func (v *ToolAnnotations) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
-	maybe(e, "destructiveHint", v.DestructiveHint, (*encoder).bool)
-	maybe(e, "idempotentHint", v.IdempotentHint, (*encoder).bool)
-	maybe(e, "openWorldHint", v.OpenWorldHint, (*encoder).bool)
-	maybe(e, "readOnlyHint", v.ReadOnlyHint, (*encoder).bool)
-	maybe(e, "title", v.Title, (*encoder).string)
+	e.Open(`{`)
+	codec.Maybe(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
+	codec.Maybe(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
+	codec.Maybe(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)
+	codec.Maybe(e, "readOnlyHint", v.ReadOnlyHint, (*codec.Encoder).Bool)
+	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint", "title")
+		e.Extra(v.Extra, "destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint", "title")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ToolListChangedNotification) encode(e *encoder) {
+func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"notifications/tools/list_changed",`...)
+	e.Open(`{"method":"notifications/tools/list_changed",`)
 	if v.Params != nil {
-		member(e, "params", v.Params, writeValue)
+		codec.MemberOf(e, "params", v.Params, (*ToolListChangedNotificationParams).encode)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *ToolListChangedNotificationParams) encode(e *encoder) {
+func (v *ToolListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, (*encoder).members)
+		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
 	}
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta")
+		e.Extra(v.Extra, "_meta")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *UnsubscribeRequest) encode(e *encoder) {
+func (v *UnsubscribeRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{"method":"resources/unsubscribe",`...)
-	member(e, "params", &v.Params, writeValue)
+	e.Open(`{"method":"resources/unsubscribe",`)
+	codec.MemberOf(e, "params", &v.Params, (*UnsubscribeRequestParams).encode)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "method", "params")
+		e.Extra(v.Extra, "method", "params")
 	}
-	e.close('}')
+	e.Close('}')
 }
 
-func (v *UnsubscribeRequestParams) encode(e *encoder) {
+func (v *UnsubscribeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.fail(errNoValue)
+		e.Fail(codec.ErrNoValue)
 		return
 	}
-	e.b = append(e.b, `{`...)
+	e.Open(`{`)
 	if v.Meta != nil {
-		member(e, "_meta", v.Meta, writeValue)
+		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
 	}
-	member(e, "uri", v.Uri, (*encoder).string)
+	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
 	if len(v.Extra) > 0 {
-		e.extra(v.Extra, "_meta", "uri")
+		e.Extra(v.Extra, "_meta", "uri")
 	}
-	e.close('}')
+	e.Close('}')
 }

@@ -2,7 +2,11 @@
 
 package mcptypes
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
 
 // ElicitResultAction is what a person did with a question: accept submits
 // the form, decline refuses, cancel dismisses it without a choice.
@@ -28,12 +32,12 @@ func valuesElicitResultAction() []ElicitResultAction {
 	return []ElicitResultAction{ElicitResultActionAccept, ElicitResultActionCancel, ElicitResultActionDecline}
 }
 
-func readElicitResultAction(d *decoder) (ElicitResultAction, error) {
-	return readEnum(d, valuesElicitResultAction())
+func readElicitResultAction(d *codec.Decoder) (ElicitResultAction, error) {
+	return codec.ReadEnum(d, valuesElicitResultAction())
 }
 
-func writeElicitResultAction(e *encoder, v ElicitResultAction) {
-	writeEnum(e, v, valuesElicitResultAction())
+func writeElicitResultAction(e *codec.Encoder, v ElicitResultAction) {
+	codec.WriteEnum(e, v, valuesElicitResultAction())
 }
 
 // IncludeContext says whose context to add to a query.
@@ -59,11 +63,13 @@ func valuesIncludeContext() []IncludeContext {
 	return []IncludeContext{IncludeContextAllServers, IncludeContextNone, IncludeContextThisServer}
 }
 
-func readIncludeContext(d *decoder) (IncludeContext, error) {
-	return readEnum(d, valuesIncludeContext())
+func readIncludeContext(d *codec.Decoder) (IncludeContext, error) {
+	return codec.ReadEnum(d, valuesIncludeContext())
 }
 
-func writeIncludeContext(e *encoder, v IncludeContext) { writeEnum(e, v, valuesIncludeContext()) }
+func writeIncludeContext(e *codec.Encoder, v IncludeContext) {
+	codec.WriteEnum(e, v, valuesIncludeContext())
+}
 
 // LoggingLevel is how grave a log message is, by the severities of RFC 5424:
 // from debug over info, notice, warning, error, critical and alert to
@@ -100,9 +106,11 @@ func valuesLoggingLevel() []LoggingLevel {
 	return []LoggingLevel{LoggingLevelAlert, LoggingLevelCritical, LoggingLevelDebug, LoggingLevelEmergency, LoggingLevelError, LoggingLevelInfo, LoggingLevelNotice, LoggingLevelWarning}
 }
 
-func readLoggingLevel(d *decoder) (LoggingLevel, error) { return readEnum(d, valuesLoggingLevel()) }
+func readLoggingLevel(d *codec.Decoder) (LoggingLevel, error) {
+	return codec.ReadEnum(d, valuesLoggingLevel())
+}
 
-func writeLoggingLevel(e *encoder, v LoggingLevel) { writeEnum(e, v, valuesLoggingLevel()) }
+func writeLoggingLevel(e *codec.Encoder, v LoggingLevel) { codec.WriteEnum(e, v, valuesLoggingLevel()) }
 
 // NumberSchemaType says what kind of number a form asks for.
 //
@@ -125,11 +133,13 @@ func valuesNumberSchemaType() []NumberSchemaType {
 	return []NumberSchemaType{NumberSchemaTypeInteger, NumberSchemaTypeNumber}
 }
 
-func readNumberSchemaType(d *decoder) (NumberSchemaType, error) {
-	return readEnum(d, valuesNumberSchemaType())
+func readNumberSchemaType(d *codec.Decoder) (NumberSchemaType, error) {
+	return codec.ReadEnum(d, valuesNumberSchemaType())
 }
 
-func writeNumberSchemaType(e *encoder, v NumberSchemaType) { writeEnum(e, v, valuesNumberSchemaType()) }
+func writeNumberSchemaType(e *codec.Encoder, v NumberSchemaType) {
+	codec.WriteEnum(e, v, valuesNumberSchemaType())
+}
 
 // Role is who speaks in a conversation.
 //
@@ -150,9 +160,9 @@ func (v Role) Valid() bool { return slices.Contains(valuesRole(), v) }
 
 func valuesRole() []Role { return []Role{RoleAssistant, RoleUser} }
 
-func readRole(d *decoder) (Role, error) { return readEnum(d, valuesRole()) }
+func readRole(d *codec.Decoder) (Role, error) { return codec.ReadEnum(d, valuesRole()) }
 
-func writeRole(e *encoder, v Role) { writeEnum(e, v, valuesRole()) }
+func writeRole(e *codec.Encoder, v Role) { codec.WriteEnum(e, v, valuesRole()) }
 
 // StringSchemaFormat says what a text in a form must look like.
 //
@@ -179,10 +189,10 @@ func valuesStringSchemaFormat() []StringSchemaFormat {
 	return []StringSchemaFormat{StringSchemaFormatDate, StringSchemaFormatDateTime, StringSchemaFormatEmail, StringSchemaFormatUri}
 }
 
-func readStringSchemaFormat(d *decoder) (StringSchemaFormat, error) {
-	return readEnum(d, valuesStringSchemaFormat())
+func readStringSchemaFormat(d *codec.Decoder) (StringSchemaFormat, error) {
+	return codec.ReadEnum(d, valuesStringSchemaFormat())
 }
 
-func writeStringSchemaFormat(e *encoder, v StringSchemaFormat) {
-	writeEnum(e, v, valuesStringSchemaFormat())
+func writeStringSchemaFormat(e *codec.Encoder, v StringSchemaFormat) {
+	codec.WriteEnum(e, v, valuesStringSchemaFormat())
 }

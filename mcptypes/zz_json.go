@@ -2,52 +2,65 @@
 
 package mcptypes
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Annotations) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Annotations) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Annotations).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Annotations) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Annotations).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Annotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v AudioContent) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v AudioContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*AudioContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*AudioContent).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BaseMetadata) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v BaseMetadata) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*BaseMetadata).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*BaseMetadata).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BaseMetadata) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*BlobResourceContents).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*BlobResourceContents).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -55,25 +68,33 @@ func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BooleanSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v BooleanSchema) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*BooleanSchema).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*BooleanSchema).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CallToolRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CallToolRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CallToolRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -81,13 +102,17 @@ func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CallToolRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CallToolRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -95,25 +120,33 @@ func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CallToolResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CallToolResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CallToolResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CallToolResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CancelledNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CancelledNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CancelledNotification).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -121,14 +154,16 @@ func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CancelledNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*CancelledNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -137,13 +172,17 @@ func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ClientCapabilities).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ClientCapabilities).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -151,14 +190,16 @@ func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ClientCapabilitiesRoots).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesRoots) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ClientCapabilitiesRoots).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -167,13 +208,17 @@ func (v *ClientCapabilitiesRoots) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteArgument) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CompleteArgument) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CompleteArgument).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CompleteArgument).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -181,13 +226,17 @@ func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteContext) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CompleteContext) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CompleteContext).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteContext) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CompleteContext).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -195,13 +244,17 @@ func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CompleteRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CompleteRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CompleteRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -209,13 +262,17 @@ func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CompleteRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CompleteRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -223,26 +280,32 @@ func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CompleteResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CompleteResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CompleteResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CompleteResultCompletion).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*CompleteResultCompletion).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -251,13 +314,17 @@ func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CreateMessageRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CreateMessageRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -265,14 +332,16 @@ func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CreateMessageRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*CreateMessageRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -281,13 +350,17 @@ func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*CreateMessageResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*CreateMessageResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -295,37 +368,47 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Cursor) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Cursor) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Cursor).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Cursor) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Cursor).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Cursor) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ElicitRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ElicitRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ElicitRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ElicitRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ElicitRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ElicitRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -333,25 +416,31 @@ func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ElicitResult) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitResult).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ElicitResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResultAction) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ElicitResultAction) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ElicitResultAction).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ElicitResultAction).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -359,25 +448,31 @@ func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ElicitSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ElicitSchema).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*EmbeddedResource).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*EmbeddedResource).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -385,37 +480,45 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EnumSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v EnumSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*EnumSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *EnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*EnumSchema).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ErrorObject) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ErrorObject) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ErrorObject).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ErrorObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ErrorObject).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ErrorObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*GetPromptRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*GetPromptRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -423,13 +526,17 @@ func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*GetPromptRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*GetPromptRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -437,13 +544,17 @@ func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v GetPromptResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*GetPromptResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*GetPromptResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -451,49 +562,63 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ImageContent) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ImageContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ImageContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ImageContent).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Implementation) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Implementation) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*Implementation).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Implementation) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Implementation).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v IncludeContext) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v IncludeContext) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*IncludeContext).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *IncludeContext) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*IncludeContext).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *IncludeContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v InitializeRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*InitializeRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*InitializeRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -501,14 +626,16 @@ func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v InitializeRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*InitializeRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*InitializeRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -517,13 +644,17 @@ func (v *InitializeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v InitializeResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*InitializeResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializeResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*InitializeResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -531,14 +662,16 @@ func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v InitializedNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*InitializedNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*InitializedNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -547,14 +680,16 @@ func (v *InitializedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*InitializedNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*InitializedNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -563,25 +698,31 @@ func (v *InitializedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCError) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v JSONRPCError) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*JSONRPCError).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*JSONRPCError).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*JSONRPCNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*JSONRPCNotification).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -589,14 +730,16 @@ func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*JSONRPCNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*JSONRPCNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -605,25 +748,33 @@ func (v *JSONRPCNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*JSONRPCRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*JSONRPCRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*JSONRPCRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*JSONRPCRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -631,13 +782,17 @@ func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCResponse) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v JSONRPCResponse) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*JSONRPCResponse).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*JSONRPCResponse).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -645,13 +800,17 @@ func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListPromptsRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListPromptsRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -659,14 +818,16 @@ func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListPromptsRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ListPromptsRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -675,13 +836,17 @@ func (v *ListPromptsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListPromptsResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListPromptsResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -689,14 +854,16 @@ func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListResourceTemplatesRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesRequest).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -705,7 +872,9 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListResourceTemplatesRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error {
@@ -714,7 +883,7 @@ func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error {
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -723,14 +892,16 @@ func (v *ListResourceTemplatesRequestParams) UnmarshalJSONFrom(dec *jsontext.Dec
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListResourceTemplatesResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesResult).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -739,13 +910,17 @@ func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListResourcesRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListResourcesRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -753,14 +928,16 @@ func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListResourcesRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ListResourcesRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -769,13 +946,17 @@ func (v *ListResourcesRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListResourcesResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListResourcesResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -783,13 +964,17 @@ func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListRootsRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListRootsRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -797,13 +982,17 @@ func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListRootsRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListRootsRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -811,13 +1000,17 @@ func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListRootsResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListRootsResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListRootsResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -825,13 +1018,17 @@ func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListToolsRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListToolsRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -839,13 +1036,17 @@ func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListToolsRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListToolsRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -853,13 +1054,17 @@ func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ListToolsResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ListToolsResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ListToolsResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -867,26 +1072,30 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingLevel) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v LoggingLevel) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*LoggingLevel).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*LoggingLevel).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *LoggingLevel) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*LoggingMessageNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*LoggingMessageNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -895,14 +1104,16 @@ func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*LoggingMessageNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*LoggingMessageNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -911,25 +1122,31 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelHint) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ModelHint) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ModelHint).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ModelHint) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ModelHint).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ModelHint) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelPreferences) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ModelPreferences) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ModelPreferences).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ModelPreferences).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -937,25 +1154,31 @@ func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Notification) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Notification).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Notification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Notification).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v NotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*NotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *NotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*NotificationParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -963,25 +1186,31 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v NumberSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*NumberSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*NumberSchema).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchemaType) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v NumberSchemaType) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*NumberSchemaType).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*NumberSchemaType).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -989,13 +1218,17 @@ func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PaginatedRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PaginatedRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1003,13 +1236,17 @@ func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PaginatedRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PaginatedRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1017,13 +1254,17 @@ func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PaginatedResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PaginatedResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PaginatedResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1031,25 +1272,31 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PingRequest) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*PingRequest).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PingRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PingRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PingRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PingRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PingRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PingRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1057,13 +1304,17 @@ func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ProgressNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ProgressNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ProgressNotification).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1071,14 +1322,16 @@ func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ProgressNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ProgressNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1087,38 +1340,46 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Prompt) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Prompt) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Prompt).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Prompt) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Prompt).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptArgument) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PromptArgument) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PromptArgument).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptArgument) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PromptArgument).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PromptListChangedNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*PromptListChangedNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1127,7 +1388,9 @@ func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PromptListChangedNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error {
@@ -1136,7 +1399,7 @@ func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error {
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*PromptListChangedNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1145,25 +1408,33 @@ func (v *PromptListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.De
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptMessage) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PromptMessage) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PromptMessage).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PromptMessage).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptReference) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v PromptReference) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*PromptReference).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *PromptReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*PromptReference).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1171,13 +1442,17 @@ func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ReadResourceRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ReadResourceRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1185,14 +1460,16 @@ func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ReadResourceRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ReadResourceRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1201,13 +1478,17 @@ func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ReadResourceResult).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ReadResourceResult).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1215,61 +1496,75 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Request) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Request).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Request) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Request).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestMeta) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v RequestMeta) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*RequestMeta).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RequestMeta) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*RequestMeta).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestMeta) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v RequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*RequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*RequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Resource) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Resource) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Resource).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Resource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Resource).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceContents) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceContents) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceContents).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ResourceContents).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1277,26 +1572,30 @@ func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceLink) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceLink) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResourceLink).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ResourceLink).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceListChangedNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ResourceListChangedNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1305,7 +1604,9 @@ func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decode
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceListChangedNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error {
@@ -1314,7 +1615,7 @@ func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error {
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ResourceListChangedNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1323,13 +1624,17 @@ func (v *ResourceListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceTemplate).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ResourceTemplate).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1337,14 +1642,16 @@ func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceTemplateReference).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ResourceTemplateReference).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1353,14 +1660,16 @@ func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceUpdatedNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ResourceUpdatedNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1369,14 +1678,16 @@ func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ResourceUpdatedNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ResourceUpdatedNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1385,50 +1696,58 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Result) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Result) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Result).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Result) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Result).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Role) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Role) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Role).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Role) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Role).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Role) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Root) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Root) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Root).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Root) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Root).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Root) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*RootsListChangedNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*RootsListChangedNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1437,7 +1756,9 @@ func (v *RootsListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*RootsListChangedNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error {
@@ -1446,7 +1767,7 @@ func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error {
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*RootsListChangedNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1455,13 +1776,17 @@ func (v *RootsListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Dec
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SamplingMessage) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v SamplingMessage) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*SamplingMessage).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*SamplingMessage).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1469,13 +1794,17 @@ func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ServerCapabilities).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ServerCapabilities).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1483,14 +1812,16 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ServerCapabilitiesPrompts).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesPrompts) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ServerCapabilitiesPrompts).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1499,14 +1830,16 @@ func (v *ServerCapabilitiesPrompts) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ServerCapabilitiesResources).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesResources) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ServerCapabilitiesResources).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1515,14 +1848,16 @@ func (v *ServerCapabilitiesResources) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ServerCapabilitiesTools).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesTools) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ServerCapabilitiesTools).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1531,13 +1866,17 @@ func (v *ServerCapabilitiesTools) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v SetLevelRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*SetLevelRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*SetLevelRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1545,13 +1884,17 @@ func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*SetLevelRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*SetLevelRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1559,25 +1902,31 @@ func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchema) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v StringSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*StringSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*StringSchema).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchemaFormat) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v StringSchemaFormat) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*StringSchemaFormat).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*StringSchemaFormat).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1585,13 +1934,17 @@ func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v SubscribeRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*SubscribeRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*SubscribeRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1599,13 +1952,17 @@ func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*SubscribeRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*SubscribeRequestParams).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1613,25 +1970,31 @@ func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextContent) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v TextContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TextContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *TextContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*TextContent).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextResourceContents) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v TextResourceContents) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*TextResourceContents).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*TextResourceContents).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1639,25 +2002,31 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Tool) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v Tool) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Tool).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *Tool) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*Tool).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolAnnotations) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ToolAnnotations) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ToolAnnotations).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*ToolAnnotations).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1665,14 +2034,16 @@ func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ToolListChangedNotification).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ToolListChangedNotification).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1681,14 +2052,16 @@ func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*ToolListChangedNotificationParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*ToolListChangedNotificationParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1697,13 +2070,17 @@ func (v *ToolListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*UnsubscribeRequest).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
+func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return codec.EncodeTo(enc, &v, (*UnsubscribeRequest).encode)
+}
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1711,14 +2088,16 @@ func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) { return encode(&v) }
+func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) {
+	return codec.Encode(&v, (*UnsubscribeRequestParams).encode)
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
 func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
+	return codec.EncodeTo(enc, &v, (*UnsubscribeRequestParams).encode)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.

@@ -2,6 +2,8 @@
 
 package mcptypes
 
+import "fmt"
+
 // ProtocolVersion is the version of the protocol that this package's types follow.
 const ProtocolVersion = "2025-06-18"
 
@@ -9,76 +11,76 @@ const ProtocolVersion = "2025-06-18"
 var (
 	// CompletionComplete is completion/complete, sent by the client: see
 	// [CompleteRequest].
-	CompletionComplete = Method[CompleteRequestParams, CompleteResult]{name: "completion/complete", required: true}
+	CompletionComplete = NewMethod[CompleteRequestParams, CompleteResult]("completion/complete", true)
 	// ElicitationCreate is elicitation/create, sent by the server: see
 	// [ElicitRequest].
-	ElicitationCreate = Method[ElicitRequestParams, ElicitResult]{name: "elicitation/create", required: true}
+	ElicitationCreate = NewMethod[ElicitRequestParams, ElicitResult]("elicitation/create", true)
 	// Initialize is initialize, sent by the client: see [InitializeRequest].
-	Initialize = Method[InitializeRequestParams, InitializeResult]{name: "initialize", required: true}
+	Initialize = NewMethod[InitializeRequestParams, InitializeResult]("initialize", true)
 	// LoggingSetLevel is logging/setLevel, sent by the client: see
 	// [SetLevelRequest].
-	LoggingSetLevel = Method[SetLevelRequestParams, EmptyResult]{name: "logging/setLevel", required: true}
+	LoggingSetLevel = NewMethod[SetLevelRequestParams, EmptyResult]("logging/setLevel", true)
 	// Ping is ping, sent by either side: see [PingRequest].
-	Ping = Method[PingRequestParams, EmptyResult]{name: "ping", required: false}
+	Ping = NewMethod[PingRequestParams, EmptyResult]("ping", false)
 	// PromptsGet is prompts/get, sent by the client: see [GetPromptRequest].
-	PromptsGet = Method[GetPromptRequestParams, GetPromptResult]{name: "prompts/get", required: true}
+	PromptsGet = NewMethod[GetPromptRequestParams, GetPromptResult]("prompts/get", true)
 	// PromptsList is prompts/list, sent by the client: see [ListPromptsRequest].
-	PromptsList = Method[ListPromptsRequestParams, ListPromptsResult]{name: "prompts/list", required: false}
+	PromptsList = NewMethod[ListPromptsRequestParams, ListPromptsResult]("prompts/list", false)
 	// ResourcesList is resources/list, sent by the client: see
 	// [ListResourcesRequest].
-	ResourcesList = Method[ListResourcesRequestParams, ListResourcesResult]{name: "resources/list", required: false}
+	ResourcesList = NewMethod[ListResourcesRequestParams, ListResourcesResult]("resources/list", false)
 	// ResourcesRead is resources/read, sent by the client: see
 	// [ReadResourceRequest].
-	ResourcesRead = Method[ReadResourceRequestParams, ReadResourceResult]{name: "resources/read", required: true}
+	ResourcesRead = NewMethod[ReadResourceRequestParams, ReadResourceResult]("resources/read", true)
 	// ResourcesSubscribe is resources/subscribe, sent by the client: see
 	// [SubscribeRequest].
-	ResourcesSubscribe = Method[SubscribeRequestParams, EmptyResult]{name: "resources/subscribe", required: true}
+	ResourcesSubscribe = NewMethod[SubscribeRequestParams, EmptyResult]("resources/subscribe", true)
 	// ResourcesTemplatesList is resources/templates/list, sent by the client:
 	// see [ListResourceTemplatesRequest].
-	ResourcesTemplatesList = Method[ListResourceTemplatesRequestParams, ListResourceTemplatesResult]{name: "resources/templates/list", required: false}
+	ResourcesTemplatesList = NewMethod[ListResourceTemplatesRequestParams, ListResourceTemplatesResult]("resources/templates/list", false)
 	// ResourcesUnsubscribe is resources/unsubscribe, sent by the client: see
 	// [UnsubscribeRequest].
-	ResourcesUnsubscribe = Method[UnsubscribeRequestParams, EmptyResult]{name: "resources/unsubscribe", required: true}
+	ResourcesUnsubscribe = NewMethod[UnsubscribeRequestParams, EmptyResult]("resources/unsubscribe", true)
 	// RootsList is roots/list, sent by the server: see [ListRootsRequest].
-	RootsList = Method[ListRootsRequestParams, ListRootsResult]{name: "roots/list", required: false}
+	RootsList = NewMethod[ListRootsRequestParams, ListRootsResult]("roots/list", false)
 	// SamplingCreateMessage is sampling/createMessage, sent by the server: see
 	// [CreateMessageRequest].
-	SamplingCreateMessage = Method[CreateMessageRequestParams, CreateMessageResult]{name: "sampling/createMessage", required: true}
+	SamplingCreateMessage = NewMethod[CreateMessageRequestParams, CreateMessageResult]("sampling/createMessage", true)
 	// ToolsCall is tools/call, sent by the client: see [CallToolRequest].
-	ToolsCall = Method[CallToolRequestParams, CallToolResult]{name: "tools/call", required: true}
+	ToolsCall = NewMethod[CallToolRequestParams, CallToolResult]("tools/call", true)
 	// ToolsList is tools/list, sent by the client: see [ListToolsRequest].
-	ToolsList = Method[ListToolsRequestParams, ListToolsResult]{name: "tools/list", required: false}
+	ToolsList = NewMethod[ListToolsRequestParams, ListToolsResult]("tools/list", false)
 )
 
 // The notifications of the protocol.
 var (
 	// NotificationsCancelled is notifications/cancelled, sent by either side:
 	// see [CancelledNotification].
-	NotificationsCancelled = NotificationMethod[CancelledNotificationParams]{name: "notifications/cancelled", required: true}
+	NotificationsCancelled = NewNotification[CancelledNotificationParams]("notifications/cancelled", true)
 	// NotificationsInitialized is notifications/initialized, sent by the client:
 	// see [InitializedNotification].
-	NotificationsInitialized = NotificationMethod[InitializedNotificationParams]{name: "notifications/initialized", required: false}
+	NotificationsInitialized = NewNotification[InitializedNotificationParams]("notifications/initialized", false)
 	// NotificationsMessage is notifications/message, sent by the server: see
 	// [LoggingMessageNotification].
-	NotificationsMessage = NotificationMethod[LoggingMessageNotificationParams]{name: "notifications/message", required: true}
+	NotificationsMessage = NewNotification[LoggingMessageNotificationParams]("notifications/message", true)
 	// NotificationsProgress is notifications/progress, sent by either side: see
 	// [ProgressNotification].
-	NotificationsProgress = NotificationMethod[ProgressNotificationParams]{name: "notifications/progress", required: true}
+	NotificationsProgress = NewNotification[ProgressNotificationParams]("notifications/progress", true)
 	// NotificationsPromptsListChanged is notifications/prompts/list_changed,
 	// sent by the server: see [PromptListChangedNotification].
-	NotificationsPromptsListChanged = NotificationMethod[PromptListChangedNotificationParams]{name: "notifications/prompts/list_changed", required: false}
+	NotificationsPromptsListChanged = NewNotification[PromptListChangedNotificationParams]("notifications/prompts/list_changed", false)
 	// NotificationsResourcesListChanged is notifications/resources/list_changed,
 	// sent by the server: see [ResourceListChangedNotification].
-	NotificationsResourcesListChanged = NotificationMethod[ResourceListChangedNotificationParams]{name: "notifications/resources/list_changed", required: false}
+	NotificationsResourcesListChanged = NewNotification[ResourceListChangedNotificationParams]("notifications/resources/list_changed", false)
 	// NotificationsResourcesUpdated is notifications/resources/updated, sent by
 	// the server: see [ResourceUpdatedNotification].
-	NotificationsResourcesUpdated = NotificationMethod[ResourceUpdatedNotificationParams]{name: "notifications/resources/updated", required: true}
+	NotificationsResourcesUpdated = NewNotification[ResourceUpdatedNotificationParams]("notifications/resources/updated", true)
 	// NotificationsRootsListChanged is notifications/roots/list_changed, sent by
 	// the client: see [RootsListChangedNotification].
-	NotificationsRootsListChanged = NotificationMethod[RootsListChangedNotificationParams]{name: "notifications/roots/list_changed", required: false}
+	NotificationsRootsListChanged = NewNotification[RootsListChangedNotificationParams]("notifications/roots/list_changed", false)
 	// NotificationsToolsListChanged is notifications/tools/list_changed, sent by
 	// the server: see [ToolListChangedNotification].
-	NotificationsToolsListChanged = NotificationMethod[ToolListChangedNotificationParams]{name: "notifications/tools/list_changed", required: false}
+	NotificationsToolsListChanged = NewNotification[ToolListChangedNotificationParams]("notifications/tools/list_changed", false)
 )
 
 // Methods returns the table of the protocol's methods, sorted by name.
@@ -129,7 +131,7 @@ func DecodeClientResult(method string, b []byte) (ClientResult, error) {
 	case "sampling/createMessage":
 		result = new(CreateMessageResult)
 	default:
-		return nil, errMethod(method)
+		return nil, fmt.Errorf("mcptypes: %q is not a request that is answered here", method)
 	}
 	if err := Decode(b, result); err != nil {
 		return nil, err
@@ -172,7 +174,7 @@ func DecodeServerResult(method string, b []byte) (ServerResult, error) {
 	case "tools/list":
 		result = new(ListToolsResult)
 	default:
-		return nil, errMethod(method)
+		return nil, fmt.Errorf("mcptypes: %q is not a request that is answered here", method)
 	}
 	if err := Decode(b, result); err != nil {
 		return nil, err

@@ -2,6 +2,8 @@
 
 package mcptypes
 
+import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+
 // ClientNotification is any notification that a client sends.
 //
 // Specification:
@@ -21,20 +23,20 @@ func (*ProgressNotification) isClientNotification()         {}
 func (*RootsListChangedNotification) isClientNotification() {}
 func (*Unknown) isClientNotification()                      {}
 
-func readClientNotification(d *decoder) (ClientNotification, error) {
-	return tagged(d, "method", armClientNotification)
+func readClientNotification(d *codec.Decoder) (ClientNotification, error) {
+	return codec.Tagged(d, "method", armClientNotification)
 }
 
-func armClientNotification(d *decoder, tag []byte) (ClientNotification, error) {
+func armClientNotification(d *codec.Decoder, tag []byte) (ClientNotification, error) {
 	switch string(tag) {
 	case "notifications/cancelled":
-		return readPtr[CancelledNotification](d)
+		return codec.ReadPtr(d, (*CancelledNotification).decode)
 	case "notifications/initialized":
-		return readPtr[InitializedNotification](d)
+		return codec.ReadPtr(d, (*InitializedNotification).decode)
 	case "notifications/progress":
-		return readPtr[ProgressNotification](d)
+		return codec.ReadPtr(d, (*ProgressNotification).decode)
 	case "notifications/roots/list_changed":
-		return readPtr[RootsListChangedNotification](d)
+		return codec.ReadPtr(d, (*RootsListChangedNotification).decode)
 	}
 	return unknownArm(d, "method", tag)
 }
@@ -70,38 +72,38 @@ func (*SetLevelRequest) isClientRequest()              {}
 func (*CompleteRequest) isClientRequest()              {}
 func (*Unknown) isClientRequest()                      {}
 
-func readClientRequest(d *decoder) (ClientRequest, error) {
-	return tagged(d, "method", armClientRequest)
+func readClientRequest(d *codec.Decoder) (ClientRequest, error) {
+	return codec.Tagged(d, "method", armClientRequest)
 }
 
-func armClientRequest(d *decoder, tag []byte) (ClientRequest, error) {
+func armClientRequest(d *codec.Decoder, tag []byte) (ClientRequest, error) {
 	switch string(tag) {
 	case "initialize":
-		return readPtr[InitializeRequest](d)
+		return codec.ReadPtr(d, (*InitializeRequest).decode)
 	case "ping":
-		return readPtr[PingRequest](d)
+		return codec.ReadPtr(d, (*PingRequest).decode)
 	case "resources/list":
-		return readPtr[ListResourcesRequest](d)
+		return codec.ReadPtr(d, (*ListResourcesRequest).decode)
 	case "resources/templates/list":
-		return readPtr[ListResourceTemplatesRequest](d)
+		return codec.ReadPtr(d, (*ListResourceTemplatesRequest).decode)
 	case "resources/read":
-		return readPtr[ReadResourceRequest](d)
+		return codec.ReadPtr(d, (*ReadResourceRequest).decode)
 	case "resources/subscribe":
-		return readPtr[SubscribeRequest](d)
+		return codec.ReadPtr(d, (*SubscribeRequest).decode)
 	case "resources/unsubscribe":
-		return readPtr[UnsubscribeRequest](d)
+		return codec.ReadPtr(d, (*UnsubscribeRequest).decode)
 	case "prompts/list":
-		return readPtr[ListPromptsRequest](d)
+		return codec.ReadPtr(d, (*ListPromptsRequest).decode)
 	case "prompts/get":
-		return readPtr[GetPromptRequest](d)
+		return codec.ReadPtr(d, (*GetPromptRequest).decode)
 	case "tools/list":
-		return readPtr[ListToolsRequest](d)
+		return codec.ReadPtr(d, (*ListToolsRequest).decode)
 	case "tools/call":
-		return readPtr[CallToolRequest](d)
+		return codec.ReadPtr(d, (*CallToolRequest).decode)
 	case "logging/setLevel":
-		return readPtr[SetLevelRequest](d)
+		return codec.ReadPtr(d, (*SetLevelRequest).decode)
 	case "completion/complete":
-		return readPtr[CompleteRequest](d)
+		return codec.ReadPtr(d, (*CompleteRequest).decode)
 	}
 	return unknownArm(d, "method", tag)
 }
@@ -124,7 +126,9 @@ func (*CreateMessageResult) isClientResult() {}
 func (*ListRootsResult) isClientResult()     {}
 func (*ElicitResult) isClientResult()        {}
 
-func readClientResult(d *decoder) (ClientResult, error) { return readPtr[Result](d) }
+func readClientResult(d *codec.Decoder) (ClientResult, error) {
+	return codec.ReadPtr(d, (*Result).decode)
+}
 
 // CompleteReference names the thing whose argument is being typed.
 //
@@ -142,16 +146,16 @@ func (*PromptReference) isCompleteReference()           {}
 func (*ResourceTemplateReference) isCompleteReference() {}
 func (*Unknown) isCompleteReference()                   {}
 
-func readCompleteReference(d *decoder) (CompleteReference, error) {
-	return tagged(d, "type", armCompleteReference)
+func readCompleteReference(d *codec.Decoder) (CompleteReference, error) {
+	return codec.Tagged(d, "type", armCompleteReference)
 }
 
-func armCompleteReference(d *decoder, tag []byte) (CompleteReference, error) {
+func armCompleteReference(d *codec.Decoder, tag []byte) (CompleteReference, error) {
 	switch string(tag) {
 	case "ref/prompt":
-		return readPtr[PromptReference](d)
+		return codec.ReadPtr(d, (*PromptReference).decode)
 	case "ref/resource":
-		return readPtr[ResourceTemplateReference](d)
+		return codec.ReadPtr(d, (*ResourceTemplateReference).decode)
 	}
 	return unknownArm(d, "type", tag)
 }
@@ -177,20 +181,22 @@ func (*ResourceLink) isContentBlock()     {}
 func (*EmbeddedResource) isContentBlock() {}
 func (*Unknown) isContentBlock()          {}
 
-func readContentBlock(d *decoder) (ContentBlock, error) { return tagged(d, "type", armContentBlock) }
+func readContentBlock(d *codec.Decoder) (ContentBlock, error) {
+	return codec.Tagged(d, "type", armContentBlock)
+}
 
-func armContentBlock(d *decoder, tag []byte) (ContentBlock, error) {
+func armContentBlock(d *codec.Decoder, tag []byte) (ContentBlock, error) {
 	switch string(tag) {
 	case "text":
-		return readPtr[TextContent](d)
+		return codec.ReadPtr(d, (*TextContent).decode)
 	case "image":
-		return readPtr[ImageContent](d)
+		return codec.ReadPtr(d, (*ImageContent).decode)
 	case "audio":
-		return readPtr[AudioContent](d)
+		return codec.ReadPtr(d, (*AudioContent).decode)
 	case "resource_link":
-		return readPtr[ResourceLink](d)
+		return codec.ReadPtr(d, (*ResourceLink).decode)
 	case "resource":
-		return readPtr[EmbeddedResource](d)
+		return codec.ReadPtr(d, (*EmbeddedResource).decode)
 	}
 	return unknownArm(d, "type", tag)
 }
@@ -212,29 +218,29 @@ func (*JSONRPCNotification) isJSONRPCMessage() {}
 func (*JSONRPCResponse) isJSONRPCMessage()     {}
 func (*JSONRPCError) isJSONRPCMessage()        {}
 
-func readJSONRPCMessage(d *decoder) (JSONRPCMessage, error) {
-	return untagged(d, shapesJSONRPCMessage(), armJSONRPCMessage)
+func readJSONRPCMessage(d *codec.Decoder) (JSONRPCMessage, error) {
+	return codec.Untagged(d, "", shapesJSONRPCMessage(), armJSONRPCMessage)
 }
 
-func shapesJSONRPCMessage() []shape {
-	return []shape{
-		{present: []string{"method", "id"}, required: []string{"id", "jsonrpc", "method"}, optional: []string{"params"}},
-		{present: []string{"method"}, required: []string{"jsonrpc", "method"}, optional: []string{"params"}},
-		{present: []string{"result"}, required: []string{"id", "jsonrpc", "result"}, optional: nil},
-		{present: []string{"error"}, required: []string{"error", "id", "jsonrpc"}, optional: nil},
+func shapesJSONRPCMessage() []codec.Shape {
+	return []codec.Shape{
+		{Present: []string{"method", "id"}, Required: []string{"id", "jsonrpc", "method"}, Optional: []string{"params"}},
+		{Present: []string{"method"}, Required: []string{"jsonrpc", "method"}, Optional: []string{"params"}},
+		{Present: []string{"result"}, Required: []string{"id", "jsonrpc", "result"}},
+		{Present: []string{"error"}, Required: []string{"error", "id", "jsonrpc"}},
 	}
 }
 
-func armJSONRPCMessage(d *decoder, arm int) (JSONRPCMessage, error) {
+func armJSONRPCMessage(d *codec.Decoder, arm int) (JSONRPCMessage, error) {
 	switch arm {
 	case 0:
-		return readPtr[JSONRPCRequest](d)
+		return codec.ReadPtr(d, (*JSONRPCRequest).decode)
 	case 1:
-		return readPtr[JSONRPCNotification](d)
+		return codec.ReadPtr(d, (*JSONRPCNotification).decode)
 	case 2:
-		return readPtr[JSONRPCResponse](d)
+		return codec.ReadPtr(d, (*JSONRPCResponse).decode)
 	}
-	return readPtr[JSONRPCError](d)
+	return codec.ReadPtr(d, (*JSONRPCError).decode)
 }
 
 // PrimitiveSchemaDefinition describes one field of a form.
@@ -255,29 +261,29 @@ func (*NumberSchema) isPrimitiveSchemaDefinition()  {}
 func (*BooleanSchema) isPrimitiveSchemaDefinition() {}
 func (*Unknown) isPrimitiveSchemaDefinition()       {}
 
-func readPrimitiveSchemaDefinition(d *decoder) (PrimitiveSchemaDefinition, error) {
-	return tagged(d, "type", armPrimitiveSchemaDefinition)
+func readPrimitiveSchemaDefinition(d *codec.Decoder) (PrimitiveSchemaDefinition, error) {
+	return codec.Tagged(d, "type", armPrimitiveSchemaDefinition)
 }
 
-func armPrimitiveSchemaDefinition(d *decoder, tag []byte) (PrimitiveSchemaDefinition, error) {
+func armPrimitiveSchemaDefinition(d *codec.Decoder, tag []byte) (PrimitiveSchemaDefinition, error) {
 	switch string(tag) {
 	case "string":
-		return untagged(d, []shape{
-			{present: []string{"enum"}},
-			{present: nil},
-		}, func(d *decoder, arm int) (PrimitiveSchemaDefinition, error) {
+		return codec.Untagged(d, "", []codec.Shape{
+			{Present: []string{"enum"}, Required: []string{"enum", "type"}, Optional: []string{"description", "enumNames", "title"}},
+			{Required: []string{"type"}, Optional: []string{"description", "format", "maxLength", "minLength", "title"}},
+		}, func(d *codec.Decoder, arm int) (PrimitiveSchemaDefinition, error) {
 			switch arm {
 			case 0:
-				return readPtr[EnumSchema](d)
+				return codec.ReadPtr(d, (*EnumSchema).decode)
 			}
-			return readPtr[StringSchema](d)
+			return codec.ReadPtr(d, (*StringSchema).decode)
 		})
 	case "integer":
-		return readPtr[NumberSchema](d)
+		return codec.ReadPtr(d, (*NumberSchema).decode)
 	case "number":
-		return readPtr[NumberSchema](d)
+		return codec.ReadPtr(d, (*NumberSchema).decode)
 	case "boolean":
-		return readPtr[BooleanSchema](d)
+		return codec.ReadPtr(d, (*BooleanSchema).decode)
 	}
 	return unknownArm(d, "type", tag)
 }
@@ -299,18 +305,18 @@ func (*ImageContent) isSamplingContent() {}
 func (*AudioContent) isSamplingContent() {}
 func (*Unknown) isSamplingContent()      {}
 
-func readSamplingContent(d *decoder) (SamplingContent, error) {
-	return tagged(d, "type", armSamplingContent)
+func readSamplingContent(d *codec.Decoder) (SamplingContent, error) {
+	return codec.Tagged(d, "type", armSamplingContent)
 }
 
-func armSamplingContent(d *decoder, tag []byte) (SamplingContent, error) {
+func armSamplingContent(d *codec.Decoder, tag []byte) (SamplingContent, error) {
 	switch string(tag) {
 	case "text":
-		return readPtr[TextContent](d)
+		return codec.ReadPtr(d, (*TextContent).decode)
 	case "image":
-		return readPtr[ImageContent](d)
+		return codec.ReadPtr(d, (*ImageContent).decode)
 	case "audio":
-		return readPtr[AudioContent](d)
+		return codec.ReadPtr(d, (*AudioContent).decode)
 	}
 	return unknownArm(d, "type", tag)
 }
@@ -339,26 +345,26 @@ func (*ToolListChangedNotification) isServerNotification()     {}
 func (*LoggingMessageNotification) isServerNotification()      {}
 func (*Unknown) isServerNotification()                         {}
 
-func readServerNotification(d *decoder) (ServerNotification, error) {
-	return tagged(d, "method", armServerNotification)
+func readServerNotification(d *codec.Decoder) (ServerNotification, error) {
+	return codec.Tagged(d, "method", armServerNotification)
 }
 
-func armServerNotification(d *decoder, tag []byte) (ServerNotification, error) {
+func armServerNotification(d *codec.Decoder, tag []byte) (ServerNotification, error) {
 	switch string(tag) {
 	case "notifications/cancelled":
-		return readPtr[CancelledNotification](d)
+		return codec.ReadPtr(d, (*CancelledNotification).decode)
 	case "notifications/progress":
-		return readPtr[ProgressNotification](d)
+		return codec.ReadPtr(d, (*ProgressNotification).decode)
 	case "notifications/resources/list_changed":
-		return readPtr[ResourceListChangedNotification](d)
+		return codec.ReadPtr(d, (*ResourceListChangedNotification).decode)
 	case "notifications/resources/updated":
-		return readPtr[ResourceUpdatedNotification](d)
+		return codec.ReadPtr(d, (*ResourceUpdatedNotification).decode)
 	case "notifications/prompts/list_changed":
-		return readPtr[PromptListChangedNotification](d)
+		return codec.ReadPtr(d, (*PromptListChangedNotification).decode)
 	case "notifications/tools/list_changed":
-		return readPtr[ToolListChangedNotification](d)
+		return codec.ReadPtr(d, (*ToolListChangedNotification).decode)
 	case "notifications/message":
-		return readPtr[LoggingMessageNotification](d)
+		return codec.ReadPtr(d, (*LoggingMessageNotification).decode)
 	}
 	return unknownArm(d, "method", tag)
 }
@@ -381,20 +387,20 @@ func (*ListRootsRequest) isServerRequest()     {}
 func (*ElicitRequest) isServerRequest()        {}
 func (*Unknown) isServerRequest()              {}
 
-func readServerRequest(d *decoder) (ServerRequest, error) {
-	return tagged(d, "method", armServerRequest)
+func readServerRequest(d *codec.Decoder) (ServerRequest, error) {
+	return codec.Tagged(d, "method", armServerRequest)
 }
 
-func armServerRequest(d *decoder, tag []byte) (ServerRequest, error) {
+func armServerRequest(d *codec.Decoder, tag []byte) (ServerRequest, error) {
 	switch string(tag) {
 	case "ping":
-		return readPtr[PingRequest](d)
+		return codec.ReadPtr(d, (*PingRequest).decode)
 	case "sampling/createMessage":
-		return readPtr[CreateMessageRequest](d)
+		return codec.ReadPtr(d, (*CreateMessageRequest).decode)
 	case "roots/list":
-		return readPtr[ListRootsRequest](d)
+		return codec.ReadPtr(d, (*ListRootsRequest).decode)
 	case "elicitation/create":
-		return readPtr[ElicitRequest](d)
+		return codec.ReadPtr(d, (*ElicitRequest).decode)
 	}
 	return unknownArm(d, "method", tag)
 }
@@ -425,7 +431,9 @@ func (*ListToolsResult) isServerResult()             {}
 func (*CallToolResult) isServerResult()              {}
 func (*CompleteResult) isServerResult()              {}
 
-func readServerResult(d *decoder) (ServerResult, error) { return readPtr[Result](d) }
+func readServerResult(d *codec.Decoder) (ServerResult, error) {
+	return codec.ReadPtr(d, (*Result).decode)
+}
 
 // TextOrBlobResourceContents is a resource, or a part of one, as text or as
 // bytes.
@@ -442,52 +450,55 @@ type TextOrBlobResourceContents interface {
 func (*TextResourceContents) isTextOrBlobResourceContents() {}
 func (*BlobResourceContents) isTextOrBlobResourceContents() {}
 
-func readTextOrBlobResourceContents(d *decoder) (TextOrBlobResourceContents, error) {
-	return untagged(d, shapesTextOrBlobResourceContents(), armTextOrBlobResourceContents)
+func readTextOrBlobResourceContents(d *codec.Decoder) (TextOrBlobResourceContents, error) {
+	return codec.Untagged(d, "", shapesTextOrBlobResourceContents(), armTextOrBlobResourceContents)
 }
 
-func shapesTextOrBlobResourceContents() []shape {
-	return []shape{
-		{present: []string{"text"}, required: []string{"text", "uri"}, optional: []string{"_meta", "mimeType"}},
-		{present: []string{"blob"}, required: []string{"blob", "uri"}, optional: []string{"_meta", "mimeType"}},
+func shapesTextOrBlobResourceContents() []codec.Shape {
+	return []codec.Shape{
+		{Present: []string{"text"}, Required: []string{"text", "uri"}, Optional: []string{"_meta", "mimeType"}},
+		{Present: []string{"blob"}, Required: []string{"blob", "uri"}, Optional: []string{"_meta", "mimeType"}},
 	}
 }
 
-func armTextOrBlobResourceContents(d *decoder, arm int) (TextOrBlobResourceContents, error) {
+func armTextOrBlobResourceContents(d *codec.Decoder, arm int) (TextOrBlobResourceContents, error) {
 	switch arm {
 	case 0:
-		return readPtr[TextResourceContents](d)
+		return codec.ReadPtr(d, (*TextResourceContents).decode)
 	}
-	return readPtr[BlobResourceContents](d)
+	return codec.ReadPtr(d, (*BlobResourceContents).decode)
 }
 
-// unionTarget makes a pointer to a union decodable.
-func unionTarget(v any) decodable {
+// target returns the reader of a type that has no methods to be read by.
+func target(v any) func(*codec.Decoder) error {
 	switch v := v.(type) {
 	case *ClientNotification:
-		return target[ClientNotification]{v, readClientNotification}
+		return codec.Into(v, readClientNotification)
 	case *ClientRequest:
-		return target[ClientRequest]{v, readClientRequest}
+		return codec.Into(v, readClientRequest)
 	case *ClientResult:
-		return target[ClientResult]{v, readClientResult}
+		return codec.Into(v, readClientResult)
 	case *CompleteReference:
-		return target[CompleteReference]{v, readCompleteReference}
+		return codec.Into(v, readCompleteReference)
 	case *ContentBlock:
-		return target[ContentBlock]{v, readContentBlock}
+		return codec.Into(v, readContentBlock)
 	case *JSONRPCMessage:
-		return target[JSONRPCMessage]{v, readJSONRPCMessage}
+		return codec.Into(v, readJSONRPCMessage)
 	case *PrimitiveSchemaDefinition:
-		return target[PrimitiveSchemaDefinition]{v, readPrimitiveSchemaDefinition}
+		return codec.Into(v, readPrimitiveSchemaDefinition)
 	case *SamplingContent:
-		return target[SamplingContent]{v, readSamplingContent}
+		return codec.Into(v, readSamplingContent)
 	case *ServerNotification:
-		return target[ServerNotification]{v, readServerNotification}
+		return codec.Into(v, readServerNotification)
 	case *ServerRequest:
-		return target[ServerRequest]{v, readServerRequest}
+		return codec.Into(v, readServerRequest)
 	case *ServerResult:
-		return target[ServerResult]{v, readServerResult}
+		return codec.Into(v, readServerResult)
 	case *TextOrBlobResourceContents:
-		return target[TextOrBlobResourceContents]{v, readTextOrBlobResourceContents}
+		return codec.Into(v, readTextOrBlobResourceContents)
 	}
 	return nil
 }
+
+// plain returns the writer of a value that has no methods to be written by.
+func plain(any) func(*codec.Encoder) { return nil }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -14,8 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// toolbox makes the tools of a conversation.
-func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
+// toolbox makes the tools of a conversation. What its commands leave running
+// goes to left.
+func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Toolbox {
 	family := model.FamilyOf(cfg.Model)
 	shell := ""
 	if cfg.ShellEnvironment.UseProfile {
@@ -26,6 +28,8 @@ func (e *Engine) toolbox(cfg *config.Config) *tool.Toolbox {
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
+		Keepers:    e.keepers,
+		Leftovers:  left,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,

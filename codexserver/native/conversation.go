@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
@@ -35,6 +36,7 @@ type conversation struct {
 	client *model.Client
 	file   *rollout.Writer
 	box    *tool.Toolbox
+	left   command.Leftovers // ended with the conversation
 
 	servers *mcpServers
 
@@ -128,7 +130,6 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		instructions:  text,
 		developer:     cfg.DeveloperInstructions,
 		compactPrompt: cfg.CompactPrompt,
-		box:           e.toolbox(cfg),
 		now: protocol.TurnContext{
 			Cwd:            cfg.Cwd,
 			ApprovalPolicy: cfg.ApprovalPolicy,
@@ -148,6 +149,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			MaxToolCalls: e.limits.ToolCalls,
 		},
 	}
+	c.box = e.toolbox(cfg, &c.left)
 	c.life, c.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil

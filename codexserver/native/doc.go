@@ -52,8 +52,15 @@
 //     network, whatever the mode.
 //   - A turn ends with an event that says how, within its [Limits], whatever the
 //     model does.
-//   - When a turn is interrupted its command's processes are gone before the
-//     turn has ended. What it did stays in the history; a response of which
+//   - When a command in the sandbox ends, or any command is interrupted or runs
+//     into its timeout, all processes that it started are gone before the turn
+//     goes on. What an approved command left running ends with its conversation,
+//     and everything when this process dies in whatever way. This holds for
+//     codex-mcp on Linux, whose keeper processes are the program started again.
+//     A program of your own kills a command's processes at its end by their
+//     session, their parents and an inherited descriptor, as long as it lives:
+//     a daemon that closed all that it inherited is not found.
+//   - What an interrupted turn did stays in the history; a response of which
 //     nothing was done is dropped.
 //   - Every step is in the conversation's file before the next one begins, so
 //     that a killed process loses at most what it was doing.

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -119,6 +120,7 @@ type Engine struct {
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
+	keepers   *keeper.Pool // nil where there are none
 	self      *recursion.Program
 
 	mu     sync.Mutex
@@ -143,6 +145,9 @@ func New(o *Options) (*Engine, error) {
 		version:   o.Version,
 		log:       o.Logger,
 		self:      recursion.New(o.Self),
+	}
+	if sandbox.CanKeep() {
+		e.keepers = &keeper.Pool{}
 	}
 	if o.Environ == nil {
 		e.environ = os.Environ()
@@ -211,10 +216,13 @@ func httpClient(caFile string) (*http.Client, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// Close frees the engine's connections and ends a sign-in that is under way.
-// Its conversations are closed by those who started them.
+// Close frees the engine's connections, and ends commands and a sign-in that are
+// under way. Its conversations are closed by those who started them.
 func (e *Engine) Close() error {
 	err := e.auth.Close()
+	if e.keepers != nil {
+		err = errors.Join(err, e.keepers.Close())
+	}
 	e.http.CloseIdleConnections()
 	return err
 }

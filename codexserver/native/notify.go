@@ -48,6 +48,7 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 		Dir:     c.now.Cwd,
 		Env:     c.engine.environ,
 		Timeout: notifyTimeout,
+		Keepers: c.engine.keepers,
 	}
 	c.background.Go(func() {
 		result, err := command.Run(c.life, spec, nil)
@@ -57,7 +58,8 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	})
 }
 
-// stop ends what the conversation does beside its turns. What is new at the end
+// stop ends what the conversation does beside its turns, and what its commands
+// left running. What is new at the end
 // of one, a notification, gets a moment to finish.
 func (c *conversation) stop() {
 	done := make(chan struct{})
@@ -73,5 +75,6 @@ func (c *conversation) stop() {
 	}
 	c.end()
 	<-done
+	c.left.Close()
 	c.closeServers()
 }

@@ -82,7 +82,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	if err != nil {
 		return command.Spec{}, err
 	}
-	spec := command.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: command.DefaultTimeout}
+	spec := command.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: command.DefaultTimeout, Keepers: e.keepers}
 	if p.TimeoutMs != nil {
 		// No command is waited for longer than a day, and none ended before it began.
 		const most = int64(24 * time.Hour / time.Millisecond)

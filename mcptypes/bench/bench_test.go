@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/codexmcp/codexmcp/mcptypes/bench/gojsonschema"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -68,44 +68,79 @@ func segmentioUnmarshal(b []byte, v any) error {
 	return d.Decode(v)
 }
 
-func codecs(mcptypes_, gosdk_, mcpgo_, gojsonschema_ func() any) []codec {
-	v2un := func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) }
-	v2ma := func(v any) ([]byte, error) { return jsonv2.Marshal(v) }
-	return []codec{
-		{"mcptypes", mcptypes_, mcptypes.Decode, mcptypes.Encode},
-		{"mcptypes-jsonv2", mcptypes_, v2un, v2ma},
-		{"mcptypes-jsonv1", mcptypes_, json.Unmarshal, json.Marshal},
-		{"gosdk-jsonv1", gosdk_, json.Unmarshal, json.Marshal},
-		{"gosdk-segmentio", gosdk_, segmentioUnmarshal, segmentio.Marshal},
-		{"mcpgo-jsonv1", mcpgo_, json.Unmarshal, json.Marshal},
-		{"gojsonschema-jsonv1", gojsonschema_, json.Unmarshal, json.Marshal},
+func unmarshalV2(b []byte, v any) error { return jsonv2.Unmarshal(b, v) }
+func marshalV2(v any) ([]byte, error)   { return jsonv2.Marshal(v) }
+
+// codecs are the ways for a message of 2025-06-18, by the types of each library.
+// goJSONSchema may have none.
+func codecs(mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
+	all := append(others(gosdk_, mcpgo_),
+		codec{"mcptypes", mcptypes_, mcptypes.Decode, mcptypes.Encode},
+		codec{"mcptypes-jsonv2", mcptypes_, unmarshalV2, marshalV2},
+		codec{"mcptypes-jsonv1", mcptypes_, json.Unmarshal, json.Marshal})
+	if goJSONSchema != nil {
+		all = append(all, codec{"gojsonschema-jsonv1", goJSONSchema, json.Unmarshal, json.Marshal})
 	}
+	return all
 }
 
-var messages = []struct {
+// modernCodecs are the ways for a message of 2026-07-28.
+func modernCodecs(modern_, gosdk_, mcpgo_ func() any) []codec {
+	return append(others(gosdk_, mcpgo_),
+		codec{"modern", modern_, modern.Decode, modern.Encode},
+		codec{"modern-jsonv2", modern_, unmarshalV2, marshalV2},
+		codec{"modern-jsonv1", modern_, json.Unmarshal, json.Marshal})
+}
+
+func others(gosdk_, mcpgo_ func() any) []codec {
+	all := []codec{
+		{"gosdk-jsonv1", gosdk_, json.Unmarshal, json.Marshal},
+		{"gosdk-segmentio", gosdk_, segmentioUnmarshal, segmentio.Marshal},
+	}
+	if mcpgo_ != nil {
+		all = append(all, codec{"mcpgo-jsonv1", mcpgo_, json.Unmarshal, json.Marshal})
+	}
+	return all
+}
+
+type message struct {
 	name   string
 	text   []byte
 	codecs []codec
-}{
+}
+
+var messages = []message{
 	{"call", callParams, codecs(
 		func() any { return new(mcptypes.CallToolRequestParams) },
 		func() any { return new(gosdk.CallToolParamsRaw) },
 		func() any { return new(mcpgo.CallToolParams) },
-		func() any { return new(gojsonschema.CallToolRequestParams) })},
+		goJSONSchema["CallToolRequestParams"])},
 	{"result", callResult, results},
 	{"list", toolsList, codecs(
 		func() any { return new(mcptypes.ListToolsResult) },
 		func() any { return new(gosdk.ListToolsResult) },
 		func() any { return new(mcpgo.ListToolsResult) },
-		func() any { return new(gojsonschema.ListToolsResult) })},
+		goJSONSchema["ListToolsResult"])},
 	{"text", bigText, results},
+	{"modern-call", modernCall, modernCodecs(
+		func() any { return new(modern.CallToolRequestParams) },
+		func() any { return new(gosdk.CallToolParamsRaw) },
+		func() any { return new(mcpgo.CallToolParams) })},
+	{"modern-task", modernTask, modernCodecs(
+		func() any { return new(modern.GetTaskResult) },
+		func() any { return new(gosdkTask) },
+		nil)},
+	{"modern-list", modernList, modernCodecs(
+		func() any { return new(modern.ListToolsResult) },
+		func() any { return new(gosdk.ListToolsResult) },
+		func() any { return new(mcpgo.ListToolsResult) })},
 }
 
 var results = codecs(
 	func() any { return new(mcptypes.CallToolResult) },
 	func() any { return new(gosdk.CallToolResult) },
 	func() any { return new(mcpgo.CallToolResult) },
-	func() any { return new(gojsonschema.CallToolResult) })
+	goJSONSchema["CallToolResult"])
 
 func BenchmarkDecode(b *testing.B) {
 	for _, m := range messages {

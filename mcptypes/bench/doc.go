@@ -1,14 +1,18 @@
-// Package bench compares the types of mcptypes with those of other Go
-// libraries. It is a module of its own, so that they stay out of the project's.
+// Package bench compares the types of mcptypes and of mcptypes/modern with those
+// of other Go libraries. It is a module of its own, so that they stay out of the
+// project's.
 //
-//	go test -bench . -count 6
+//	go generate ./... && go test -tags gojsonschema -bench . -count 6
 //
-// The messages: call, the params of tools/call with 0.9 kB; result, its result
-// with two blocks and structured content; list, a tools/list of 100 tools with
-// 55 kB; text, a result with one text of 1 MiB. The codecs: mcptypes by Decode
-// and Encode and by either JSON package; go-sdk by encoding/json and in the way
-// of its own connection; mcp-go; and what go-jsonschema makes of the same
-// schema, in the folder gojsonschema (in the project's own folder: go run
-// github.com/atombender/go-jsonschema -p gojsonschema --tags json -o
-// mcptypes/bench/gojsonschema/types.go schema/2025-06-18/schema.json).
+// The messages of 2025-06-18: call, the params of tools/call with 0.9 kB; result,
+// its result with two blocks and structured content; list, a tools/list of 100
+// tools with 55 kB; text, a result with one text of 1 MiB. Those of 2026-07-28:
+// modern-call, the params of a repeated tools/call with its metadata, an answer
+// and the state; modern-task, the result of tasks/get for a completed task;
+// modern-list, the list of 100 tools.
+//
+// The codecs: mcptypes by Decode and Encode and by either JSON package; go-sdk by
+// encoding/json and in the way of its own connection; mcp-go; and, with the build
+// tag, what go-jsonschema makes of the same schema. Of go-sdk, which has no tasks,
+// modern-task takes a struct in its style.
 package bench

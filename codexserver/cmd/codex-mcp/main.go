@@ -49,8 +49,10 @@ import (
 )
 
 func main() {
-	sandbox.Main()                                    // before anything else: this may be a command that is to be confined
-	if err := command.SealDescriptors(); err != nil { // what this process inherited is not for commands
+	sandbox.Main() // before anything else: this may be a command that is to be confined, or a keeper of commands
+	// What this process inherited is not for commands, nor are its environment
+	// and its memory.
+	if err := errors.Join(command.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}

@@ -97,14 +97,20 @@ func start(t *testing.T, f folders, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, exited: make(chan struct{})}
+	return launch(t, f, exec.Command(bin, args...))
+}
+
+// launch starts the program by a command of one's own.
+func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
 	p.news = sync.NewCond(&p.mu)
-	p.cmd = exec.Command(bin, args...)
 	p.cmd.Dir = f.cwd
 	p.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
 	}
+	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

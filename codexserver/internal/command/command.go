@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -43,6 +44,12 @@ type Spec struct {
 	Timeout time.Duration
 	// Starter starts the process; nil starts it as it is.
 	Starter Starter
+	// Keepers keep the command's processes; nil leaves them to this process,
+	// which loses sight of daemons that closed what they inherited.
+	Keepers *keeper.Pool
+	// Leftovers takes what the command leaves running when it ends by itself; it
+	// needs Keepers. Nil kills what is left.
+	Leftovers *Leftovers
 }
 
 // Starter starts a prepared command. A sandbox is one.
@@ -50,6 +57,12 @@ type Starter interface {
 	// Start starts cmd. It may change the program and its arguments, but not
 	// the streams.
 	Start(cmd *exec.Cmd) error
+}
+
+// Orderer is a [Starter] that can have a keeper start the command.
+type Orderer interface {
+	// Order is Start, but for the starting.
+	Order(cmd *exec.Cmd) (keeper.Order, error)
 }
 
 // Result is what became of a command that ran.
@@ -60,7 +73,8 @@ type Result struct {
 	// Aggregated is both streams in the order of arrival, bounded likewise.
 	Aggregated string
 	// ExitCode is the process's own; 128 plus the signal's number when one
-	// ended it, [TimeoutExitCode] after a timeout, -1 when it could not be ended.
+	// ended it, [TimeoutExitCode] after a timeout, -1 when it could not be ended
+	// or its keeper was killed, which Stderr says then.
 	ExitCode int
 	// Duration is the time from start to end.
 	Duration time.Duration
@@ -92,9 +106,11 @@ func (e *StartError) Unwrap() error { return e.Err }
 // the result then holds what had been written. A command that fails, or runs
 // into its timeout, is no error.
 //
-// When Run returns, the command's processes are gone: its session, its
-// descendants and, on Linux, daemons that it left behind, unless they closed
-// what they inherited.
+// When Run returns, the command's processes are gone, unless the command ended
+// by itself and [Spec.Leftovers] took what was left. With [Spec.Keepers] these
+// are all processes that it started. Without, on Linux, they are its session,
+// its descendants, and daemons that it left behind, unless they closed what they
+// inherited; on other systems its process group.
 func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
@@ -113,13 +129,16 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		timeout = DefaultTimeout
 	}
 
-	begin := time.Now()
-	proc, err := start(cmd, spec.Starter)
+	proc, err := start(ctx, cmd, pipes, spec)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.abandon()
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
 		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
 	}
+	begin := time.Now()
 	pipes.read()
 
 	timer := time.NewTimer(timeout)
@@ -127,16 +146,21 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 	var interrupted error
 	timedOut := false
 	select {
-	case <-proc.exited:
+	case <-proc.exited():
 		pipes.wait(stragglerGrace)
 	case <-timer.C:
 		timedOut = true
 	case <-ctx.Done():
 		interrupted = context.Cause(ctx)
 	}
-	code := proc.end()
-	if !pipes.wait(drainGrace) {
-		pipes.abandon()
+	var code int
+	if spec.Leftovers != nil && !timedOut && interrupted == nil {
+		code, err = proc.leave(spec.Leftovers)
+	} else {
+		code, err = proc.end()
+		if !pipes.wait(drainGrace) {
+			pipes.abandon()
+		}
 	}
 
 	res := Result{
@@ -146,6 +170,10 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		ExitCode:   code,
 		Duration:   time.Since(begin),
 		TimedOut:   timedOut,
+	}
+	if err != nil {
+		note := "(" + err.Error() + ")\n"
+		res.Stderr, res.Aggregated = res.Stderr+note, res.Aggregated+note
 	}
 	if timedOut {
 		res.ExitCode = TimeoutExitCode

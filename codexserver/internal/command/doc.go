@@ -4,6 +4,11 @@
 //
 //	Spec ──▶ Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
 //
+// With [Spec.Keepers] a keeper starts the command, see package keeper, and
+// nothing escapes it. Without, this process starts the command, and finds its
+// processes again by their session, their parents and a descriptor that they
+// inherit. [Spec.Leftovers] keeps what a command left running on purpose.
+//
 // What a command may touch is decided by whoever fills in [Spec.Starter]; what
 // it may know of the server's environment by [EnvPolicy].
 package command

@@ -10,9 +10,9 @@ import (
 // is high, so that no script uses it for something else.
 const leashFD = 99
 
-// leash marks the processes of a command: each inherits the writing end of a
-// pipe, also a daemon that has left the session and whose parents are gone.
-// Only one that closes what it inherits is lost.
+// leash marks the processes of a command that has no keeper: each inherits the
+// writing end of a pipe, also a daemon that has left the session and whose
+// parents are gone. Only one that closes what it inherits is lost.
 type leash struct {
 	read, write *os.File
 	link        string // what /proc says of the descriptor
@@ -40,8 +40,11 @@ func (l *leash) drop() {
 	l.read.Close()
 }
 
-// holds says whether a process is on the leash.
+// holds reports whether a process is on the leash. Nil holds none.
 func (l *leash) holds(pid int) bool {
+	if l == nil {
+		return false
+	}
 	link, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(leashFD))
 	return err == nil && link == l.link
 }

@@ -80,6 +80,9 @@ func (p *pipes) wait(atMost time.Duration) bool {
 	}
 }
 
+// drop reads on and drops what comes, so that who writes is not held up.
+func (p *pipes) drop() { p.out.close() }
+
 // abandon closes the reading ends, which ends the readers, and drops what may
 // still come.
 func (p *pipes) abandon() {

@@ -1,20 +1,42 @@
 package command
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"time"
 )
 
-// process is a started command.
-type process struct {
-	cmd    *exec.Cmd
-	leash  *leash
-	exited chan struct{} // closed when the first process has ended
+// process is a started command. Something of it may be left when its first
+// process has ended.
+type process interface {
+	// exited is closed when the first process has ended.
+	exited() <-chan struct{}
+	// end kills all that is left and returns the exit code of the first process,
+	// -1 when it cannot be killed.
+	end() (int, error)
+	// leave hands what is left to l, with its output, after the first process
+	// has ended. It returns what end does.
+	leave(l *Leftovers) (int, error)
 }
 
-// start starts cmd and begins to wait for it.
-func start(cmd *exec.Cmd, starter Starter) (*process, error) {
+// start starts cmd.
+func start(ctx context.Context, cmd *exec.Cmd, output *pipes, spec Spec) (process, error) {
+	if order, ok := orderOf(spec); ok {
+		return startKept(ctx, cmd, output, spec.Keepers, order)
+	}
+	return startOwn(cmd, output, spec.Starter)
+}
+
+// own is a command that this process started itself.
+type own struct {
+	cmd    *exec.Cmd
+	output *pipes
+	leash  *leash
+	done   chan struct{}
+}
+
+func startOwn(cmd *exec.Cmd, output *pipes, starter Starter) (*own, error) {
 	l, err := newLeash(cmd)
 	if err != nil {
 		return nil, err
@@ -29,34 +51,43 @@ func start(cmd *exec.Cmd, starter Starter) (*process, error) {
 		return nil, err
 	}
 	l.started()
-	p := &process{cmd: cmd, leash: l, exited: make(chan struct{})}
+	p := &own{cmd: cmd, output: output, leash: l, done: make(chan struct{})}
 	go func() {
 		awaitExit(cmd)
-		close(p.exited)
+		close(p.done)
 	}()
 	return p, nil
 }
 
-// end kills every process of the command, collects the first one and gives its
-// exit code, -1 when it cannot be killed.
-func (p *process) end() int {
+func (p *own) exited() <-chan struct{} { return p.done }
+
+func (p *own) end() (int, error) {
 	killAll(p.cmd.Process.Pid, p.leash)
 	p.leash.drop()
 	timer := time.NewTimer(killGrace)
 	defer timer.Stop()
 	select {
-	case <-p.exited:
-		return exitCode(p.reap())
+	case <-p.done:
+		return exitCode(p.reap()), nil
 	case <-timer.C:
 		go func() { // it ends when the process does
-			<-p.exited
+			<-p.done
 			p.reap()
 		}()
-		return -1
+		return -1, nil
 	}
 }
 
-func (p *process) reap() *os.ProcessState {
+// leave kills what is left: there is nobody to find it again later.
+func (p *own) leave(*Leftovers) (int, error) {
+	code, err := p.end()
+	if !p.output.wait(drainGrace) {
+		p.output.abandon()
+	}
+	return code, err
+}
+
+func (p *own) reap() *os.ProcessState {
 	if p.cmd.ProcessState == nil {
 		_ = p.cmd.Wait() // the state tells all
 	}

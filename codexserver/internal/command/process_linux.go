@@ -1,14 +1,16 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proctable"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,6 +49,41 @@ func killAll(leader int, l *leash) {
 	}
 }
 
+// killLost kills what can be found of a command whose keeper was killed: the
+// kernel has given its processes to somebody else. These are the command's
+// session, unless leader is 0, and those of the processes that write to its
+// output, with all that descends from them.
+func killLost(leader int, output *pipes) {
+	sessions := map[int]bool{}
+	if leader > 0 {
+		sessions[leader] = true
+	}
+	links := output.links()
+	for _, p := range proctable.List(0) {
+		for _, fd := range []string{"1", "2"} {
+			link, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/" + fd)
+			if err == nil && slices.Contains(links, link) {
+				sessions[p.Session] = true
+			}
+		}
+	}
+	for session := range sessions {
+		killAll(session, nil)
+	}
+}
+
+// links are what /proc says of the descriptors of both streams.
+func (p *pipes) links() (links []string) {
+	for _, r := range p.readers {
+		if info, err := r.Stat(); err == nil {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				links = append(links, "pipe:["+strconv.FormatUint(stat.Ino, 10)+"]")
+			}
+		}
+	}
+	return links
+}
+
 // killEach kills the processes and waits until they are dead.
 func killEach(pids []int, wait time.Duration) {
 	deadline := time.Now().Add(wait)
@@ -79,26 +116,6 @@ func killEach(pids []int, wait time.Duration) {
 	}
 }
 
-// lastPID is the id that was given to a process or thread last, 0 if unknown.
-func lastPID() int {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(b)
-	if len(fields) == 0 {
-		return 0
-	}
-	pid, _ := strconv.Atoi(string(fields[len(fields)-1]))
-	return pid
-}
-
-// procStat is what /proc/PID/stat says of a process.
-type procStat struct {
-	pid, parent, group, session int
-	dead                        bool
-}
-
 // family is how the processes of a command are told from others.
 type family struct {
 	leader int
@@ -109,79 +126,30 @@ type family struct {
 // members are the live processes of the leader's session and group, those on its
 // leash, those that are known, and the descendants of all of them.
 func (f family) members() []int {
-	all := processes(f.leader)
+	oldest := 0
+	if proctable.Last() >= f.leader { // ids have not begun anew since
+		oldest = f.leader
+	}
+	all := proctable.List(oldest)
 	found := map[int]bool{f.leader: true}
 	for _, p := range all {
-		found[p.pid] = found[p.pid] || p.session == f.leader || p.group == f.leader || f.known[p.pid] || f.leash.holds(p.pid)
+		found[p.PID] = found[p.PID] || p.Session == f.leader || p.Group == f.leader || f.known[p.PID] || f.leash.holds(p.PID)
 	}
 	for grew := true; grew; {
 		grew = false
 		for _, p := range all {
-			if !found[p.pid] && found[p.parent] {
-				found[p.pid], grew = true, true
+			if !found[p.PID] && found[p.Parent] {
+				found[p.PID], grew = true, true
 			}
 		}
 	}
 	var live []int
 	for _, p := range all {
-		if found[p.pid] && !p.dead {
-			live = append(live, p.pid)
+		if found[p.PID] && !p.Dead {
+			live = append(live, p.PID)
 		}
 	}
 	return live
-}
-
-// processes are those that may be younger than leader, and itself.
-func processes(leader int) []procStat {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	inOrder := lastPID() >= leader // ids have not begun anew since
-	var all []procStat
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || inOrder && pid < leader {
-			continue
-		}
-		b, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue // ended meanwhile
-		}
-		if p, ok := parseStat(b); ok {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// parseStat reads "pid (name) state ppid pgrp session …"; the name may hold anything.
-func parseStat(b []byte) (procStat, bool) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 1 || end < open {
-		return procStat{}, false
-	}
-	fields := bytes.Fields(b[end+1:])
-	if len(fields) < 4 {
-		return procStat{}, false
-	}
-	var p procStat
-	p.dead = fields[0][0] == 'Z' || fields[0][0] == 'X'
-	for i, to := range map[int]*int{1: &p.parent, 2: &p.group, 3: &p.session} {
-		n, err := strconv.Atoi(string(fields[i]))
-		if err != nil {
-			return procStat{}, false
-		}
-		*to = n
-	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
-	p.pid = pid
-	return p, err == nil
 }
 
 // SealDescriptors keeps what this process inherited itself from its commands. A

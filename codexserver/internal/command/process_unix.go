@@ -15,8 +15,16 @@ func exitCode(state *os.ProcessState) int {
 	if state == nil {
 		return -1
 	}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
+	if status, ok := state.Sys().(syscall.WaitStatus); ok {
+		return codeOf(status)
 	}
 	return state.ExitCode()
+}
+
+// codeOf is the exit code as shells know it.
+func codeOf(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
 }

@@ -21,7 +21,11 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
+func codeOf(status syscall.WaitStatus) int { return status.ExitStatus() }
+
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
+
+func killLost(int, *pipes) {} // there are no keepers
 
 // killAll ends the process tree below leader.
 func killAll(leader int, _ *leash) {

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // tree is a script that makes children and grandchildren, some in groups and
 // sessions of their own, and says "ready" at different points of it.
 const tree = `
-mark=$1 ready=$2
+mark=$1 ready=$2 keeping=$3
 say() { [ "$ready" = "$1" ] && echo ready; }
 say first
 sleep 1000.$mark &
@@ -28,6 +29,10 @@ setsid sh -c "sleep 1000.$mark & sleep 1000.$mark" > /dev/null 2>&1 < /dev/null 
 say second
 sh -c "trap '' TERM HUP INT; sleep 1000.$mark & wait" &
 setsid setsid sleep 1000.$mark &
+if [ "$keeping" = kept ]; then # daemons: forked twice, sessions of their own, nothing inherited
+	(setsid bash -c "exec 99>&- 2>&- >&- <&-; (sleep 1000.$mark &)" &)
+	(setsid setsid bash -c "exec 99>&- 2>&- >&- <&-; setsid setsid sleep 1000.$mark & exit" &)
+fi
 say third
 sleep 0.01
 say fourth
@@ -36,18 +41,26 @@ wait
 `
 
 // TestTreeIsGone ends commands at every stage in every way: nothing of them is
-// left when Run returns.
+// left when Run returns. Only a keeper finds daemons that closed everything.
 func TestTreeIsGone(t *testing.T) {
+	t.Run("own", func(t *testing.T) { treeIsGone(t, nil) })
+	t.Run("kept", func(t *testing.T) { treeIsGone(t, pool(t)) })
+}
+
+func treeIsGone(t *testing.T, keepers *keeper.Pool) {
 	stages := []string{"first", "second", "third", "fourth"}
 	cause := errors.New("enough")
 	for round := range 200 {
-		mark := fmt.Sprintf("%d%03d", os.Getpid(), round)
+		mark, keeping := fmt.Sprintf("%d%03d", os.Getpid(), round), "own"
+		if keepers != nil {
+			mark, keeping = mark+"1", "kept"
+		}
 		stage := stages[round%len(stages)]
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			spec := command.Spec{Argv: []string{"bash", "-c", tree, "bash", mark, stage}, Dir: "/", Env: path, Timeout: time.Minute}
+			spec := command.Spec{Argv: []string{"bash", "-c", tree, "bash", mark, stage, keeping}, Dir: "/", Env: path, Timeout: time.Minute, Keepers: keepers}
 			var onOutput func(protocol.OutputStream, []byte)
 			wantCode, wantErr := 128+9, error(nil)
 			switch round / len(stages) % 4 {

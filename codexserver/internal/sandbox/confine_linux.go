@@ -67,9 +67,14 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 	if c.tier == TierNamespaces {
 		return c.startInNamespaces(cmd)
 	}
+	return c.onThread(c.commandFilter(), cmd.Start)
+}
+
+// commandFilter is the filter for a thread that starts a command.
+func (c *Confinement) commandFilter() program {
 	f := c.rules.filterKey
 	f.sparing = true
-	return c.onThread(c.filters.get(f), cmd.Start)
+	return c.filters.get(f)
 }
 
 // Do runs f confined by the first tier: its own system calls, but none of

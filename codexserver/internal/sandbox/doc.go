@@ -2,6 +2,7 @@
 //
 //	New(Options) ──▶ Sandbox.Confine(policy, cwd, env) ──▶ Confinement
 //	Confinement.Start(cmd): a command        Confinement.Do(f): a function
+//	Confinement.Order(cmd): a command that a keeper starts; see package keeper
 //
 // # Roots
 //
@@ -28,11 +29,15 @@
 //   - The command gets no new privileges, and loses the capabilities that would
 //     lead around all this.
 //
-// Until the starting thread has ended it is confined as the command is, and
-// Landlock lets the command reach it. So the tier makes the whole process
-// undumpable from its first use on, see PR_SET_DUMPABLE in prctl(2): it leaves no
-// core, and debuggers of the same user cannot attach to it. And the command's
-// filter denies signals to the thread.
+// The starting thread is a keeper's, or the server's where there are no keepers.
+// Until it has ended it is confined as the command is, and Landlock lets the
+// command reach it. So the tier makes the whole process undumpable from its first
+// use on, see PR_SET_DUMPABLE in prctl(2): it leaves no core, and debuggers of the
+// same user cannot attach to it. And the command's filter denies signals to the
+// thread. [HideProcess] makes a server undumpable from its start.
+//
+// Under a keeper a command has a lower limit of processes than the server, which
+// it cannot raise. Root has no limit.
 //
 // The second tier, [TierNamespaces], also starts the command in user, mount and
 // IPC namespaces of its own. There everything but the roots is read-only, and so
@@ -55,8 +60,9 @@
 // hard link inside a root is a file of that root, and a .git that is not there
 // may be made. With network access, named sockets such as that of a container
 // engine can be connected to before Landlock's ninth version. Before its sixth
-// version signals reach every process of the user. The command lines of other
-// processes can be read.
+// version signals reach every process of the user: a command can kill its keeper,
+// and a daemon that has left its session outlives it then. The command lines of
+// other processes can be read.
 //
 // Where a system lacks what a tier needs, Confine fails and says what: it never
 // gives less than was asked for.

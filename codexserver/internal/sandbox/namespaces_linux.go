@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
@@ -34,6 +35,15 @@ type helperSpec struct {
 // startInNamespaces starts our own program again, in new namespaces, which
 // becomes the command.
 func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
+	if err := c.enterNamespaces(cmd); err != nil {
+		return err
+	}
+	return cmd.Start()
+}
+
+// enterNamespaces makes cmd our own program, in new namespaces, which becomes
+// the command.
+func (c *Confinement) enterNamespaces(cmd *exec.Cmd) error {
 	spec, err := json.Marshal(helperSpec{
 		Policy: c.policy, Roots: c.roots.specs(), Protect: c.protect, Path: cmd.Path, User: os.Geteuid(), Group: os.Getegid(),
 	})
@@ -52,11 +62,11 @@ func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 	}
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	cmd.SysProcAttr = attr
-	return cmd.Start()
+	return nil
 }
 
-// mainCalled says that this program, started again, becomes a command. It is
-// the one thing about a process that only its main knows.
+// mainCalled says that this program, started again, becomes a command or a
+// keeper. It is the one thing about a process that only its main knows.
 var mainCalled atomic.Bool
 
 // tryNamespaces says what this system lacks for the second tier.
@@ -78,11 +88,12 @@ func tryNamespaces() error {
 	return nil
 }
 
-// Main must be the first statement of a program that uses [TierNamespaces]: it
-// returns at once, unless the program was started again to become a confined
-// command.
+// Main must be the first statement of a program that uses [TierNamespaces] or
+// keepers: it returns at once, unless the program was started again to become a
+// confined command or a keeper of commands.
 func Main() {
 	mainCalled.Store(true)
+	keeper.Main(startOrdered)
 	if len(os.Args) < 3 || os.Args[0] != helperName {
 		return
 	}
@@ -108,6 +119,9 @@ func becomeConfined(text string, argv []string) error {
 		return err
 	}
 	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	if err := lockLimit(); err != nil {
 		return err
 	}
 	c := &Confinement{policy: spec.Policy, roots: Roots{folders: roots}}

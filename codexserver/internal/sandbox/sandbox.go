@@ -124,12 +124,16 @@ func (c *Confinement) Environ() []string {
 // Start starts a command confined. It implements [command.Starter].
 func (c *Confinement) Start(cmd *exec.Cmd) error {
 	if len(c.helper) > 0 {
-		return c.startHelper(cmd)
+		if err := c.useHelper(cmd); err != nil {
+			return err
+		}
+		return cmd.Start()
 	}
 	return c.start(cmd)
 }
 
-func (c *Confinement) startHelper(cmd *exec.Cmd) error {
+// useHelper makes cmd the helper, which becomes the command.
+func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	path, err := exec.LookPath(c.helper[0])
 	if err != nil {
 		return err
@@ -145,7 +149,10 @@ func (c *Confinement) startHelper(cmd *exec.Cmd) error {
 	}
 	argv := append(slices.Clone(c.helper), string(policy), "--", cmd.Path)
 	cmd.Path, cmd.Args = path, append(argv, cmd.Args[1:]...)
-	return cmd.Start()
+	return nil
 }
 
-var _ command.Starter = (*Confinement)(nil)
+var (
+	_ command.Starter = (*Confinement)(nil)
+	_ command.Orderer = (*Confinement)(nil)
+)

@@ -20,12 +20,22 @@ var prying = []int{
 	unix.CAP_SETFCAP, unix.CAP_LINUX_IMMUTABLE,
 }
 
-// hideServer keeps this process's memory, environment and descriptors from
-// processes without the prying capabilities. That is for all of the process and
-// for good. It costs core dumps and debuggers that attach without rights.
-func hideServer() error {
+// HideProcess keeps this process's memory, environment and descriptors from
+// other processes of the user, for good. A program whose environment holds
+// secrets calls it before it starts anything. It costs core dumps and debuggers
+// that attach without rights.
+func HideProcess() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hide the process: %w", err)
+	}
+	return nil
+}
+
+// hideServer keeps this process's memory, environment and descriptors from
+// processes without the prying capabilities, as [HideProcess] does.
+func hideServer() error {
+	if err := HideProcess(); err != nil {
+		return err
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestTableAsUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"-test.run=^(TestTable|TestNetworkAccess|TestStartingThread|TestOtherCommands|TestSwappedRoot|TestRoots|TestLateRoot)$", "-test.v"}
+	args := []string{"-test.run=^(TestTable|TestNetworkAccess|TestStartingThread|TestKept|TestOtherCommands|TestSwappedRoot|TestRoots|TestLateRoot)$", "-test.v"}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, suidVar+"="+suid)

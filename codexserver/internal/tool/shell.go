@@ -246,9 +246,10 @@ func stopped(res *command.Result, note string) string {
 // exec runs the command and reports it. The result is nil when it did not start.
 func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, error) {
 	t := r.turn
-	spec := command.Spec{Argv: r.withProfile(), Dir: r.dir, Env: t.box.options.Environ}
+	o := t.box.options
+	spec := command.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Keepers: o.Keepers, Leftovers: o.Leftovers}
 	if c != nil {
-		spec.Starter = c
+		spec.Starter, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
 	}
 	if r.TimeoutMS != nil {

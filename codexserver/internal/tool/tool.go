@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -44,6 +45,10 @@ type Options struct {
 	Environ []string
 	// Sandbox confines commands; nil when there is none.
 	Sandbox Sandbox
+	// Keepers keep the processes of commands, and Leftovers what commands
+	// without a sandbox leave running; see [command.Spec].
+	Keepers   *keeper.Pool
+	Leftovers *command.Leftovers
 	// Shell is the user's shell, such as "/bin/zsh", when commands are to run with
 	// the user's profile; "" runs them as they are.
 	Shell string

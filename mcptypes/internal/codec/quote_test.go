@@ -1,4 +1,4 @@
-package mcptypes
+package codec
 
 import (
 	"strings"

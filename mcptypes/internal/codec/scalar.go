@@ -1,4 +1,4 @@
-package mcptypes
+package codec
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scalar is the value of an id or a token. Two scalars are the same JSON value
-// exactly when they are ==.
-type scalar struct {
+// Scalar is the value of an id or a token. Two scalars are the same JSON value
+// exactly when they are ==. The zero value is absent.
+type Scalar struct {
 	str  string // kindString: the string; kindBig: canonical digits
 	num  int64  // kindInt
 	kind scalarKind
@@ -34,21 +34,24 @@ var (
 	errAbsent   = errors.New("mcptypes: absent id or token has no JSON form")
 )
 
-func (s scalar) text() (string, bool) {
+// Str returns the string, if it is one.
+func (s Scalar) Str() (string, bool) {
 	if s.kind != kindString {
 		return "", false
 	}
 	return s.str, true
 }
 
-func (s scalar) print() string {
+// String returns the JSON form, nothing for the absent value.
+func (s Scalar) String() string {
 	if s.kind == kindAbsent {
 		return ""
 	}
-	return string(s.append(nil))
+	return string(s.AppendJSON(nil))
 }
 
-func (s scalar) append(b []byte) []byte {
+// AppendJSON appends the JSON form, null for the absent value.
+func (s Scalar) AppendJSON(b []byte) []byte {
 	switch s.kind {
 	case kindString:
 		b, _ = jsontext.AppendQuote(b, s.str) // bad UTF-8 becomes U+FFFD
@@ -61,39 +64,54 @@ func (s scalar) append(b []byte) []byte {
 	return append(b, "null"...)
 }
 
-func (s scalar) marshal() ([]byte, error) {
+// MarshalJSON returns the JSON form. The absent value is an error.
+func (s Scalar) MarshalJSON() ([]byte, error) {
 	if s.kind == kindAbsent {
 		return nil, errAbsent
 	}
-	return s.append(nil), nil
+	return s.AppendJSON(nil), nil
 }
 
-func (s scalar) marshalTo(enc *jsontext.Encoder) error {
+// MarshalJSONTo writes the JSON form. The absent value is an error.
+func (s Scalar) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if s.kind == kindAbsent {
 		return errAbsent
 	}
-	return enc.WriteValue(s.append(enc.AvailableBuffer()))
+	return enc.WriteValue(s.AppendJSON(enc.AvailableBuffer()))
 }
 
-func parseScalar(raw []byte) (scalar, error) {
+// IntScalar returns the integer n.
+func IntScalar(n int64) Scalar { return Scalar{num: n, kind: kindInt} }
+
+// StringScalar returns the string s.
+func StringScalar(s string) Scalar { return Scalar{str: s, kind: kindString} }
+
+// IsZero reports whether the value is absent.
+func (s Scalar) IsZero() bool { return s.kind == kindAbsent }
+
+// Int returns the integer, if it is one that fits in an int64.
+func (s Scalar) Int() (int64, bool) { return s.num, s.kind == kindInt }
+
+// ParseScalar reads one JSON value: a string or an integer.
+func ParseScalar(raw []byte) (Scalar, error) {
 	raw = bytes.Trim(raw, " \t\r\n")
 	if len(raw) == 0 {
-		return scalar{}, errScalar
+		return Scalar{}, errScalar
 	}
 	if raw[0] != '"' {
 		return parseInteger(raw)
 	}
 	s, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil {
-		return scalar{}, err
+		return Scalar{}, err
 	}
-	return scalar{str: string(s), kind: kindString}, nil
+	return Scalar{str: string(s), kind: kindString}, nil
 }
 
 // parseInteger reads a JSON number whose value is an integer, in whatever
 // notation. A value beyond int64 is kept as its digits, or when more than
 // maxZeros zeros end it, as digits and an exponent.
-func parseInteger(raw []byte) (scalar, error) {
+func parseInteger(raw []byte) (Scalar, error) {
 	const maxZeros = 400
 	if len(raw) < 18 && raw[0] >= '1' && raw[0] <= '9' { // the common case
 		n := int64(0)
@@ -103,25 +121,25 @@ func parseInteger(raw []byte) (scalar, error) {
 			}
 			n = n*10 + int64(c-'0')
 			if i == len(raw)-1 {
-				return scalar{num: n, kind: kindInt}, nil
+				return Scalar{num: n, kind: kindInt}, nil
 			}
 		}
 	}
 	num, ok := splitNumber(raw)
 	if !ok {
-		return scalar{}, errScalar
+		return Scalar{}, errScalar
 	}
 	digits := strings.TrimLeft(num.whole+num.fraction, "0")
 	if digits == "" {
-		return scalar{kind: kindInt}, nil
+		return Scalar{kind: kindInt}, nil
 	}
 	significant := strings.TrimRight(digits, "0")
 	exp, ok := num.exponent()
 	if !ok {
 		if num.expSign == '-' {
-			return scalar{}, errFraction
+			return Scalar{}, errFraction
 		}
-		return scalar{}, errExponent
+		return Scalar{}, errExponent
 	}
 	zeros := exp - int64(len(num.fraction)) + int64(len(digits)-len(significant))
 	sign := ""
@@ -130,15 +148,15 @@ func parseInteger(raw []byte) (scalar, error) {
 	}
 	switch {
 	case zeros < 0:
-		return scalar{}, errFraction
+		return Scalar{}, errFraction
 	case zeros > maxZeros:
-		return scalar{str: sign + significant + "e" + strconv.FormatInt(zeros, 10), kind: kindBig}, nil
+		return Scalar{str: sign + significant + "e" + strconv.FormatInt(zeros, 10), kind: kindBig}, nil
 	}
 	text := sign + significant + strings.Repeat("0", int(zeros))
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return scalar{num: n, kind: kindInt}, nil
+		return Scalar{num: n, kind: kindInt}, nil
 	}
-	return scalar{str: text, kind: kindBig}, nil
+	return Scalar{str: text, kind: kindBig}, nil
 }
 
 // number is a JSON number taken apart.

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// rounds is how often these tests try each way to end. The gate repeats them.
+const rounds = 10
+
+// daemons starts three processes that hold a named pipe: one in the background,
+// and two that forked twice, lead or left a session, and closed all that they
+// inherited but the pipe. Each says that it is up, and makes a file.
+const daemons = `
+exec 9>alive
+daemon='exec 99>&- 2>&- >&- <&-; (touch $0; echo up >&9; exec sleep 600) &'
+bash -c "$daemon" a &
+(setsid bash -c "$daemon" b &)
+(setsid bash -c "setsid setsid bash -c '$daemon' c &" &)
+until [ -e a ] && [ -e b ] && [ -e c ]; do sleep 0.01; done
+`
+
+// TestEndToEndNothingOutlivesADeadServer ends the server by signals that it
+// cannot or does not handle, in the middle of a command.
+func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT} {
+		for round := range rounds {
+			mode := []string{"workspace-write", "danger-full-access"}[round%2]
+			t.Run(fmt.Sprint(sig, " ", mode), func(t *testing.T) {
+				t.Parallel()
+				p, children := runScript(t, mode, daemons+"sleep 600", 600_000)
+				if err := p.cmd.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				children.gone(t)
+				p.wait()
+			})
+		}
+	}
+}
+
+// TestEndToEndNothingOutlivesItsCommand lets a confined command end in each way:
+// what it started is gone before its call is answered.
+func TestEndToEndNothingOutlivesItsCommand(t *testing.T) {
+	for name, end := range map[string]struct {
+		script  string
+		timeout int // in milliseconds
+		rounds  int
+		end     func(p *process)
+	}{
+		"exit":    {"exit 0", 600_000, rounds, func(*process) {}},
+		"killed":  {"kill -KILL $$", 600_000, rounds, func(*process) {}},
+		"timeout": {"sleep 600", 3_000, rounds / 5, func(*process) {}},
+		"interrupt": {"sleep 600", 600_000, rounds, func(p *process) {
+			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		}},
+	} {
+		for range end.rounds { // each timeout takes its time
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				p, children := runScript(t, "workspace-write", daemons+end.script, end.timeout)
+				end.end(p)
+				children.gone(t)
+				if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				p.wait()
+			})
+		}
+	}
+}
+
+// runScript starts a server whose model runs a script, and returns when the
+// script's daemons are up.
+func runScript(t *testing.T, mode, script string, timeout int) (*process, *holders) {
+	t.Helper()
+	f := newFolders(t)
+	children := hold(t, filepath.Join(f.cwd, "alive"))
+	t.Cleanup(func() { killIn(f.cwd) }) // when the test failed
+	model := providertest.New(
+		providertest.Call(providertest.Tool("c", "shell", map[string]any{"command": []string{"bash", "-c", script}, "timeout_ms": timeout})),
+		providertest.Turn{Wait: make(chan struct{})}, // the conversation lives on
+	)
+	t.Cleanup(model.Close)
+	config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, f, "-engine", "native", "-c", "sandbox_mode="+mode)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
+	for range 3 {
+		children.up(t)
+	}
+	return p, children
+}
+
+// killIn kills the processes that work in a folder.
+func killIn(dir string) {
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err != nil || to != dir {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}

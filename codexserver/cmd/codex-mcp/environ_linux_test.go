@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// pry tries to read the environment and the memory of the server, of the
+// command's keeper, and of another process of the user.
+const pry = `
+server=$(cut -d' ' -f4 /proc/$PPID/stat)
+for pid in $server $PPID %d; do
+	for file in environ mem auxv; do
+		if head -c 1 /proc/$pid/$file > /dev/null 2>&1; then echo "read $file of $(cat /proc/$pid/comm)"; fi
+	done
+	if readlink /proc/$pid/fd/0 > /dev/null; then echo "read fd of $(cat /proc/$pid/comm)"; fi
+	echo "tried $(cat /proc/$pid/comm)"
+done
+`
+
+// TestServerEnvironment looks for the server's keys in /proc, as this user
+// and, as root, as another one: from outside before the first command, and from a
+// read-only command.
+func TestServerEnvironment(t *testing.T) {
+	users := []int{os.Getuid()}
+	if os.Getuid() == 0 {
+		users = append(users, 200_000+os.Getpid())
+	}
+	for _, user := range users {
+		for _, tier := range []string{"thread", "namespaces"} {
+			t.Run(fmt.Sprint(user, " ", tier), func(t *testing.T) {
+				f := foldersOf(t, user)
+				as := func(cmd *exec.Cmd) *exec.Cmd {
+					if user != os.Getuid() {
+						cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+					}
+					return cmd
+				}
+				other := as(exec.CommandContext(t.Context(), "sleep", "600"))
+				if err := other.Start(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { other.Process.Kill(); other.Wait() })
+				model := providertest.New(
+					providertest.Call(providertest.Shell("c1", "bash", "-c", fmt.Sprintf(pry, other.Process.Pid))),
+					providertest.Say("done"))
+				t.Cleanup(model.Close)
+				config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+				if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				p := launch(t, f, as(exec.Command(program(t), "-engine", "native", "-c", "sandbox_mode=read-only", "-c", "sandbox.tier="+tier)))
+				seen := map[int]bool{}
+				p.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+				p.expect(map[string]any{"id": 1.0, "result": map[string]any{}}, seen)
+				out, err := as(exec.Command("cat", fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))).CombinedOutput()
+				if err == nil && user != 0 { // root may
+					t.Errorf("the server's environment can be read: %q", out)
+				}
+				p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+				p.expect(map[string]any{"id": 2.0, "result": "*"}, seen)
+				output := model.Requests()[1].LastToolOutput()
+				tried := strings.Count(output, "tried codex-mcp") + strings.Count(output, "tried sleep")
+				if strings.Contains(output, "read ") || tried != 3 {
+					t.Errorf("a read-only command printed %s", output)
+				}
+				p.stdin.Close()
+				p.wait()
+			})
+		}
+	}
+}

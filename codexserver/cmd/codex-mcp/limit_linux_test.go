@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestForkBomb has a confined command use up all processes that its user
+// may have. The server stays, and the next command runs.
+func TestForkBomb(t *testing.T) {
+	for _, tier := range []string{"thread", "namespaces"} {
+		t.Run(tier, func(t *testing.T) {
+			user := os.Getuid()
+			if user == 0 {
+				user = 100_000 + os.Getpid() // who has no other processes
+			}
+			f := foldersOf(t, user)
+			limit := threadsOf(t, user) + 150
+			bomb := fmt.Sprintf(`ulimit -Su %d; bomb() { bomb | bomb & }; bomb 2> /dev/null; while :; do bomb 2> /dev/null; done`, limit)
+			model := providertest.New(
+				providertest.Call(providertest.Tool("c1", "shell", map[string]any{"command": []string{"bash", "-c", bomb}, "timeout_ms": 1500})),
+				providertest.Call(providertest.Shell("c2", "sh", "-c", "echo still; echo here")),
+				providertest.Say("done"))
+			t.Cleanup(model.Close)
+			config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("bash", "-c", `ulimit -u "$0"; exec "$@"`, strconv.Itoa(limit),
+				program(t), "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox.tier="+tier)
+			if user != os.Getuid() {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+			}
+			p := launch(t, f, cmd)
+			p.send(`{"jsonrpc":"2.0","id":"turn","method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+			seen := map[int]bool{}
+			p.expect(map[string]any{"method": "codex/event", "params": map[string]any{"msg": map[string]any{"type": "exec_command_begin"}}}, seen)
+			for id := range 60 { // work that takes threads
+				p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"fuzzyFileSearch","params":{"query":"x","roots":["/usr/include","/etc"]}}`, id))
+			}
+			for id := range 60 {
+				p.expect(map[string]any{"id": float64(id), "result": "*"}, seen)
+			}
+			p.expect(map[string]any{"id": "turn", "result": map[string]any{"content": []any{map[string]any{"text": "done"}}}}, seen)
+			if output := model.Requests()[2].LastToolOutput(); !strings.Contains(output, "still") {
+				t.Errorf("after the bomb a command printed %s", output)
+			}
+			p.stdin.Close()
+			p.wait()
+			if left := threadsOf(t, user); user != os.Getuid() && left > 0 {
+				t.Errorf("%d threads are left", left)
+			}
+		})
+	}
+}
+
+// program is the program where every user can run it.
+func program(t *testing.T) string {
+	t.Helper()
+	bin, err := binary()
+	if err == nil {
+		err = os.Chmod(filepath.Dir(bin), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// foldersOf makes folders that belong to a user. When the test fails the user's
+// processes are killed, if that is another user than this one.
+func foldersOf(t *testing.T, user int) folders {
+	t.Helper()
+	tmp, err := os.MkdirTemp("", "codex-mcp-limit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for user != os.Getuid() && threadsOf(t, user) > 0 { // when the test failed
+			kill := exec.Command("sh", "-c", "kill -KILL -1")
+			kill.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+			_ = kill.Run()
+		}
+		os.RemoveAll(tmp)
+	})
+	f := folders{filepath.Join(tmp, "home"), filepath.Join(tmp, "work"), filepath.Join(tmp, "user")}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{f.home, f.cwd, f.user} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, user, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// threadsOf counts the threads of a user, as the kernel does for the limit.
+func threadsOf(t *testing.T, user int) (n int) {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		b, err := os.ReadFile(task)
+		if err == nil && strings.Contains(string(b), fmt.Sprintf("\nUid:\t%d\t", user)) {
+			n++
+		}
+	}
+	return n
+}

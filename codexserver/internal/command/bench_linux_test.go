@@ -1,0 +1,55 @@
+package command_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// BenchmarkRun runs "true" in turn without and with a keeper, free and confined
+// in both tiers, and reports medians: the time of a free command without a
+// keeper, and those of the others as multiples of it.
+func BenchmarkRun(b *testing.B) {
+	specs := map[string]command.Spec{}
+	starters := map[string]command.Starter{"free": nil}
+	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
+		c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
+		if err != nil {
+			b.Logf("%s: %v", tier, err)
+			continue
+		}
+		starters[string(tier)] = c
+	}
+	keepers := pool(b)
+	for name, starter := range starters {
+		for keeping, p := range map[string]*keeper.Pool{"": nil, "kept-": keepers} {
+			specs[keeping+name] = command.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: path, Starter: starter, Keepers: p}
+		}
+	}
+	took := map[string][]time.Duration{}
+	for b.Loop() {
+		for name, spec := range specs {
+			begin := time.Now()
+			if res, err := command.Run(b.Context(), spec, nil); err != nil || res.ExitCode != 0 {
+				b.Fatalf("%+v, %v", res, err)
+			}
+			took[name] = append(took[name], time.Since(begin))
+		}
+	}
+	median := func(name string) float64 {
+		slices.Sort(took[name])
+		return float64(took[name][len(took[name])/2])
+	}
+	for name := range specs {
+		if name == "free" {
+			b.ReportMetric(median(name)/1e6, "free-ms")
+			continue
+		}
+		b.ReportMetric(median(name)/median("free"), name)
+	}
+}

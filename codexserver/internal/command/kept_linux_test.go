@@ -1,0 +1,163 @@
+package command_test
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"golang.org/x/sys/unix"
+)
+
+func pool(t testing.TB) *keeper.Pool {
+	t.Helper()
+	p := &keeper.Pool{}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestLeftovers lets a command leave a daemon, which lives until the leftovers
+// are closed, also when it writes all the while.
+func TestLeftovers(t *testing.T) {
+	mark := "77" + strconv.Itoa(os.Getpid())
+	var left command.Leftovers
+	spec := command.Spec{
+		Argv: []string{"sh", "-c", `(setsid sh -c "while sleep 0.01; do echo tick; done # $1" &) ; sleep 1000.$1 & echo done`, "sh", mark},
+		Dir:  "/", Env: path, Keepers: pool(t), Leftovers: &left,
+	}
+	res, err := command.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != 0 || !strings.Contains(res.Stdout, "done\n") {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	daemons := find(mark)
+	if len(daemons) != 2 {
+		t.Errorf("left: %v, want two processes", daemons)
+	}
+	// Longer than the daemon needs to be ended by a pipe that nobody reads.
+	spec.Argv = []string{"sleep", "0.3"}
+	if _, err := command.Run(t.Context(), spec, nil); err != nil {
+		t.Error(err)
+	}
+	if now := find(mark); len(now) != 2 {
+		t.Errorf("of %v only %v is left", daemons, now)
+	}
+	left.Close()
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("after Close: %v", now)
+	}
+
+	spec.Argv = []string{"sh", "-c", "sleep 1000.$0 &", mark}
+	if _, err := command.Run(t.Context(), spec, nil); err != nil {
+		t.Error(err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left after Close: %v", now)
+	}
+}
+
+// TestLeftoversOfAnEndedCommand times a command out, whose daemon ends with it.
+func TestLeftoversOfAnEndedCommand(t *testing.T) {
+	mark := "78" + strconv.Itoa(os.Getpid())
+	var left command.Leftovers
+	defer left.Close()
+	res, err := command.Run(t.Context(), command.Spec{
+		Argv: []string{"sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &) ; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Keepers: pool(t), Leftovers: &left,
+	}, nil)
+	if err != nil || !res.TimedOut {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left: %v", now)
+	}
+}
+
+// TestKeeperKilled has a command kill its keeper: it ends with an explanation,
+// and the next one has a keeper again.
+func TestKeeperKilled(t *testing.T) {
+	mark := "79" + strconv.Itoa(os.Getpid())
+	pool := pool(t)
+	spec := command.Spec{
+		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: time.Minute, Keepers: pool,
+	}
+	res, err := command.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, keeper.ErrLost.Error()) || res.Stdout != "up\n" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left: %v", now)
+	}
+	// A command may be faster than the keeper's word that it has started.
+	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
+	for range 20 {
+		var start *command.StartError
+		if res, err := command.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if now := find(mark); len(now) != 0 {
+			t.Fatalf("left: %v", now)
+		}
+	}
+	// One that is killed while it waits for a command is replaced unseen.
+	spec.Argv = []string{"sh", "-c", "echo $PPID"}
+	res, err = command.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	keeper, err := strconv.Atoi(strings.TrimSpace(res.Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, keeper)
+	if res, err = command.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// kill kills a process and waits for its end.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for fds[0].Revents == 0 {
+		if _, err := unix.Poll(fds, 30_000); err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKeptRunsAsOwn compares what a command sees of its process with and without
+// a keeper.
+func TestKeptRunsAsOwn(t *testing.T) {
+	script := `echo $0; cat; pwd; ulimit -Sn; ulimit -Hn; umask; ls -l /proc/self/fd | grep -c -v pipe:; grep -E '^(Sig(Ign|Blk|Cgt)|NoNewPrivs|Cap|Cpus_allowed:)' /proc/self/status; cut -d' ' -f19 /proc/self/stat; env | sort`
+	var seen [2]command.Result
+	for i, keepers := range []*keeper.Pool{nil, pool(t)} {
+		var err error
+		seen[i], err = command.Run(t.Context(), command.Spec{
+			Argv: []string{"sh", "-c", script, "a\xffb"}, Dir: "/usr", Env: append([]string{"X=\xfe y\nz"}, path...), Keepers: keepers,
+		}, func(protocol.OutputStream, []byte) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen[0].Stdout != seen[1].Stdout || seen[0].Stderr != seen[1].Stderr {
+		t.Errorf("without a keeper:\n%s%s\nwith one:\n%s%s", seen[0].Stdout, seen[0].Stderr, seen[1].Stdout, seen[1].Stderr)
+	}
+}

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+)
+
+// orderOf returns how a keeper can start the command, and false when there is
+// no keeper, or the starter can only start the command itself.
+func orderOf(spec Spec) (order func(*exec.Cmd) (keeper.Order, error), ok bool) {
+	if spec.Keepers == nil {
+		return nil, false
+	}
+	if spec.Starter == nil {
+		return func(cmd *exec.Cmd) (keeper.Order, error) { return keeper.Order{Cmd: cmd}, nil }, true
+	}
+	o, ok := spec.Starter.(Orderer)
+	if !ok {
+		return nil, false
+	}
+	return o.Order, true
+}
+
+// keptProcess is a command under a keeper.
+type keptProcess struct {
+	*keeper.Process
+	output *pipes
+}
+
+func startKept(ctx context.Context, cmd *exec.Cmd, output *pipes, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (keptProcess, error) {
+	o, err := order(cmd)
+	if err != nil {
+		return keptProcess{}, err
+	}
+	p, err := pool.Start(ctx, o)
+	if errors.Is(err, keeper.ErrLost) { // the command may have started, and may be who killed it
+		killLost(0, output)
+	}
+	return keptProcess{p, output}, err
+}
+
+func (p keptProcess) exited() <-chan struct{} { return p.Exited() }
+
+func (p keptProcess) end() (int, error) {
+	err := p.End()
+	if errors.Is(err, keeper.ErrLost) {
+		killLost(p.PID, p.output)
+		return -1, fmt.Errorf("%w: what could be found of it was killed", err)
+	}
+	return p.code(), err
+}
+
+// code is the exit code of the first process, -1 when it has not ended.
+func (p keptProcess) code() int {
+	select {
+	case <-p.Exited():
+	default:
+		return -1
+	}
+	status, err := p.Status()
+	if err != nil {
+		return -1
+	}
+	return codeOf(status)
+}
+
+func (p keptProcess) leave(l *Leftovers) (int, error) {
+	if _, err := p.Status(); err == nil && l.add(p) {
+		return p.code(), nil
+	}
+	code, err := p.end()
+	if !p.output.wait(drainGrace) {
+		p.output.abandon()
+	}
+	return code, err
+}

@@ -1,0 +1,13 @@
+package command_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Main() // this may be a keeper
+	os.Exit(m.Run())
+}

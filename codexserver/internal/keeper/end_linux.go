@@ -1,0 +1,76 @@
+package keeper
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proctable"
+	"golang.org/x/sys/unix"
+)
+
+// end kills what descends from this process until gone is closed.
+//
+// It first stops what it finds until it finds nothing more: a killed process
+// makes room for another one that a running sibling starts, a stopped one does
+// not.
+func end(gone <-chan struct{}) {
+	deadline := time.Now().Add(Grace / 2)
+	stopped := map[proctable.Identity]bool{}
+	for fresh := true; fresh && time.Now().Before(deadline); {
+		fresh = false
+		for _, p := range proctable.Descendants(proctable.List(0), os.Getpid()) {
+			if !stopped[p.Identity] {
+				p.Signal(unix.SIGSTOP)
+				stopped[p.Identity], fresh = true, true
+			}
+		}
+	}
+	for pause := time.Millisecond; ; {
+		for _, p := range proctable.Descendants(proctable.List(0), os.Getpid()) {
+			p.Signal(unix.SIGKILL)
+		}
+		killHidden()
+		select {
+		case <-gone:
+			return
+		case <-time.After(pause):
+		}
+		if pause < 100*time.Millisecond { // what is left cannot be killed, but may end
+			pause *= 2
+		}
+	}
+}
+
+// killHidden kills those children that a /proc mounted with hidepid does not
+// show. Theirs become children of ours then.
+func killHidden() {
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		b, err := os.ReadFile(list)
+		if err != nil {
+			continue
+		}
+		for field := range bytes.FieldsSeq(b) {
+			if pid, err := strconv.Atoi(string(field)); err == nil {
+				killChild(pid)
+			}
+		}
+	}
+}
+
+// killChild kills pid if that is a child of this process.
+func killChild(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // gone
+	}
+	defer unix.Close(fd)
+	err = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	if !errors.Is(err, unix.ECHILD) {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+}

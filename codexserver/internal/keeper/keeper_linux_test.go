@@ -1,0 +1,150 @@
+package keeper_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"golang.org/x/sys/unix"
+)
+
+func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", text}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Stdout: w}, r
+}
+
+func startIn(t *testing.T, p *keeper.Pool, cmd *exec.Cmd) *keeper.Process {
+	t.Helper()
+	proc, err := p.Start(t.Context(), keeper.Order{Cmd: cmd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := cmd.Stdout.(*os.File); ok {
+		out.Close()
+	}
+	return proc
+}
+
+// TestOneAfterAnother runs commands by one keeper, which has nothing of its own
+// that they could see.
+func TestOneAfterAnother(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	keepers := map[string]bool{}
+	for n := range 20 {
+		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | wc -l); exit `+strconv.Itoa(n))
+		proc := startIn(t, &p, cmd)
+		<-proc.Exited()
+		if err := proc.End(); err != nil {
+			t.Fatal(err)
+		}
+		status, err := proc.Status()
+		if err != nil || status.ExitStatus() != n {
+			t.Errorf("exit status %d, %v, want %d", status.ExitStatus(), err, n)
+		}
+		out, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, rest, _ := strings.Cut(string(out), " ")
+		keepers[pid] = true
+		if rest != "0\n" {
+			t.Errorf("the keeper's environment has %q variables", rest)
+		}
+		if err := proc.End(); err != nil { // again, when the keeper may be busy
+			t.Error(err)
+		}
+	}
+	if len(keepers) != 1 {
+		t.Errorf("%d keepers for one command at a time", len(keepers))
+	}
+}
+
+func TestCannotStart(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	for name, tt := range map[string]struct {
+		cmd *exec.Cmd
+		is  error
+	}{
+		"no such program": {&exec.Cmd{Path: "/no/such", Args: []string{"x"}}, fs.ErrNotExist},
+		"no program":      {&exec.Cmd{Path: "/bin/true"}, nil},
+		"unknown attributes": {&exec.Cmd{Path: "/bin/true", Args: []string{"true"},
+			SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}}, nil},
+		"output to memory": {&exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Stdout: &bytes.Buffer{}}, nil},
+		"too long":         {&exec.Cmd{Path: "/bin/true", Args: []string{"true", strings.Repeat("x", 1<<20)}}, unix.E2BIG},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := p.Start(t.Context(), keeper.Order{Cmd: tt.cmd}); err == nil || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	cmd, _ := script(t, "exit 0") // none of them has harmed the pool
+	<-startIn(t, &p, cmd).Gone()
+}
+
+// TestStoppedKeeper interrupts a start that never comes.
+func TestStoppedKeeper(t *testing.T) {
+	var p keeper.Pool
+	cmd, r := script(t, "echo $PPID")
+	<-startIn(t, &p, cmd).Gone()
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	cmd, _ = script(t, "exit 0")
+	if _, err := p.Start(ctx, keeper.Order{Cmd: cmd}); !errors.Is(err, cause) {
+		t.Errorf("error %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCloseEndsCommands closes a pool whose commands run, with what they left.
+func TestCloseEndsCommands(t *testing.T) {
+	var p keeper.Pool
+	var outputs []io.Reader
+	for range 5 {
+		cmd, r := script(t, "(setsid sh -c 'sleep 1000 & sleep 1000' &); sleep 1000")
+		startIn(t, &p, cmd)
+		outputs = append(outputs, r)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, r := range outputs {
+		if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
+			t.Error(err)
+		}
+	}
+	cmd, _ := script(t, "exit 0")
+	if _, err := p.Start(t.Context(), keeper.Order{Cmd: cmd}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}

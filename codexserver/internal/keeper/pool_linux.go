@@ -1,0 +1,224 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Grace is how long a keeper tries to kill what it keeps. Afterwards what is
+// left cannot be killed: it belongs to another user, or hangs in the kernel.
+const Grace = 2 * time.Second
+
+// maxIdle is how many keepers without a command wait for the next one.
+const maxIdle = 4
+
+// Pool starts commands under keepers. The zero value is ready. It is safe for
+// concurrent use.
+type Pool struct {
+	mu     sync.Mutex
+	idle   []*keeper
+	all    map[*keeper]bool
+	closed bool
+	busy   sync.WaitGroup // a goroutine for each keeper's process, and each command
+}
+
+// keeper is a keeper's process as the server sees it.
+type keeper struct {
+	*link
+	proc *os.Process
+}
+
+// Start starts a command. Its error is the system's where there is one, or the
+// cause of ctx if that ends before the command has started; ctx does not end a
+// command that runs.
+func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
+	if len(o.Cmd.Args) == 0 {
+		return nil, errors.New("no program")
+	}
+	req, files, err := o.request()
+	if err != nil {
+		return nil, err
+	}
+	var k *keeper
+	for sent := false; !sent; {
+		fresh := false
+		if k, fresh, err = p.take(); err != nil {
+			return nil, err
+		}
+		if err = k.send(req, files...); err == nil {
+			sent = true
+			continue
+		}
+		p.discard(k)
+		if fresh { // an idle one may have been killed meanwhile
+			return nil, fmt.Errorf("keeper: %w", err)
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with what it has started
+	var r reply
+	_, err = k.receive(&r)
+	if !stop() {
+		err = context.Cause(ctx)
+	} else if err != nil {
+		err = ErrLost
+	}
+	if err != nil {
+		p.discard(k)
+		return nil, err
+	}
+	if r.Error != nil {
+		p.put(k)
+		return nil, &remoteError{text: r.Error.Text, errno: r.Error.Errno}
+	}
+	proc := &Process{pool: p, keeper: k, PID: r.PID, exited: make(chan struct{}), gone: make(chan struct{})}
+	p.busy.Go(proc.watch)
+	return proc, nil
+}
+
+// request is the order as a message, with its descriptors.
+func (o Order) request() (request, []*os.File, error) {
+	cmd := o.Cmd
+	attr, err := attrOf(cmd.SysProcAttr)
+	if err != nil {
+		return request{}, nil, err
+	}
+	s := &start{
+		Path: []byte(cmd.Path), Args: wordsOf(cmd.Args), Env: wordsOf(cmd.Env), Dir: []byte(cmd.Dir), Attr: attr,
+		Extra: len(cmd.ExtraFiles), Confinement: o.Confinement,
+	}
+	var files []*os.File
+	for _, stream := range []struct {
+		to   any
+		have *bool
+	}{{cmd.Stdout, &s.Stdout}, {cmd.Stderr, &s.Stderr}} {
+		if stream.to == nil {
+			continue
+		}
+		f, ok := stream.to.(*os.File)
+		if !ok {
+			return request{}, nil, fmt.Errorf("a keeper cannot write to a %T", stream.to)
+		}
+		*stream.have = true
+		files = append(files, f)
+	}
+	files = append(files, cmd.ExtraFiles...)
+	return request{Start: s}, append(files, o.Files...), nil
+}
+
+func wordsOf(list []string) [][]byte {
+	words := make([][]byte, len(list))
+	for i, s := range list {
+		words[i] = []byte(s)
+	}
+	return words
+}
+
+// take returns an idle keeper, or a fresh one.
+func (p *Pool) take() (k *keeper, fresh bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, false, os.ErrClosed
+	}
+	if n := len(p.idle); n > 0 {
+		k, p.idle = p.idle[n-1], p.idle[:n-1]
+		return k, false, nil
+	}
+	if k, err = p.spawn(); err != nil {
+		return nil, false, fmt.Errorf("start a keeper: %w", err)
+	}
+	return k, true, nil
+}
+
+// spawn starts a keeper. The pool is locked.
+func (p *Pool) spawn() (*keeper, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "keeper")
+	defer theirs.Close()
+	l, err := linkOf(fds[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, Dir: "/",
+		ExtraFiles:  []*os.File{theirs},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // out of reach of the terminal
+	}
+	if err := cmd.Start(); err != nil {
+		l.conn.Close()
+		return nil, err
+	}
+	k := &keeper{link: l, proc: cmd.Process}
+	if p.all == nil {
+		p.all = map[*keeper]bool{}
+	}
+	p.all[k] = true
+	p.busy.Go(func() { _ = cmd.Wait() })
+	return k, nil
+}
+
+// put takes back a keeper whose command is gone.
+func (p *Pool) put(k *keeper) {
+	p.mu.Lock()
+	if !p.closed && len(p.idle) < maxIdle {
+		p.idle = append(p.idle, k)
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.discard(k)
+}
+
+// discard lets a keeper go, which ends what it keeps.
+func (p *Pool) discard(k *keeper) {
+	p.mu.Lock()
+	delete(p.all, k)
+	p.mu.Unlock()
+	k.conn.Close()
+	k.resume()
+}
+
+// resume lets a keeper that somebody stopped go on.
+func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
+
+// Close ends every command and its keeper. Its error is [ErrAlive] when that
+// takes longer than [Grace] allows; the keepers go on trying then.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	all := p.all
+	p.all, p.idle = nil, nil
+	p.mu.Unlock()
+	for k := range all {
+		_ = k.conn.CloseWrite() // what it has to say until its end is still read
+		k.resume()
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.busy.Wait()
+	}()
+	timeout := time.NewTimer(2 * Grace)
+	defer timeout.Stop()
+	var err error
+	select {
+	case <-ended:
+	case <-timeout.C:
+		err = ErrAlive
+	}
+	for k := range all {
+		k.conn.Close()
+	}
+	return err
+}

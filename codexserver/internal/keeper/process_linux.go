@@ -1,0 +1,98 @@
+package keeper
+
+import (
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a command under a keeper.
+type Process struct {
+	// PID is the id of the command's first process.
+	PID int
+
+	pool   *Pool
+	keeper *keeper
+	exited chan struct{}
+	gone   chan struct{}
+	status syscall.WaitStatus
+	lost   bool // the keeper ended before the first process
+	failed bool // the keeper ended before the command
+
+	mu   sync.Mutex
+	over bool // the keeper is somebody else's
+}
+
+// watch reads what the keeper says of the command, and gives the keeper back
+// when nothing of the command is left.
+func (p *Process) watch() {
+	exited := false
+	for {
+		var r reply
+		if _, err := p.keeper.receive(&r); err != nil {
+			p.lost, p.failed = !exited, true
+			break
+		}
+		if r.Status != nil && !exited {
+			p.status, exited = *r.Status, true
+			close(p.exited)
+		}
+		if r.Gone {
+			p.release()
+			p.pool.put(p.keeper)
+			close(p.gone)
+			return
+		}
+	}
+	p.release()
+	p.pool.discard(p.keeper)
+	if !exited {
+		close(p.exited)
+	}
+	close(p.gone)
+}
+
+func (p *Process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+}
+
+// Exited is closed when the first process has ended, or the keeper is lost.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Gone is closed when nothing of the command is left, or the keeper is lost.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Status returns how the first process ended. Its error is [ErrLost] when the
+// keeper ended before it. It waits for [Process.Exited].
+func (p *Process) Status() (syscall.WaitStatus, error) {
+	<-p.exited
+	if p.lost {
+		return 0, ErrLost
+	}
+	return p.status, nil
+}
+
+// End kills all that is left of the command and waits until it is gone, for
+// [Grace] and a little at most. Its error is [ErrLost] when the keeper ended
+// before the command, and [ErrAlive] when there are processes that it cannot
+// kill.
+func (p *Process) End() error {
+	p.mu.Lock()
+	if !p.over {
+		_ = p.keeper.send(request{End: true}) // fails when the keeper is lost
+	}
+	p.mu.Unlock()
+	timer := time.NewTimer(Grace + Grace/4)
+	defer timer.Stop()
+	select {
+	case <-p.gone:
+		if p.failed {
+			return ErrLost
+		}
+		return nil
+	case <-timer.C:
+		return ErrAlive
+	}
+}

@@ -1,0 +1,54 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A keeper starts commands with a lower soft limit of processes than its own,
+// see [keeper.Main]. It cannot lower their hard limit without losing its own.
+
+// limitLock denies changes of the limit of processes. It is for a thread of the
+// keeper's, which must keep its own limits.
+func limitLock() program {
+	var set program // prlimit64(pid, resource, new, old)
+	set.load(offsetArgs + 1*8)
+	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
+	set.allow()
+	set.load(offsetArgs + 2*8)
+	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 0, 2)
+	set.load(offsetArgs + 2*8 + 4)
+	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
+	set.deny(unix.EPERM)
+	set.allow()
+
+	var old program // setrlimit(resource, new)
+	old.load(offsetArgs)
+	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 0, 1)
+	old.deny(unix.EPERM)
+	old.allow()
+
+	var p program // what is no native call, another filter denies
+	p.load(offsetNumber)
+	p.when(unix.SYS_PRLIMIT64, set)
+	p.when(unix.SYS_SETRLIMIT, old)
+	p.allow()
+	return p
+}
+
+// lockLimit does the same for a process that is to become a command.
+func lockLimit() error {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit)
+	if err == nil {
+		limit.Max = limit.Cur
+		err = unix.Setrlimit(unix.RLIMIT_NPROC, &limit)
+	}
+	if err != nil {
+		return fmt.Errorf("limit of processes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"golang.org/x/sys/unix"
+)
+
+// order is Order without a helper. In the first tier the confinement is its
+// filter, and the file is the Landlock ruleset.
+func (c *Confinement) order(cmd *exec.Cmd) (keeper.Order, error) {
+	if c.tier == TierNamespaces {
+		return keeper.Order{Cmd: cmd}, c.enterNamespaces(cmd)
+	}
+	return keeper.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
+}
+
+// startOrdered starts a command in a keeper's process.
+func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
+	if len(confinement) == 0 && len(files) == 0 {
+		return cmd.Start()
+	}
+	filter, err := decodeProgram(confinement)
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 {
+		return errors.New("sandbox: the order does not have one ruleset")
+	}
+	c := &Confinement{rules: rules{ruleset: files[0]}}
+	return c.onThread(filter, func() error {
+		if err := installFilter(limitLock()); err != nil {
+			return err
+		}
+		return cmd.Start()
+	})
+}
+
+const instructionSize = 8
+
+// encode returns the program as bytes, each instruction as the kernel has it.
+func (p program) encode() []byte {
+	b := make([]byte, 0, len(p)*instructionSize)
+	for _, i := range p {
+		b = binary.NativeEndian.AppendUint16(b, i.Code)
+		b = append(b, i.Jt, i.Jf)
+		b = binary.NativeEndian.AppendUint32(b, i.K)
+	}
+	return b
+}
+
+func decodeProgram(b []byte) (program, error) {
+	if len(b) == 0 || len(b)%instructionSize != 0 {
+		return nil, errors.New("sandbox: the order has no filter")
+	}
+	p := make(program, 0, len(b)/instructionSize)
+	for ; len(b) > 0; b = b[instructionSize:] {
+		p = append(p, unix.SockFilter{Code: binary.NativeEndian.Uint16(b), Jt: b[2], Jf: b[3], K: binary.NativeEndian.Uint32(b[4:])})
+	}
+	return p, nil
+}
+
+// CanKeep reports whether this program can be started again as a keeper of
+// commands: it can when its main begins with [Main].
+func CanKeep() bool { return mainCalled.Load() }

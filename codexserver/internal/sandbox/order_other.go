@@ -1,0 +1,20 @@
+//go:build !linux || !(amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"os/exec"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+)
+
+func (*Confinement) order(*exec.Cmd) (keeper.Order, error) {
+	return keeper.Order{}, errors.ErrUnsupported
+}
+
+// CanKeep reports that there are no keepers.
+func CanKeep() bool { return false }
+
+// HideProcess does nothing on this system.
+func HideProcess() error { return nil }

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+func (e *emitter) unions(s *source) error {
+	for _, t := range e.model.types {
+		if t.kind != kindUnion {
+			continue
+		}
+		s.comment(e.describe(t) + "\n\nIt is one of " + armNames(t) + ".")
+		s.line("type %s interface {\nencodable\nis%s()\n}\n", t.name, t.name)
+		seen := make(map[string]bool)
+		for _, a := range t.arms {
+			if !seen[a.name] {
+				s.line("func (*%s) is%s() {}", a.name, t.name)
+			}
+			seen[a.name] = true
+		}
+		for _, list := range t.lists {
+			s.line("func (%s) is%s() {}", list, t.name)
+		}
+		if hasUnknown(t) {
+			s.line("func (*Unknown) is%s() {}", t.name)
+		}
+		s.line("")
+		e.unionReader(s, t)
+	}
+	s.line("// target returns the reader of a type that has no methods to be read by.")
+	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
+	for _, t := range e.model.types {
+		switch {
+		case t.kind == kindUnion, t.shared && t.kind == kindEnum:
+			s.line("case *%s:\nreturn codec.Into(v, read%s)", t.name, t.name)
+		case t.kind == kindMembers:
+			s.line("case *%s:\nreturn codec.Into(v, (*codec.Decoder).Members)", t.name)
+		case t.kind == kindJSON:
+			s.line("case *%s:\nreturn codec.Into(v, (*codec.Decoder).JSON)", t.name)
+		case t.shared && t.kind == kindString:
+			s.line("case *%s:\nreturn codec.Into(v, codec.ReadString[%s])", t.name, t.name)
+		case t.shared:
+			s.line("case *%s:\nreturn func(d *codec.Decoder) error { return decode%s(v, d) }", t.name, t.name)
+		}
+	}
+	s.line("}\nreturn nil\n}\n")
+	e.plain(s)
+	return nil
+}
+
+// plain writes the function that encodes types without methods.
+func (e *emitter) plain(s *source) {
+	s.line("// plain returns the writer of a value that has no methods to be written by.")
+	var cases source
+	for _, t := range e.model.types {
+		if write := map[typeKind]string{kindMembers: "Members", kindJSON: "JSON"}[t.kind]; write != "" {
+			cases.line("case %s:\nreturn func(e *codec.Encoder) { e.%s(v) }", t.name, write)
+			cases.line("case *%s:\nreturn func(e *codec.Encoder) { e.%s(*v) }", t.name, write)
+		}
+	}
+	if cases.Len() == 0 {
+		s.line("func plain(any) func(*codec.Encoder) { return nil }")
+		return
+	}
+	s.line("func plain(v any) func(*codec.Encoder) {\nswitch v := v.(type) {")
+	s.Write(cases.Bytes())
+	s.line("}\nreturn nil\n}")
+}
+
+// hasUnknown reports whether an arm that the schema does not have can stand in
+// a union.
+func hasUnknown(t *goType) bool { return t.member != "" && !t.loose }
+
+func armNames(t *goType) string {
+	var names []string
+	for _, a := range t.arms {
+		if name := "*[" + a.name + "]"; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, list := range t.lists {
+		names = append(names, "["+list+"]")
+	}
+	text := strings.Join(names, ", ")
+	if hasUnknown(t) {
+		text += "; or *[Unknown] when the member " + t.member + " is none of theirs"
+	}
+	return text
+}
+
+func (e *emitter) unionReader(s *source, t *goType) {
+	s.line("func read%s(d *codec.Decoder) (%s, error) {", t.name, t.name)
+	switch {
+	case len(t.lists) == 1:
+		s.line("if d.PeekKind() == '[' {\nreturn read%s(d)\n}", t.lists[0])
+	case len(t.lists) > 1:
+		s.line("if d.PeekKind() == '[' {\nreturn codec.FirstOf(d,")
+		for _, list := range t.lists {
+			s.line("func(d *codec.Decoder) (%s, error) { return read%s(d) },", t.name, list)
+		}
+		s.line(")\n}")
+	}
+	switch {
+	case t.first:
+		e.firstArm(s, t)
+	case t.member == "" || t.loose:
+		s.line("return codec.Untagged(d, %q, shapes%s(), arm%s)\n}\n", t.member, t.name, t.name)
+		s.line("func shapes%s() []codec.Shape {\nreturn []codec.Shape{", t.name)
+		for _, a := range t.arms {
+			s.line("%s,", e.shape(a))
+		}
+		s.line("}\n}\n")
+		s.line("func arm%s(d *codec.Decoder, arm int) (%s, error) {", t.name, t.name)
+		e.armSwitch(s, t.arms)
+		s.line("}\n")
+	case t.ifAbsent != "":
+		s.line("return codec.TaggedOr(d, %q, []codec.Shape{", t.member)
+		for _, last := range []bool{false, true} {
+			for _, a := range t.arms {
+				if last == (a.tags[0] == t.ifAbsent) {
+					s.line("%s,", e.shape(&arm{name: a.name, tags: a.tags}))
+				}
+			}
+		}
+		s.line("}, arm%s)\n}\n", t.name)
+		e.taggedReader(s, t)
+	default:
+		s.line("return codec.Tagged(d, %q, arm%s)\n}\n", t.member, t.name)
+		e.taggedReader(s, t)
+	}
+}
+
+// firstArm writes the rest of a function that reads a union as its first arm. A
+// name that is guarded in another arm is guarded here too.
+func (e *emitter) firstArm(s *source, t *goType) {
+	var names []string
+	for _, a := range t.arms[1:] {
+		for _, name := range e.guards(e.byName[a.name]) {
+			own := slices.ContainsFunc(e.byName[t.arms[0].name].fields, func(f *field) bool { return f.json == name })
+			if !own && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if names == nil {
+		s.line("return codec.ReadPtr(d, (*%s).decode)\n}\n", t.arms[0].name)
+		return
+	}
+	s.line("v, err := codec.ReadPtr(d, (*%s).decode)\nif err == nil {\nerr = d.Unambiguous(v.Extra, %s)\n}", t.arms[0].name, quoted(names))
+	s.line("if err != nil {\nreturn nil, err\n}\nreturn v, nil\n}\n")
+}
+
+// shape returns what an arm is chosen by.
+func (e *emitter) shape(a *arm) string {
+	var required, optional []string
+	for _, f := range e.byName[a.name].fields {
+		if f.required {
+			required = append(required, f.json)
+		} else {
+			optional = append(optional, f.json)
+		}
+		within := func(p string) bool { return strings.HasPrefix(p, f.json+"/") }
+		if slices.ContainsFunc(a.present, within) {
+			for _, inner := range e.resolve(f.typ).fields {
+				if inner.required {
+					required = append(required, f.json+"/"+inner.json)
+				}
+			}
+		}
+	}
+	var parts []string
+	if len(a.tags) > 0 {
+		parts = append(parts, "Tag: "+quoted(a.tags))
+	}
+	for _, list := range []struct {
+		name  string
+		names []string
+	}{{"Present", a.present}, {"Required", required}, {"Optional", optional}} {
+		if len(list.names) > 0 {
+			parts = append(parts, list.name+": "+stringList(list.names))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// taggedReader tells arms apart by a constant, and arms that share one by the
+// members that are there.
+func (e *emitter) taggedReader(s *source, t *goType) {
+	s.line("func arm%s(d *codec.Decoder, tag []byte) (%s, error) {\nswitch string(tag) {", t.name, t.name)
+	done := make(map[string]bool)
+	for _, a := range t.arms {
+		for _, tag := range a.tags {
+			if done[tag] {
+				continue
+			}
+			done[tag] = true
+			s.line("case %q:", tag)
+			var rivals []*arm // those with telling members come first
+			for _, r := range t.arms {
+				if slices.Contains(r.tags, tag) {
+					rivals = append(rivals, r)
+				}
+			}
+			if len(rivals) == 1 {
+				s.line("return codec.ReadPtr(d, (*%s).decode)", a.name)
+				continue
+			}
+			s.line("return codec.Untagged(d, \"\", []codec.Shape{")
+			for _, r := range rivals {
+				s.line("%s,", e.shape(&arm{name: r.name, present: r.present}))
+			}
+			s.line("}, func(d *codec.Decoder, arm int) (%s, error) {", t.name)
+			e.armSwitch(s, rivals)
+			s.line("})")
+		}
+	}
+	s.line("}\nreturn unknownArm(d, %q, tag)\n}\n", t.member)
+}
+
+// armSwitch writes the body of a function that reads the arm with a number.
+func (e *emitter) armSwitch(s *source, arms []*arm) {
+	s.line("switch arm {")
+	for i, a := range arms {
+		if i < len(arms)-1 {
+			s.line("case %d:", i)
+		} else {
+			s.line("}")
+		}
+		s.line("return codec.ReadPtr(d, (*%s).decode)", a.name)
+	}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"maps"
+	"slices"
+)
+
+// share marks the types of m that are equal to those of base and can be the
+// same in Go: scalars, enums, and objects of such. The arms of a union have to
+// be types of their own, because only those of its package can satisfy it.
+func share(m, base *model) {
+	types, of := m.byName(), base.byName()
+	arms := make(map[string]bool)
+	for _, t := range m.types {
+		for _, a := range t.arms {
+			arms[a.name] = true
+		}
+	}
+	shared := make(map[string]bool)
+	for _, t := range m.types {
+		switch other := of[t.name]; t.kind {
+		case kindHand:
+			shared[t.name] = true
+		case kindObject, kindEnum, kindString:
+			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil && !t.closed
+		}
+	}
+	for removed := true; removed; {
+		removed = false
+		for _, name := range slices.Sorted(maps.Keys(shared)) {
+			ok := shared[name] && !slices.ContainsFunc(types[name].fields, func(f *field) bool { return !selfContained(f.typ, shared) })
+			removed = removed || ok != shared[name]
+			shared[name] = ok
+		}
+	}
+	for _, t := range m.types {
+		t.shared = shared[t.name]
+	}
+}
+
+// selfContained reports whether the use of a type needs no types but shared
+// ones.
+func selfContained(r ref, shared map[string]bool) bool {
+	switch r.kind {
+	case refNamed:
+		return shared[r.name]
+	case refShape:
+		return false
+	case refArray, refMap, refNullable:
+		return selfContained(*r.elem, shared)
+	}
+	return true
+}
+
+// sharedTypes writes the aliases of a package that is not the base, and for
+// shared types the functions that the methods of others are.
+func (e *emitter) sharedTypes(s *source) error {
+	if e.base == "" {
+		return nil
+	}
+	s.line("%s", sharedNames)
+	for _, t := range e.model.types {
+		if !t.shared {
+			continue
+		}
+		text := handDocs[t.name]
+		if text == "" {
+			text = e.describe(t)
+		}
+		s.comment(text + "\n\nIt is the same type as in package mcptypes.")
+		s.line("type %s = mcptypes.%s\n", t.name, t.name)
+		switch t.kind {
+		case kindEnum:
+			if err := e.sharedEnum(s, t); err != nil {
+				return err
+			}
+		case kindString:
+			s.line("func encode%s(v *%s, e *codec.Encoder) { e.Str(string(*v)) }\n", t.name, t.name)
+		case kindHand:
+			s.line("%s", handCodecs[t.name])
+		case kindObject:
+			s.line("func decode%s(v *%s, d *codec.Decoder) error {\n*v = %s{}", t.name, t.name, t.name)
+			e.objectLoop(s, t, e.readField, unknownMember)
+			s.line("func encode%s(v *%s, e *codec.Encoder) {", t.name, t.name)
+			e.objectBody(s, t)
+		}
+	}
+	return nil
+}
+
+func (e *emitter) sharedEnum(s *source, t *goType) error {
+	s.line("// The values of %s.\nconst (", t.name)
+	names := make([]string, len(t.values))
+	for i, v := range t.values {
+		name, err := goName(v)
+		if err != nil {
+			return err
+		}
+		names[i] = t.name + name
+		s.line("%s = mcptypes.%s // %s", names[i], names[i], v)
+	}
+	s.line(")\n")
+	e.enumCodec(s, t, names)
+	return nil
+}
+
+// sharedNames are aliases of what the base package has beside the schema's
+// types.
+const sharedNames = `// What is not of one version is the same in all of them.
+type (
+	// DecodeError says where and why a value is not what the schema asks for.
+	DecodeError = mcptypes.DecodeError
+	// Caller sends a request and waits for its result.
+	Caller = mcptypes.Caller
+	// Notifier sends a notification.
+	Notifier = mcptypes.Notifier
+	// Registrar takes the function that serves a method.
+	Registrar = mcptypes.Registrar
+	// MethodInfo is one row of the protocol's table of methods.
+	MethodInfo = mcptypes.MethodInfo
+	// Method is a request: its name with the types of its params and result.
+	Method[P, R any] = mcptypes.Method[P, R]
+	// UnionMethod is a request whose result is a union.
+	UnionMethod[P, R any] = mcptypes.UnionMethod[P, R]
+	// NotificationMethod is a notification: its name with the type of its params.
+	NotificationMethod[P any] = mcptypes.NotificationMethod[P]
+)
+`
+
+// handDocs describe the types that are written by hand in the base package.
+var handDocs = map[string]string{
+	"RequestId":     "RequestId names a JSON-RPC request: a string or an integer. It is comparable.",
+	"ProgressToken": "ProgressToken ties progress notifications to the request that asked for them. It is comparable.",
+	"Base64":        "Base64 is binary data, kept as the text that was sent.",
+	"ElicitValue":   "ElicitValue is what a person entered in one field of a form: a string, a number, a boolean or a list of strings.",
+}
+
+// handCodecs read and write the types that are written by hand in the base
+// package, by their exported functions.
+var handCodecs = map[string]string{
+	"RequestId":     idCodec("RequestId"),
+	"ProgressToken": idCodec("ProgressToken"),
+	"Base64": `func decodeBase64(v *Base64, d *codec.Decoder) (err error) {
+	*v, err = codec.ReadString[Base64](d)
+	return err
+}
+
+func encodeBase64(v *Base64, e *codec.Encoder) { e.Str(string(*v)) }
+`,
+	"ElicitValue": `func decodeElicitValue(v *ElicitValue, d *codec.Decoder) error {
+	raw, err := d.FormValue(true)
+	if err != nil {
+		return err
+	}
+	*v, err = mcptypes.ParseElicitValue(raw)
+	return err
+}
+
+func encodeElicitValue(v *ElicitValue, e *codec.Encoder) {
+	if s, ok := v.Str(); ok {
+		e.Str(s)
+	} else if v.IsZero() {
+		e.Fail(codec.ErrNoValue)
+	} else {
+		e.Raw(v.String())
+	}
+}
+`,
+}
+
+func idCodec(name string) string {
+	return `func decode` + name + `(v *` + name + `, d *codec.Decoder) (err error) {
+	*v, err = codec.Parsed(d, "a string or an integer", mcptypes.Parse` + name + `)
+	return err
+}
+
+func encode` + name + `(v *` + name + `, e *codec.Encoder) {
+	if v.IsZero() {
+		e.Fail(codec.ErrNoValue)
+		return
+	}
+	e.Raw(v.String())
+}
+`
+}

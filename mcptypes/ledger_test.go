@@ -1,0 +1,76 @@
+package mcptypes_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// example is one instance of a definition, judged by the schema.
+type example struct {
+	Def      string
+	Valid    bool
+	Path     string // where it is invalid
+	Kind     string
+	Instance json.RawMessage
+}
+
+// deviation is one rule of the ledger: where decoding differs from the schema
+// on purpose. A rule excuses the examples whose definition, kind and path match
+// its patterns, in its mode: lenient, refused or path.
+type deviation struct {
+	Rule, Effect, Reason   string
+	Mode                   string
+	Definition, Kind, Path pattern
+}
+
+type pattern struct{ *regexp.Regexp }
+
+func (p *pattern) UnmarshalText(text []byte) (err error) {
+	p.Regexp, err = regexp.Compile(string(text))
+	return err
+}
+
+func (p pattern) matches(s string) bool { return p.Regexp == nil || p.MatchString(s) }
+
+type ledger []deviation
+
+func readLedger(t *testing.T) (l ledger) {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(schemaFiles[0]), "deviations.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l ledger) excuses(mode string, e example, path string) string {
+	for _, d := range l {
+		if d.Mode == mode && d.Definition.matches(e.Def) && d.Kind.matches(e.Kind) && d.Path.matches(path) {
+			return d.Rule
+		}
+	}
+	return ""
+}
+
+func TestLedger(t *testing.T) {
+	for _, d := range readLedger(t) {
+		if d.Rule == "" || d.Effect == "" || d.Reason == "" || d.Mode == "" {
+			t.Errorf("rule %q is incomplete", d.Rule)
+		}
+	}
+}
+
+func pathOf(err error) string {
+	if at, ok := errors.AsType[*mcptypes.DecodeError](err); ok {
+		return at.Path
+	}
+	return "no DecodeError"
+}

@@ -1,0 +1,10 @@
+package modern
+
+// Text returns one text block for each string, the content of most results.
+func Text(s ...string) []ContentBlock {
+	blocks := make([]ContentBlock, len(s))
+	for i, text := range s {
+		blocks[i] = &TextContent{Text: text}
+	}
+	return blocks
+}

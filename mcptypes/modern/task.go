@@ -1,0 +1,73 @@
+package modern
+
+import "encoding/json"
+
+// ExtensionTasks is the name of the tasks extension among the capabilities. Its
+// options are a [TasksExtensionCapability].
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
+// Working returns t as a task that runs. Status is set by the type, here and in
+// the other methods.
+func (t Task) Working() *WorkingTask {
+	return &WorkingTask{
+		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
+	}
+}
+
+// InputRequired returns t as a task that waits for answers to requests.
+func (t Task) InputRequired(requests InputRequests) *InputRequiredTask {
+	return &InputRequiredTask{
+		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, InputRequests: requests, Extra: t.Extra,
+	}
+}
+
+// Completed returns t as a task that has its result, a JSON object.
+func (t Task) Completed(result json.RawMessage) *CompletedTask {
+	return &CompletedTask{
+		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Result: result, Extra: t.Extra,
+	}
+}
+
+// Failed returns t as a task that ended with a JSON-RPC error.
+func (t Task) Failed(err Error) *FailedTask {
+	return &FailedTask{
+		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Error: err, Extra: t.Extra,
+	}
+}
+
+// Cancelled returns t as a task that was cancelled.
+func (t Task) Cancelled() *CancelledTask {
+	return &CancelledTask{
+		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
+	}
+}
+
+// TaskOf returns what a task says of itself whatever its status; ok is false
+// for nil and for a status that this version does not have.
+func TaskOf(d DetailedTask) (t Task, ok bool) {
+	switch d := d.(type) {
+	case *WorkingTask:
+		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusWorking, d.Extra)
+	case *InputRequiredTask:
+		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusInputRequired, d.Extra)
+	case *CompletedTask:
+		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusCompleted, d.Extra)
+	case *FailedTask:
+		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusFailed, d.Extra)
+	case *CancelledTask:
+		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusCancelled, d.Extra)
+	}
+	return Task{}, false
+}
+
+func taskOf(id, created, updated string, message *string, ttl, poll *int64, status TaskStatus, extra map[string]json.RawMessage) (Task, bool) {
+	return Task{
+		TaskId: id, CreatedAt: created, LastUpdatedAt: updated, StatusMessage: message,
+		TtlMs: ttl, PollIntervalMs: poll, Status: status, Extra: extra,
+	}, true
+}
