@@ -399,7 +399,7 @@ func TestOtherQuestion(t *testing.T) {
 				done <- host.Approve(ctx, q).Decision
 			}}
 			var record strings.Builder
-			c := connect(t, e, &codexserver.Options{Desk: &desk{ask: says(`{"action":"accept"}`)}, Record: &record}, nil)
+			c := connect(t, e, &codexserver.Options{Desk: &desk{ask: later(time.Second, `{"action":"accept"}`)}, Record: &record}, nil)
 			if method == "codex" {
 				if _, _, err := c.call(t.Context(), method, map[string]any{"prompt": "p"}); err != nil {
 					t.Fatal(err)
