@@ -1,10 +1,10 @@
 package elicit
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"slices"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -12,7 +12,7 @@ import (
 type Client struct {
 	// Capabilities is the capabilities object as it arrived. Raw, because a
 	// decoded one no longer tells {"elicitation":null} from {}.
-	Capabilities json.RawMessage
+	Capabilities stdjson.RawMessage
 	// ProtocolVersion is the version agreed upon, such as "2025-06-18".
 	ProtocolVersion string
 	// Name is the client's name for itself.
@@ -27,19 +27,19 @@ func (c Client) CanAsk() bool {
 	if !ok || elicitation.Kind() != '{' {
 		return false
 	}
-	if form, ok := member(json.RawMessage(elicitation), "form"); ok {
+	if form, ok := member(stdjson.RawMessage(elicitation), "form"); ok {
 		return form.Kind() == '{'
 	}
-	_, url := member(json.RawMessage(elicitation), "url")
+	_, url := member(stdjson.RawMessage(elicitation), "url")
 	return !url
 }
 
 func (c Client) rendersForms() bool { return slices.Contains(formClients, c.Name) }
 
 // member returns a member of a JSON object, if raw is one and has it.
-func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
+func member(raw stdjson.RawMessage, name string) (jsontext.Value, bool) {
 	var object map[string]jsontext.Value
-	if jsonv2.Unmarshal(raw, &object) != nil {
+	if json.Unmarshal(raw, &object) != nil {
 		return nil, false
 	}
 	value, ok := object[name]

@@ -2,11 +2,11 @@ package elicit
 
 import (
 	"cmp"
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 	"maps"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -20,7 +20,7 @@ type Question struct {
 	Message string
 
 	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
-	Schema json.RawMessage
+	Schema stdjson.RawMessage
 
 	// Extra holds members to send beside message and requestedSchema, such as
 	// codex_command. MCP allows them, but the SDKs of most clients drop them.
@@ -47,7 +47,7 @@ type Question struct {
 
 // Params returns the params of the elicitation/create request that asks q of
 // that client. It fails only when Extra, Meta or Schema hold what JSON cannot.
-func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
+func (q *Question) Params(client Client, o *Options) (stdjson.RawMessage, error) {
 	params := maps.Clone(q.Extra)
 	if params == nil {
 		params = make(map[string]any)
@@ -66,7 +66,7 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	if client.ProtocolVersion >= versionModes {
 		params["mode"] = "form"
 	}
-	raw, err := jsonv2.Marshal(params, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	raw, err := json.Marshal(params, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
 	}
@@ -75,7 +75,7 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 
 // Read reads the result of q as the function Read does, and takes an approval
 // for the session as one for this once when q.Once is set.
-func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
+func (q *Question) Read(result stdjson.RawMessage, o *Options) Outcome {
 	return q.limit(read(result, o, q.notDone()))
 }
 

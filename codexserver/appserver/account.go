@@ -2,13 +2,13 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // Account says who is signed in.
@@ -68,7 +68,7 @@ func (c *child) provider(ctx context.Context) string {
 		return builtIn
 	}
 	var name string
-	if jsonv2.Unmarshal(config["model_provider"], &name) != nil || name == "" {
+	if json.Unmarshal(config["model_provider"], &name) != nil || name == "" {
 		return builtIn
 	}
 	return name
@@ -152,9 +152,9 @@ func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 }
 
 // loginEnded takes account/login/completed.
-func (c *child) loginEnded(raw json.RawMessage) {
+func (c *child) loginEnded(raw stdjson.RawMessage) {
 	var r protocol.LoginChatGPTComplete
-	if err := jsonv2.Unmarshal(raw, &r); err != nil {
+	if err := json.Unmarshal(raw, &r); err != nil {
 		c.log.Warn("codex: notification not understood", "method", "account/login/completed", "error", err)
 		return
 	}

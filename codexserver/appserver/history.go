@@ -2,7 +2,7 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // Resume implements [engine.Resumer]. What cfg says holds over what the
@@ -89,8 +89,8 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 }
 
 // past are the events of the turns that a thread has had.
-func past(turns []wireTurn) []json.RawMessage {
-	var all []json.RawMessage
+func past(turns []wireTurn) []stdjson.RawMessage {
+	var all []stdjson.RawMessage
 	for _, t := range turns {
 		for _, raw := range t.Items {
 			for _, m := range pastItem(raw) {
@@ -103,7 +103,7 @@ func past(turns []wireTurn) []json.RawMessage {
 	return all
 }
 
-func pastItem(raw json.RawMessage) []protocol.EventMsg {
+func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 	var user struct {
 		Type    string `json:"type"`
 		Content []struct {
@@ -112,7 +112,7 @@ func pastItem(raw json.RawMessage) []protocol.EventMsg {
 			URL  string `json:"url"`
 		} `json:"content"`
 	}
-	if jsonv2.Unmarshal(raw, &user) == nil && user.Type == "userMessage" {
+	if json.Unmarshal(raw, &user) == nil && user.Type == "userMessage" {
 		m := protocol.UserMessage{Kind: protocol.UserPlain}
 		for _, c := range user.Content {
 			switch c.Type {

@@ -2,12 +2,12 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // The optional interfaces that the engine has.
@@ -23,9 +23,9 @@ var (
 
 // config is the configuration in its own keys, as it is for a folder; "" is for
 // no folder in particular.
-func (c *child) config(ctx context.Context, cwd string) (map[string]json.RawMessage, error) {
+func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
 	var r struct {
-		Config map[string]json.RawMessage `json:"config"`
+		Config map[string]stdjson.RawMessage `json:"config"`
 	}
 	return r.Config, c.control(ctx, "config/read", configParams{Cwd: cwd}, &r)
 }
@@ -83,7 +83,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 		return nil, err
 	}
 	var r struct {
-		Files []json.RawMessage `json:"files"`
+		Files []stdjson.RawMessage `json:"files"`
 	}
 	if err := c.control(ctx, "fuzzyFileSearch", p, &r); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 			MatchType string `json:"match_type"` // newer versions find folders too
 		}
 		var f protocol.FuzzyFile
-		if err := errors.Join(jsonv2.Unmarshal(raw, &kind), jsonv2.Unmarshal(raw, &f)); err != nil {
+		if err := errors.Join(json.Unmarshal(raw, &kind), json.Unmarshal(raw, &f)); err != nil {
 			return nil, err
 		}
 		if kind.MatchType == "" || kind.MatchType == "file" {

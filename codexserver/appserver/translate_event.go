@@ -7,7 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // translator turns the notifications of one turn into events. It has no
@@ -211,7 +211,7 @@ func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
 // turn, and is told at its end.
 func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
 	var e turnError
-	if err := jsonv2.Unmarshal(n.Error, &e); err != nil {
+	if err := json.Unmarshal(n.Error, &e); err != nil {
 		return nil, err
 	}
 	if !n.WillRetry {
