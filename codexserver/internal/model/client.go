@@ -226,7 +226,7 @@ func (e *MissingKeyError) Error() string {
 // statusError turns an answer that is no stream into an error.
 func (c *Client) statusError(resp *http.Response, body []byte) error {
 	after := retryAfter(resp.Header)
-	var told struct {
+	var reply struct {
 		Error struct {
 			Type     string         `json:"type"`
 			Code     jsontext.Value `json:"code"`
@@ -234,14 +234,14 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 			ResetsIn int64          `json:"resets_in_seconds"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &told, lenient) // many providers answer otherwise
-	code := strings.Trim(string(told.Error.Code), `"`)
+	_ = json.Unmarshal(body, &reply, lenient) // many providers answer otherwise
+	code := strings.Trim(string(reply.Error.Code), `"`)
 	switch status := resp.StatusCode; {
-	case told.Error.Type == "usage_limit_reached":
-		return &UsageLimitError{Plan: told.Error.Plan, ResetsIn: time.Duration(told.Error.ResetsIn) * time.Second}
+	case reply.Error.Type == "usage_limit_reached":
+		return &UsageLimitError{Plan: reply.Error.Plan, ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
 	case code == "context_length_exceeded":
 		return ErrContextWindow
-	case told.Error.Type == "insufficient_quota" || code == "insufficient_quota",
+	case reply.Error.Type == "insufficient_quota" || code == "insufficient_quota",
 		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}
 	default:
