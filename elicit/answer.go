@@ -1,7 +1,7 @@
 package elicit
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -25,11 +24,11 @@ import (
 // other the most restrictive counts, and what cannot be read for certain,
 // such as duplicate members, {"Action":"accept"} or an unknown word, denies.
 // The outcome speaks of a command; Question.Read has the words for q.
-func Read(result stdjson.RawMessage, o *Options) Outcome {
+func Read(result json.RawMessage, o *Options) Outcome {
 	return read(result, o, notRun)
 }
 
-func read(result stdjson.RawMessage, o *Options, notDone string) Outcome {
+func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	unread := func(detail string) Outcome {
 		return Outcome{
 			Decision: Denied,
@@ -162,7 +161,7 @@ var (
 // parse reads a result strictly: as one JSON object in valid UTF-8 without
 // duplicate members at any depth, and without members that only differ from
 // ours by case, which a laxer reader might take for ours.
-func parse(result stdjson.RawMessage) (*answer, error) {
+func parse(result json.RawMessage) (*answer, error) {
 	top, err := object(jsontext.Value(result))
 	if err != nil {
 		return nil, err
@@ -207,7 +206,7 @@ func object(value jsontext.Value) (map[string]jsontext.Value, error) {
 		return nil, errNotObject
 	}
 	var members map[string]jsontext.Value
-	switch err := json.Unmarshal(value, &members); {
+	switch err := unmarshal(value, &members); {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return nil, errDuplicate
 	case err != nil:

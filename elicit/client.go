@@ -1,18 +1,17 @@
 package elicit
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Client is what a server knows of its client from initialize.
 type Client struct {
 	// Capabilities is the capabilities object as it arrived. Raw, because a
-	// decoded one no longer tells {"elicitation":null} from {}.
-	Capabilities stdjson.RawMessage
+	// decoded one no longer distinguishes {"elicitation":null} from {}.
+	Capabilities json.RawMessage
 	// ProtocolVersion is the version agreed upon, such as "2025-06-18".
 	ProtocolVersion string
 	// Name is the client's name for itself.
@@ -27,19 +26,19 @@ func (c Client) CanAsk() bool {
 	if !ok || elicitation.Kind() != '{' {
 		return false
 	}
-	if form, ok := member(stdjson.RawMessage(elicitation), "form"); ok {
+	if form, ok := member(json.RawMessage(elicitation), "form"); ok {
 		return form.Kind() == '{'
 	}
-	_, url := member(stdjson.RawMessage(elicitation), "url")
+	_, url := member(json.RawMessage(elicitation), "url")
 	return !url
 }
 
 func (c Client) rendersForms() bool { return slices.Contains(formClients, c.Name) }
 
 // member returns a member of a JSON object, if raw is one and has it.
-func member(raw stdjson.RawMessage, name string) (jsontext.Value, bool) {
+func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
 	var object map[string]jsontext.Value
-	if json.Unmarshal(raw, &object) != nil {
+	if unmarshal(raw, &object) != nil {
 		return nil, false
 	}
 	value, ok := object[name]

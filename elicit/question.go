@@ -2,11 +2,10 @@ package elicit
 
 import (
 	"cmp"
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 	"maps"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -20,7 +19,7 @@ type Question struct {
 	Message string
 
 	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
-	Schema stdjson.RawMessage
+	Schema json.RawMessage
 
 	// Extra holds members to send beside message and requestedSchema, such as
 	// codex_command. MCP allows them, but the SDKs of most clients drop them.
@@ -40,14 +39,14 @@ type Question struct {
 	// only where Options.OnUnsupported is "approve-safe-only".
 	Safe bool
 
-	// NotDone is the clause that tells what a refusal means, for the sentences
+	// NotDone is the clause that says what a refusal means, for the sentences
 	// of an Outcome. Empty means "the command was not run".
 	NotDone string
 }
 
 // Params returns the params of the elicitation/create request that asks q of
 // that client. It fails only when Extra, Meta or Schema hold what JSON cannot.
-func (q *Question) Params(client Client, o *Options) (stdjson.RawMessage, error) {
+func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	params := maps.Clone(q.Extra)
 	if params == nil {
 		params = make(map[string]any)
@@ -66,7 +65,7 @@ func (q *Question) Params(client Client, o *Options) (stdjson.RawMessage, error)
 	if client.ProtocolVersion >= versionModes {
 		params["mode"] = "form"
 	}
-	raw, err := json.Marshal(params, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	raw, err := marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
 	}
@@ -75,7 +74,7 @@ func (q *Question) Params(client Client, o *Options) (stdjson.RawMessage, error)
 
 // Read reads the result of q as the function Read does, and takes an approval
 // for the session as one for this once when q.Once is set.
-func (q *Question) Read(result stdjson.RawMessage, o *Options) Outcome {
+func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	return q.limit(read(result, o, q.notDone()))
 }
 
@@ -96,7 +95,7 @@ func (q *Question) limit(out Outcome) Outcome {
 
 func (q *Question) notDone() string { return cmp.Or(q.NotDone, notRun) }
 
-// notRun and notApplied tell what a refusal means.
+// notRun and notApplied say what a refusal means.
 const (
 	notRun     = "the command was not run"
 	notApplied = "the changes were not applied"

@@ -49,8 +49,8 @@ func ShowCommand(argv []string) string {
 
 // ShowText returns text of several lines with everything escaped that a human
 // would not see, or that would move a terminal's cursor; line breaks and tabs
-// stay. Backslashes of the text stay as they are, so an escape cannot be told
-// from its spelling.
+// stay. Backslashes of the text stay as they are, so an escape and its
+// spelling look the same.
 func ShowText(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
@@ -88,7 +88,7 @@ func ShowCode(text string) (span string, whole bool) {
 
 // escape returns s with every unseen character as \n, \r, \t, \xNN or \u{N},
 // every byte that is not UTF-8 as \xNN, and a backslash before each character
-// of special. It tells whether it escaped anything but special, and whether
+// of special. It reports whether it escaped anything but special, and whether
 // any of that was a hidden character rather than a plain line break or tab.
 func escape(s, special string) (shown string, escaped, hidden bool) {
 	var b strings.Builder

@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Account says who is signed in.
+// Account is who is signed in.
 type Account struct {
 	// Method is "apikey", "chatgpt", another word of Codex's, or "" when
-	// nobody is signed in.
+	// no one is signed in.
 	Method protocol.AuthMode `json:"method"`
 	// Email is that of a ChatGPT account.
 	Email string `json:"email,omitzero"`
@@ -45,8 +45,8 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 }
 
 // signedIn refuses a conversation whose first turn would try for many seconds
-// to reach a provider without credentials. What the app-server tells is about
-// its own provider; a conversation may have another.
+// to reach a provider without credentials. The account is that of the
+// app-server's own provider; a conversation may have another.
 func (c *child) signedIn(ctx context.Context, r *threadReply) error {
 	a, err := c.account(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 	return r, nil
 }
 
-// watchLogin gives the end of a login, which may have come before.
+// watchLogin returns a channel of the end of a login, which may have come before.
 func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +167,7 @@ func (c *child) loginEnded(raw stdjson.RawMessage) {
 	c.mu.Unlock()
 	select {
 	case ch <- r:
-	default: // told already
+	default: // it has its end already
 	}
 }
 

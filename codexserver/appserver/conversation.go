@@ -24,10 +24,10 @@ type conversation struct {
 
 	mu      sync.Mutex
 	context *protocol.TurnContext // what turns have changed
-	window  *int64                // tokens, as told last
+	window  *int64                // tokens, as last reported
 }
 
-// checkID refuses what is no thread's id.
+// checkID returns an error unless id is a thread's.
 func checkID(id string) error {
 	if err := uuid.Validate(id); err != nil {
 		return fmt.Errorf("%q is no conversation's id: %w", id, err)

@@ -83,9 +83,9 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 	return rest, environment, nil
 }
 
-// restrict tells Codex what the conversation's commands may not see of the
-// environment: what the call says beside the configuration, and the keys of
-// providers and MCP servers. File is the configuration without p.
+// restrict hides parts of the environment from the conversation's commands: those
+// that the call names beside the configuration, and the keys of providers and MCP
+// servers. File is the configuration without p.
 func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error {
 	base, err := p.environment(file)
 	if err != nil {

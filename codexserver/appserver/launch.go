@@ -26,12 +26,12 @@ type defaults struct {
 	policy  string
 	keys    map[string]stdjson.RawMessage // the overrides, flat: they win over a profile
 	passed  map[string]stdjson.RawMessage // those of them that the app-server takes
-	// disabled are MCP servers. Codex refuses to start with the key when there
-	// is no such server, so that it is given with each conversation.
+	// disabled are MCP servers. Codex refuses to start with the key of an
+	// unknown server, so each conversation sends it.
 	disabled []string
 }
 
-// commandLine gives the app-server's arguments for the overrides.
+// commandLine returns the app-server's arguments for the overrides.
 func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	d := defaults{keys: map[string]stdjson.RawMessage{}}
 	nested := make(map[string]stdjson.RawMessage, len(overrides))
@@ -104,7 +104,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if !isNew && folder == "" {
 		s, err := c.summary(ctx, id)
 		if err != nil {
-			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will tell
+			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will fail
 		}
 		folder = s.Cwd
 	}
@@ -186,7 +186,7 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 }
 
 // openProgram starts the program at path as an app-server. The error is errOwn where
-// it is no Codex but a copy of this program, or a script around it.
+// it is a copy of this program, or a script around it, and not Codex.
 func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	c, err := e.spawn(ctx, path, e.args)
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// savedConfig gives the part of the configuration that clients of September
-// 2025 know. A value of another shape than theirs is left out.
+// savedConfig returns the part of the configuration that clients of September 2025
+// know. It leaves out values of another shape than theirs.
 func savedConfig(config map[string]stdjson.RawMessage) *protocol.UserSavedConfig {
 	s := &protocol.UserSavedConfig{
 		Model:          optional[string](config["model"]),

@@ -68,7 +68,7 @@ func (t *thread) place(dir string) program.Place {
 
 // leavesSandbox reports whether an approved command may run outside the
 // sandbox. Under untrusted a command is asked about although it stays inside;
-// one that wants to leave gives a reason.
+// one that wants to leave has a reason.
 func (t *thread) leavesSandbox(p *commandApproval) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +179,7 @@ func (t *thread) notification(method string, n *note) {
 
 // agentNotification handles one notification of a sub-agent's thread. It records
 // turns, so that an interrupt reaches them, and reports commands and patches, which
-// questions refer to. It ignores messages, which are no part of the conversation.
+// questions refer to. It ignores messages, which are not part of the conversation.
 func (t *thread) agentNotification(method string, n *note) {
 	r := t.now()
 	if r == nil {

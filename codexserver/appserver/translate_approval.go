@@ -145,8 +145,8 @@ func (e *elicitation) toolCall() (is, session bool) {
 	return meta.Kind != "", slices.Contains(words, "session")
 }
 
-// toolQuestion asks for the approval of an MCP tool's call. Codex has the call's
-// arguments in _meta alone, which most clients show nobody.
+// toolQuestion returns the question about the call of an MCP tool. Codex sends the
+// call's arguments in _meta alone, which most clients do not show.
 func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	_, session := e.toolCall()
 	q := &elicit.Question{Message: elicit.ShowText(e.Message), Once: !session, NotDone: "the tool was not called"}
@@ -251,8 +251,8 @@ func (u *userInput) form() (stdjson.RawMessage, error) {
 	}, json.Deterministic(true))
 }
 
-// answers reads the client's form. Without an answer there are none, which the
-// model is told.
+// answers reads the client's form. It returns none when the client did not answer,
+// and the model learns that.
 func (u *userInput) answers(result stdjson.RawMessage) userInputReply {
 	reply := userInputReply{Answers: map[string]answers{}}
 	var r struct {

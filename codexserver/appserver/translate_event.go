@@ -16,7 +16,7 @@ type translator struct {
 	now func() time.Time
 
 	open   map[string]*openItem // items that have started and not completed
-	diff   string               // the last one told
+	diff   string               // the last one emitted
 	last   *string              // the last message of the model
 	final  *string              // the last one that it called its answer
 	usage  *protocol.TokenUsageInfo
@@ -38,8 +38,8 @@ func newTranslator() *translator {
 	return &translator{now: time.Now, open: map[string]*openItem{}}
 }
 
-// notification translates one notification of the turn's thread. Those that
-// have no event give none.
+// notification translates one notification of the turn's thread. It returns no
+// event for those that have none.
 func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg, error) {
 	switch method {
 	case "item/started":
@@ -110,7 +110,7 @@ func (tr *translator) ask(id string) {
 	}
 }
 
-// release gives the event that was held back for an item, once.
+// release returns the event that was held back for an item, once.
 func (tr *translator) release(id string) []protocol.EventMsg {
 	o := tr.open[id]
 	if o == nil || !o.held {
@@ -126,8 +126,8 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 }
 
 // splitCommand returns the words of a command line, which the app-server joins from
-// an argv. A line with an open quote is no such line and comes back as one word, so
-// that a person sees all of it.
+// an argv. A line with an open quote comes back as one word, so that a person
+// sees all of it.
 func splitCommand(line string) []string {
 	words, ok := shellword.Split(line)
 	if !ok {
@@ -198,7 +198,7 @@ func (tr *translator) ran(it item) []protocol.EventMsg {
 	})
 }
 
-// rateLimits remembers the limits and tells those that say something.
+// rateLimits records the limits and returns an event unless they are empty.
 func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
 	if r == nil || r.Primary == nil && r.Secondary == nil {
 		return nil
@@ -207,8 +207,8 @@ func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
 	return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
 }
 
-// error translates an error that is tried again; one that is not ends the
-// turn, and is told at its end.
+// error translates an error after which Codex tries again. Another error ends the
+// turn and is reported at its end.
 func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
 	var e turnError
 	if err := json.Unmarshal(n.Error, &e); err != nil {
@@ -225,7 +225,7 @@ func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
 	return one(protocol.StreamError{Message: msg}), nil
 }
 
-// end translates the end of the turn, and gives the error that the turn ends with.
+// end translates the end of the turn, and returns the error that it ends with.
 func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
 	switch t.Status {
 	case "completed":

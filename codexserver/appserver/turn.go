@@ -253,7 +253,7 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 func (r *turn) cut(ctx context.Context) {
 	for thread, turn := range r.turns() {
 		if turn != "" {
-			// Refused if it has just ended by itself, which completed tells.
+			// Refused if the turn has just ended by itself; completed is closed then.
 			_ = r.thread.child.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil)
 		}
 	}

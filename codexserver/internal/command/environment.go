@@ -52,7 +52,7 @@ func ClientSecrets() []string {
 	}
 }
 
-// Environ applies the policy to environ, NAME=value each, and gives the
+// Environ applies the policy to environ, NAME=value each, and returns the
 // command's environment, sorted.
 func (p EnvPolicy) Environ(environ []string) []string {
 	vars := map[string]string{}

@@ -130,8 +130,8 @@ func orNone[N int | int64 | time.Duration](n N) N {
 	return n
 }
 
-// Auth is where users sign in with ChatGPT. There is no default: without an
-// issuer and a client id nobody can.
+// Auth is where users sign in with ChatGPT. There is no default: without an issuer
+// and a client id, signing in fails.
 type Auth struct {
 	// Issuer is the base address of the OAuth server.
 	Issuer string `json:"issuer"`
@@ -226,8 +226,8 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 	return settings, codex, ignored, nil
 }
 
-// misplaced reports whether an override gives a table of ours a value that is
-// none: it was meant for Codex, which ignores keys that it does not know.
+// misplaced reports whether an override sets a table of ours to a value that is not
+// a table. It was meant for Codex, which ignores unknown keys.
 func misplaced(key string, value any) (table string, is bool) {
 	segments, err := splitKey(key)
 	_, isTable := value.(layer)
@@ -237,7 +237,7 @@ func misplaced(key string, value any) (table string, is bool) {
 	return segments[0], slices.Contains(ourTables, segments[0])
 }
 
-// meant says what a misplaced override was likely meant to be.
+// meant is what the user likely meant by a misplaced override.
 var meant = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
 
 // LoadSettings reads codex-mcp.toml in home ("" = [Home]) and lays those of the

@@ -15,8 +15,8 @@ var shells = []string{"bash", "sh", "zsh", "dash", "ksh"}
 // otherShells run scripts of much the same form.
 var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash"}
 
-// Commands takes a shell's script apart, for rules that allow: the argv of each
-// of its commands. An argv that is no shell's is its own only command.
+// Commands returns the argv of each command of a shell's script, for rules that
+// allow. An argv of another program is its own only command.
 //
 // Plain is false, and nothing is to be allowed, when the shell is named with a
 // folder or gets anything but -c or -lc and one script, or when there is more to
