@@ -49,6 +49,13 @@ func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	info := &protocol.GitInfo{}
+	if m, err := open(ctx, root, scratch); err == nil && m.settings["extensions.refstorage"] != "reftable" {
+		var ok bool
+		if info.CommitHash, info.Branch, ok = m.head(); ok {
+			info.RepositoryURL = m.settings["remote.origin.url"]
+			return info
+		}
+	}
 	m, err := newMirror(ctx, root, scratch, "refs/heads")
 	if err != nil {
 		return info

@@ -40,25 +40,37 @@ type mirror struct {
 // newMirror makes a mirror of the repository at root, with the refs below the
 // given prefixes, and without an index. Remove deletes it.
 func newMirror(ctx context.Context, root, scratch string, refs ...string) (*mirror, error) {
-	m := &mirror{ctx: ctx, root: root}
-	err := m.make(scratch, refs)
+	m, err := open(ctx, root, scratch)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.make(scratch, refs); err != nil {
 		return nil, errors.Join(err, m.remove())
 	}
 	return m, nil
 }
 
-func (m *mirror) make(scratch string, refs []string) (err error) {
+// open finds the repository at root and reads its settings. It copies nothing.
+func open(ctx context.Context, root, scratch string) (*mirror, error) {
+	m := &mirror{ctx: ctx, root: root}
+	scratch, err := filepath.Abs(scratch) // git runs elsewhere
+	if err != nil {
+		return nil, err
+	}
 	if err := m.find(); err != nil {
-		return err
+		return nil, err
 	}
 	if m.program, m.env, err = program(m.root, os.Environ()); err != nil {
-		return err
-	}
-	if scratch, err = filepath.Abs(scratch); err != nil { // git runs elsewhere
-		return err
+		return nil, err
 	}
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return nil, err
+	}
+	return m, m.readSettings(scratch)
+}
+
+func (m *mirror) make(scratch string, refs []string) (err error) {
+	if scratch, err = filepath.Abs(scratch); err != nil {
 		return err
 	}
 	if m.scratch, err = os.MkdirTemp(scratch, "git-*"); err != nil {

@@ -31,14 +31,14 @@ var settings = []struct {
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
 
-// configure reads the repository's configuration and writes the mirror's.
-func (m *mirror) configure() error {
+// readSettings reads the repository's configuration. Git runs in dir.
+func (m *mirror) readSettings(dir string) error {
 	data, err := regularfile.Read(filepath.Join(m.commonDir, "config"), maxSmallFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// Git parses the text that it is given and does nothing that it says.
-	out, err := m.run(m.scratch, string(data), "config", "--file=-", "--no-includes", "--list", "-z")
+	out, err := m.run(dir, string(data), "config", "--file=-", "--no-includes", "--list", "-z")
 	if err != nil {
 		return fmt.Errorf("the repository's configuration: %w", err)
 	}
@@ -53,6 +53,11 @@ func (m *mirror) configure() error {
 			m.settings[key] = value
 		}
 	}
+	return nil
+}
+
+// configure writes the mirror's configuration.
+func (m *mirror) configure() error {
 	var text strings.Builder
 	text.WriteString("[core]\n\tbare = false\n\trepositoryformatversion = 1\n")
 	for _, s := range settings {
