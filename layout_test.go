@@ -27,7 +27,8 @@ var arrows = []struct {
 	{"mcptypes/internal/*", nil},
 	{"jsonrpc", []string{"mcptypes"}},
 	{"jsonrpc/wsrpc", []string{"jsonrpc"}},
-	{"elicit", []string{"jsonrpc", "mcptypes"}},
+	{"internal/shellword", nil},
+	{"elicit", []string{"internal/shellword", "jsonrpc", "mcptypes"}},
 	{"gen", nil},
 
 	{"codexserver/protocol", nil},
@@ -42,13 +43,17 @@ var arrows = []struct {
 	{"codexserver/page", []string{"codexserver/approval", "codexserver/protocol", "elicit"}},
 	{"codexserver/native/providertest", nil},
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
-	{"codexserver/appserver", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/appserver", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit", "internal/shellword", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/mcpclient", []string{"codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/terminal", []string{"codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/tool", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit"}},
+	// What describes a command for display decides nothing, and nothing decides by it.
+	{"codexserver/internal/policy", []string{"codexserver/internal/script", "codexserver/protocol"}},
+	{"codexserver/internal/summary", []string{"codexserver/internal/script", "codexserver/protocol", "internal/shellword"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
+	{"bench/*", []string{"codexserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},
 	{"examples/websocket", []string{"jsonrpc", "jsonrpc/wsrpc"}},
 	{"examples/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
@@ -56,7 +61,7 @@ var arrows = []struct {
 
 // light are the packages that import, beside the module's own, the standard
 // library and the JSON package alone.
-var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "elicit", "codexserver/protocol"}
+var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
 
 const jsonModule = "github.com/go-json-experiment/json"
 

@@ -12,15 +12,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// starting is an engine that keeps what its conversations were started with.
-type starting struct {
+// startRecorder is an engine that keeps what its conversations were started with.
+type startRecorder struct {
 	engine.TurnFunc
 	cfg  protocol.Config
 	host engine.Host
 	n    int
 }
 
-func (e *starting) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e *startRecorder) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	e.cfg, e.host = cfg, host
 	e.n++
 	return e.TurnFunc.Start(ctx, cfg, host)
@@ -28,7 +28,7 @@ func (e *starting) Start(ctx context.Context, cfg protocol.Config, host engine.H
 
 func TestUnknownArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &starting{TurnFunc: echo}
+		e := &startRecorder{TurnFunc: echo}
 		c := connectRPC(t, e)
 		for name, want := range map[string]string{
 			"sandbox_mode":           "unknown argument /sandbox_mode: did you mean sandbox?",
@@ -63,7 +63,7 @@ func TestUnknownArguments(t *testing.T) {
 // does not know, as Codex's servers did.
 func TestArgumentsThatSayNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &starting{TurnFunc: echo}
+		e := &startRecorder{TurnFunc: echo}
 		c := connectRPC(t, e)
 		got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","developer-instructions":null,"compact-prompt":null,"sandbox":null,"config":null,"timeout":null}}`)
 		if !strings.Contains(got, `"text":"p"`) || e.cfg.DeveloperInstructions != nil || e.cfg.CompactPrompt != nil {

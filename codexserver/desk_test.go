@@ -102,11 +102,11 @@ func TestDeskAndClient(t *testing.T) {
 		told   string // what the caller is told in a second block
 	}{
 		{"the desk alone can be asked", nil, later(time.Minute, accept), "approved by desk", ""},
-		{"the desk alone, for the session", nil, says(session), "approved_for_session by desk", ""},
-		{"the desk alone, declined", nil, says(decline), "denied by desk", ""},
-		{"the desk alone, stopped", nil, says(cancel), "abort by desk", ""},
-		{"the desk alone, an answer that is none", nil, says(`{"action":"yes"}`), "denied by desk", ""},
-		{"the desk alone, not even JSON", nil, says(`yes`), "denied by desk", ""},
+		{"the desk alone, for the session", nil, later(time.Second, session), "approved_for_session by desk", ""},
+		{"the desk alone, declined", nil, later(time.Second, decline), "denied by desk", ""},
+		{"the desk alone, stopped", nil, later(time.Second, cancel), "abort by desk", ""},
+		{"the desk alone, an answer that is none", nil, later(time.Second, `{"action":"yes"}`), "denied by desk", ""},
+		{"the desk alone, not even JSON", nil, later(time.Second, `yes`), "denied by desk", ""},
 		{"nobody", nil, silent, "denied by desk", "No answer within 120 s"},
 		{"a desk that fails", nil, func(context.Context) (string, error) { return "", errors.New("closed") }, "denied by client", "cannot show"},
 		{"the client first", action("accept"), silent, "approved by client", ""},
@@ -399,7 +399,7 @@ func TestOtherQuestion(t *testing.T) {
 				done <- host.Approve(ctx, q).Decision
 			}}
 			var record strings.Builder
-			c := connect(t, e, &codexserver.Options{Desk: &desk{ask: says(`{"action":"accept"}`)}, Record: &record}, nil)
+			c := connect(t, e, &codexserver.Options{Desk: &desk{ask: later(time.Second, `{"action":"accept"}`)}, Record: &record}, nil)
 			if method == "codex" {
 				if _, _, err := c.call(t.Context(), method, map[string]any{"prompt": "p"}); err != nil {
 					t.Fatal(err)

@@ -52,18 +52,18 @@ func (e *full) Resume(ctx context.Context, path string, cfg protocol.Config, hos
 		return nil, engine.ErrNotFound
 	}
 	host.Emit(protocol.SessionConfigured{SessionID: id, Model: "m", InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"user_message","message":"before"}`)}})
-	return &resumed{e.TurnFunc, id, host}, nil
+	return &resumedThread{e.TurnFunc, id, host}, nil
 }
 
-type resumed struct {
+type resumedThread struct {
 	f    engine.TurnFunc
 	id   string
 	host engine.Host
 }
 
-func (c *resumed) ID() string   { return c.id }
-func (c *resumed) Close() error { return nil }
-func (c *resumed) Turn(ctx context.Context, in protocol.TurnInput) error {
+func (c *resumedThread) ID() string   { return c.id }
+func (c *resumedThread) Close() error { return nil }
+func (c *resumedThread) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if err := c.f(ctx, c.host, in.Items); err != nil {
 		return err
 	}

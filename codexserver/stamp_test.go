@@ -69,7 +69,7 @@ func (c *eventClient) ask(t *testing.T, method, params string) string {
 // TestMembersOf2026: the events keep their types and members of 2025, and have
 // beside them the ids that Codex gave them later; so do the questions.
 func TestMembersOf2026(t *testing.T) {
-	everything := &starting{}
+	everything := &startRecorder{}
 	everything.TurnFunc = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
 		for _, m := range []protocol.EventMsg{
 			protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"},

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -207,7 +206,7 @@ func object(value jsontext.Value) (map[string]jsontext.Value, error) {
 		return nil, errNotObject
 	}
 	var members map[string]jsontext.Value
-	switch err := jsonv2.Unmarshal(value, &members); {
+	switch err := unmarshal(value, &members); {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return nil, errDuplicate
 	case err != nil:

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"slices"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Client is what a server knows of its client from initialize.
 type Client struct {
 	// Capabilities is the capabilities object as it arrived. Raw, because a
-	// decoded one no longer tells {"elicitation":null} from {}.
+	// decoded one no longer distinguishes {"elicitation":null} from {}.
 	Capabilities json.RawMessage
 	// ProtocolVersion is the version agreed upon, such as "2025-06-18".
 	ProtocolVersion string
@@ -39,7 +38,7 @@ func (c Client) rendersForms() bool { return slices.Contains(formClients, c.Name
 // member returns a member of a JSON object, if raw is one and has it.
 func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
 	var object map[string]jsontext.Value
-	if jsonv2.Unmarshal(raw, &object) != nil {
+	if unmarshal(raw, &object) != nil {
 		return nil, false
 	}
 	value, ok := object[name]

@@ -90,8 +90,9 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 	})
 }
 
-// failed completes the outcome of a question that nobody decided, by the
-// policy for it. Its words for the model are also those for the caller.
+// failed completes the outcome of a question that no human decided, by the
+// policy for it. The caller reads the same words as the model, and the hint
+// where the client cannot be asked or the policy is fail-call.
 func (q *Question) failed(opt *Options, policy string, out Outcome) Outcome {
 	out = refuse(policy, out)
 	out.Level = slog.LevelWarn
@@ -99,7 +100,7 @@ func (q *Question) failed(opt *Options, policy string, out Outcome) Outcome {
 	if out.Reason != ReasonUnsupported {
 		out.caller = sentence(out.model + ", so " + q.notDone())
 	}
-	if out.Reason == ReasonUnsupported || out.FailCall {
+	if out.Reason == ReasonUnsupported || policy == policyFailCall {
 		out.caller += " " + opt.Hint
 	}
 	return out

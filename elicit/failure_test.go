@@ -24,52 +24,51 @@ var failures = []struct {
 	decision      elicit.Decision
 	reason        elicit.Reason
 	level         slog.Level
-	fail          bool
 	model, caller string
 }{
-	{14, &jsonrpc.Error{Code: -32601, Message: "Method not found"}, nil, denied, "client_error", warn, false,
+	{14, &jsonrpc.Error{Code: -32601, Message: "Method not found"}, nil, denied, "client_error", warn,
 		"the client could not show the approval request (-32601)", "The client could not show the approval request (-32601), so %."},
-	{14, fmt.Errorf("call: %w", &jsonrpc.Error{}), nil, denied, "client_error", warn, false,
+	{14, fmt.Errorf("call: %w", &jsonrpc.Error{}), nil, denied, "client_error", warn,
 		"the client could not show the approval request", "The client could not show the approval request, so %."},
-	{14, &jsonrpc.Error{Code: -32603}, &elicit.Options{OnError: "abort"}, abort, "client_error", warn, false,
+	{14, &jsonrpc.Error{Code: -32603}, &elicit.Options{OnError: "abort"}, abort, "client_error", warn,
 		"the client could not show the approval request (-32603)", "The client could not show the approval request (-32603), so %."},
-	{14, &jsonrpc.Error{Code: -32602}, &elicit.Options{OnError: "fail-call", Hint: "Try harder."}, abort, "client_error", warn, true,
+	{14, &jsonrpc.Error{Code: -32602}, &elicit.Options{OnError: "fail-call", Hint: "Try harder."}, abort, "client_error", warn,
 		"the client could not show the approval request (-32602)", "The client could not show the approval request (-32602), so %. Try harder."},
-	{14, &jsonrpc.Error{Code: 1}, &elicit.Options{OnError: "approve"}, denied, "client_error", warn, false,
+	{14, &jsonrpc.Error{Code: 1}, &elicit.Options{OnError: "approve"}, denied, "client_error", warn,
 		"the client could not show the approval request (1)", "The client could not show the approval request (1), so %."},
-	{14, jsonrpc.ErrFull, nil, denied, "client_error", warn, false,
+	{14, jsonrpc.ErrFull, nil, denied, "client_error", warn,
 		"the client could not show the approval request", "The client could not show the approval request, so %."},
-	{14, nil, nil, denied, "client_error", warn, false,
+	{14, nil, nil, denied, "client_error", warn,
 		"the client could not show the approval request", "The client could not show the approval request, so %."},
 
-	{15, elicit.ErrUnsupported, nil, denied, "unsupported", warn, false,
+	{15, elicit.ErrUnsupported, nil, denied, "unsupported", warn,
 		"this MCP client cannot show approval requests; %", "This MCP client cannot show approval requests; %." + hint},
-	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "fail-call", Hint: "Set approval-policy to never."}, abort, "unsupported", warn, true,
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "fail-call", Hint: "Set approval-policy to never."}, abort, "unsupported", warn,
 		"this MCP client cannot show approval requests; %", "This MCP client cannot show approval requests; %. Set approval-policy to never."},
-	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "abort"}, abort, "unsupported", warn, false,
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "abort"}, abort, "unsupported", warn,
 		"this MCP client cannot show approval requests; %", "This MCP client cannot show approval requests; %." + hint},
-	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve-safe-only"}, denied, "unsupported", warn, false,
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve-safe-only"}, denied, "unsupported", warn,
 		"this MCP client cannot show approval requests; %", "This MCP client cannot show approval requests; %." + hint},
-	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve"}, denied, "unsupported", warn, false,
+	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve"}, denied, "unsupported", warn,
 		"this MCP client cannot show approval requests; %", "This MCP client cannot show approval requests; %." + hint},
 
-	{16, context.DeadlineExceeded, nil, denied, "timeout", warn, false, "no answer within 600 s", "No answer within 600 s, so %."},
-	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "abort", Timeout: 1500 * time.Millisecond}, abort, "timeout", warn, false,
+	{16, context.DeadlineExceeded, nil, denied, "timeout", warn, "no answer within 600 s", "No answer within 600 s, so %."},
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "abort", Timeout: 1500 * time.Millisecond}, abort, "timeout", warn,
 		"no answer within 1.5 s", "No answer within 1.5 s, so %."},
-	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "fail-call", Timeout: 2 * time.Second}, abort, "timeout", warn, true,
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "fail-call", Timeout: 2 * time.Second}, abort, "timeout", warn,
 		"no answer within 2 s", "No answer within 2 s, so %." + hint},
-	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "approve-safe-only"}, denied, "timeout", warn, false, "no answer within 600 s", "No answer within 600 s, so %."},
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "approve-safe-only"}, denied, "timeout", warn, "no answer within 600 s", "No answer within 600 s, so %."},
 
-	{17, context.Canceled, nil, abort, "interrupted", info, false, "the turn was interrupted", ""},
-	{18, jsonrpc.ErrClosed, nil, abort, "peer_gone", info, false, "the client is gone", ""},
-	{18, io.EOF, nil, abort, "peer_gone", info, false, "the client is gone", ""},
+	{17, context.Canceled, nil, abort, "interrupted", info, "the turn was interrupted", ""},
+	{18, jsonrpc.ErrClosed, nil, abort, "peer_gone", info, "the client is gone", ""},
+	{18, io.EOF, nil, abort, "peer_gone", info, "the client is gone", ""},
 }
 
 func TestReadErrorTable(t *testing.T) {
 	for _, tt := range failures {
 		for _, kind := range kinds {
 			out := kind.question.ReadError(tt.err, tt.options)
-			if out.Decision != tt.decision || out.Reason != tt.reason || out.Level != tt.level || out.FailCall != tt.fail {
+			if out.Decision != tt.decision || out.Reason != tt.reason || out.Level != tt.level {
 				t.Errorf("row %d, %s: %v: got %+v", tt.row, kind.name, tt.err, out)
 			}
 			if got, want := out.ForModel(), fill(tt.model, kind.notDone); got != want {

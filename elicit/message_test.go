@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -216,7 +217,7 @@ func checkExec(t *testing.T, argv []string, cwd, reason string) {
 		return !strings.Contains(s, "`") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 	}
 	if harmless(cwd) && cwd != "" && !slices.Contains([]byte(`'" $`), cwd[0]) && !strings.HasSuffix(cwd, " ") && len(cwd) < 500 && harmless(strings.Join(argv, "")) {
-		if want := "Allow Codex to run `" + elicit.QuoteCommand(argv) + "` in `" + cwd + "`?"; sentence != want {
+		if want := "Allow Codex to run `" + shellword.Join(argv) + "` in `" + cwd + "`?"; sentence != want {
 			t.Fatalf("%q, want %q", sentence, want)
 		}
 	}

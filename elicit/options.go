@@ -17,7 +17,7 @@ import (
 //
 //	deny               the answer is Denied, the turn goes on
 //	abort              the answer is Abort, the turn ends
-//	fail-call          as abort, and Outcome.FailCall is set
+//	fail-call          as abort, and the caller reads the Hint
 //	approve-safe-only  Approved if Question.Safe is set, else as deny
 //
 // A policy that Validate refuses counts as the field's default.
@@ -51,7 +51,7 @@ type Options struct {
 	NoLegacyFlat bool
 
 	// MaxPending is how many questions an Asker keeps open at a time; more of
-	// them wait for their turn. 0 means 32, less than 0 no limit.
+	// them wait for their turn. 0 means DefaultMaxPending, less than 0 no limit.
 	MaxPending int
 
 	// Hint is what the caller of a tool is advised to do about a client that
@@ -60,8 +60,13 @@ type Options struct {
 	Hint string
 }
 
-// DefaultTimeout is how long an answer may take where Options say nothing.
-const DefaultTimeout = 10 * time.Minute
+// The defaults of Options.
+const (
+	// DefaultTimeout is how long an answer may take.
+	DefaultTimeout = 10 * time.Minute
+	// DefaultMaxPending is how many questions are open at a time.
+	DefaultMaxPending = 32
+)
 
 const (
 	policyDeny     = "deny"
@@ -121,7 +126,7 @@ func (o *Options) resolved() *Options {
 		}
 	}
 	full.Timeout = cmp.Or(full.Timeout, DefaultTimeout)
-	full.MaxPending = cmp.Or(full.MaxPending, 32)
+	full.MaxPending = cmp.Or(full.MaxPending, DefaultMaxPending)
 	full.Hint = cmp.Or(full.Hint, "Use a client that supports elicitation in form mode.")
 	return full
 }

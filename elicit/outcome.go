@@ -13,9 +13,6 @@ type Outcome struct {
 	// Feedback is what the human wrote for the model when refusing. At most
 	// 2,000 characters are kept.
 	Feedback string
-	// FailCall says that a "fail-call" policy decided: end the tool call at
-	// once with an error result that holds ForCaller. Decision is Abort.
-	FailCall bool
 	// Detail is a line for the log. It names members of an answer, never
 	// their values.
 	Detail string
@@ -26,7 +23,7 @@ type Outcome struct {
 	flat          bool // a legacy flat answer was read
 }
 
-// A Reason names why an Outcome is no plain approval:
+// A Reason names why an Outcome is not a plain approval:
 //
 //	(empty)         the client approved
 //	declined        the client refused; that does not prove that a human did
@@ -51,7 +48,7 @@ const (
 	ReasonPeerGone      Reason = "peer_gone"
 )
 
-// ForModel returns what to tell the model about a refusal, as a clause without
+// ForModel returns the words for the model about a refusal, as a clause without
 // a full stop: "declined: use the makefile", or "the client could not show the
 // approval request (-32601)". It is empty when the decision approves.
 //
@@ -67,19 +64,17 @@ func (out Outcome) ForModel() string {
 	return "declined"
 }
 
-// ForCaller returns what to tell whoever called the tool, in sentences, when
+// ForCaller returns the words for the caller of the tool, in sentences, when
 // the client could not be asked, failed or did not answer in time. It belongs
 // after the model's own text in the tool's result. It is empty otherwise.
 func (out Outcome) ForCaller() string { return out.caller }
 
-// refuse applies a policy where no human decided.
+// refuse applies the policy for a question that no human decided.
 func refuse(policy string, out Outcome) Outcome {
 	out.Decision = Denied
 	switch policy {
-	case policyAbort:
+	case policyAbort, policyFailCall:
 		out.Decision = Abort
-	case policyFailCall:
-		out.Decision, out.FailCall = Abort, true
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -40,7 +39,7 @@ type Question struct {
 	// only where Options.OnUnsupported is "approve-safe-only".
 	Safe bool
 
-	// NotDone is the clause that tells what a refusal means, for the sentences
+	// NotDone is the clause that says what a refusal means, for the sentences
 	// of an Outcome. Empty means "the command was not run".
 	NotDone string
 }
@@ -66,7 +65,7 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	if client.ProtocolVersion >= versionModes {
 		params["mode"] = "form"
 	}
-	raw, err := jsonv2.Marshal(params, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	raw, err := marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
 	}
@@ -96,7 +95,7 @@ func (q *Question) limit(out Outcome) Outcome {
 
 func (q *Question) notDone() string { return cmp.Or(q.NotDone, notRun) }
 
-// notRun and notApplied tell what a refusal means.
+// notRun and notApplied say what a refusal means.
 const (
 	notRun     = "the command was not run"
 	notApplied = "the changes were not applied"

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
 // What the model wrote is shown to a human who decides by it, often in a user
@@ -47,8 +49,8 @@ func ShowCommand(argv []string) string {
 
 // ShowText returns text of several lines with everything escaped that a human
 // would not see, or that would move a terminal's cursor; line breaks and tabs
-// stay. Backslashes of the text stay as they are, so an escape cannot be told
-// from its spelling.
+// stay. Backslashes of the text stay as they are, so an escape and its
+// spelling look the same.
 func ShowText(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
@@ -86,7 +88,7 @@ func ShowCode(text string) (span string, whole bool) {
 
 // escape returns s with every unseen character as \n, \r, \t, \xNN or \u{N},
 // every byte that is not UTF-8 as \xNN, and a backslash before each character
-// of special. It tells whether it escaped anything but special, and whether
+// of special. It reports whether it escaped anything but special, and whether
 // any of that was a hidden character rather than a plain line break or tab.
 func escape(s, special string) (shown string, escaped, hidden bool) {
 	var b strings.Builder
@@ -123,7 +125,7 @@ func escape(s, special string) (shown string, escaped, hidden bool) {
 }
 
 // showCommand returns argv as one line. Words with nothing to escape are
-// quoted as quoteWord does; the others are written $'…' whole, which the
+// quoted as shellword.Quote does; the others are written $'…' whole, which the
 // former never yields.
 func showCommand(argv []string) (shown string, hidden bool) {
 	if len(argv) == 0 {
@@ -141,7 +143,7 @@ func showCommand(argv []string) (shown string, hidden bool) {
 func showWord(word string) (shown string, hidden bool) {
 	shown, escaped, hidden := escape(word, `\'`)
 	if !escaped {
-		return quoteWord(word), false
+		return shellword.Quote(word), false
 	}
 	return "$'" + shown + "'", hidden
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -16,12 +17,11 @@ import (
 // Options are what the boards of one server have in common. The zero value
 // denies whatever was not approved, and records nothing.
 type Options struct {
-	// Questions says how questions are read, and what counts when nobody
-	// answers.
+	// Questions says how answers are read, and what counts when none comes.
 	Questions elicit.Options
-	// Rules decide before anybody is asked. None by default.
+	// Rules decide before a question is asked. None by default.
 	Rules Rules
-	// Desk is a place of every board, and learns of every decision. None by
+	// Desk is a place of every board, and is notified of every decision. None by
 	// default.
 	Desk Desk
 	// Record gets every decision. None by default.
@@ -48,6 +48,27 @@ type attachment struct {
 	place Place
 	ctx   context.Context // ends when the place leaves
 }
+
+// question is one open question. The board's mutex guards the counters.
+type question struct {
+	request  *Request
+	ctx      context.Context // ends with the first answer, the time-out, or the turn
+	withdraw context.CancelCauseFunc
+	ends     chan end
+	over     chan struct{} // closed when the question is taken down
+
+	stood, ended int // places where it stood, and those whose end was awaited
+}
+
+// end is how a question ended at one place. By is never empty.
+type end struct {
+	out elicit.Outcome
+	by  Decider
+	err error // the place could not show the question
+}
+
+// withdrawal is how long a place may take to return from a question that is over.
+const withdrawal = time.Second
 
 // NewBoard returns a board. It calls invite, unless that is nil, with the words
 // of an [Inviter] when another place could not show a question.
@@ -190,6 +211,24 @@ func (b *Board) await(q *question) (best end, failures []string) {
 	return best, failures
 }
 
+// next returns the end of the question at the next place. It returns false when
+// the question is over and no place returns from it.
+func (q *question) next() (end, bool) {
+	select {
+	case e := <-q.ends:
+		return e, true
+	case <-q.ctx.Done():
+	}
+	timer := time.NewTimer(withdrawal)
+	defer timer.Stop()
+	select {
+	case e := <-q.ends:
+		return e, true
+	case <-timer.C:
+		return end{}, false
+	}
+}
+
 // stands reports whether the question still stands somewhere. When it does not,
 // no place that arrives later is asked.
 func (b *Board) stands(q *question) bool {
@@ -239,8 +278,8 @@ func (b *Board) sendInvitation(q *question, e end) {
 
 var errPanic = errors.New("it panicked")
 
-// guard calls foreign code. A panic there ends neither the turn nor the process
-// with everybody else's turns.
+// guard calls foreign code and returns errPanic when it panics, so that neither the
+// turn nor the process ends.
 func (b *Board) guard(name string, call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -249,4 +288,28 @@ func (b *Board) guard(name string, call func() error) (err error) {
 		}
 	}()
 	return call()
+}
+
+// isAnswer reports whether the place decided: it was able to ask, and the question
+// was not withdrawn from it.
+func isAnswer(out elicit.Outcome) bool {
+	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted
+}
+
+// stricter reports whether a is the stricter decision.
+func stricter(a, b elicit.Decision) bool {
+	order := []elicit.Decision{elicit.ApprovedForSession, elicit.Approved, elicit.Denied, elicit.Abort}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// limited returns the outcome within what the question offers. An outcome made by
+// hand may hold any word, and an approval that was not offered.
+func limited(q *elicit.Question, out elicit.Outcome) elicit.Outcome {
+	switch {
+	case !out.Decision.Valid():
+		out.Decision = elicit.Denied
+	case q.Once && out.Decision == elicit.ApprovedForSession:
+		out.Decision = elicit.Approved
+	}
+	return out
 }

@@ -308,7 +308,7 @@ func TestInvitation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				b := approval.NewBoard(&approval.Options{Desk: inviting{&desk{answer: tt.desk, invites: tt.invites}}}, func(string) { sent++ })
+				b := approval.NewBoard(&approval.Options{Desk: inviterDesk{&desk{answer: tt.desk, invites: tt.invites}}}, func(string) { sent++ })
 				if tt.client == nil {
 					defer b.Attach(unable(nil))()
 				} else {
@@ -329,7 +329,7 @@ func TestPanics(t *testing.T) {
 	boom := func() { panic("a fault") }
 	b := approval.NewBoard(&approval.Options{
 		Desk:   &desk{answer: says(accept), learn: boom},
-		Record: approval.NewRecord(broken{boom}),
+		Record: approval.NewRecord(brokenWriter{boom}),
 		Logger: log.logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
@@ -348,10 +348,10 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// broken is a writer that does not write.
-type broken struct{ boom func() }
+// brokenWriter is a writer that does not write.
+type brokenWriter struct{ boom func() }
 
-func (w broken) Write([]byte) (int, error) {
+func (w brokenWriter) Write([]byte) (int, error) {
 	if w.boom != nil {
 		w.boom()
 	}

@@ -123,10 +123,10 @@ func (d *desk) Decided(_ *approval.Request, made approval.Decision) {
 	}
 }
 
-// inviting is a desk that says how to reach it.
-type inviting struct{ *desk }
+// inviterDesk is a desk that says how to reach it.
+type inviterDesk struct{ *desk }
 
-func (d inviting) Invite() string { return d.invites() }
+func (d inviterDesk) Invite() string { return d.invites() }
 
 // journal is a log and a record that tests read.
 type journal struct {

@@ -9,16 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Decider names who decided.
-type Decider string
-
-// The deciders.
-const (
-	ByRule   Decider = "rule"   // [Rules]
-	ByClient Decider = "client" // the MCP client
-	ByDesk   Decider = "desk"   // a [Desk]
-)
-
 // Place is where a question stands until somebody answers it. A [Board] calls
 // it from several goroutines at a time.
 type Place interface {
@@ -32,14 +22,14 @@ type Place interface {
 
 // Desk is a second place, beside the client, where a person sees the work and
 // answers questions, such as a page in a browser. It is called from several
-// goroutines at a time. A panic in it is logged; in Ask it is no answer.
+// goroutines at a time. A panic in it is logged; in Ask it does not count as an answer.
 type Desk interface {
 	// Event reports what happens in a thread, in order: what the engine emits,
 	// a [protocol.UserMessage] before each turn, and a
 	// [protocol.ShutdownComplete] at the end. It must not block.
 	Event(t Thread, m protocol.EventMsg)
 	// Ask shows a question until it is answered or ctx ends, and returns the
-	// answer as an MCP client sends it, an ElicitResult. An error is no answer.
+	// answer as an MCP client sends it, an ElicitResult. An error does not count as an answer.
 	Ask(ctx context.Context, r *Request) (json.RawMessage, error)
 	// Decided reports how a question ended, also one that was never shown
 	// because a rule answered it. It must not block.

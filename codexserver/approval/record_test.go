@@ -19,7 +19,7 @@ func TestRecordFails(t *testing.T) {
 		want   string
 	}{
 		{"no writer", approval.NewRecord(nil), request().Event, ""},
-		{"a writer that fails", approval.NewRecord(broken{}), request().Event, "error=broken"},
+		{"a writer that fails", approval.NewRecord(brokenWriter{}), request().Event, "error=broken"},
 		{"an event with a member that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.SessionConfigured{InitialMessages: []json.RawMessage{[]byte(`{`)}}, "not recorded"},
 		{"an event that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
 	} {

@@ -30,3 +30,24 @@ type Thread struct {
 	// nothing between turns.
 	Stop func()
 }
+
+// Decision is how a question ended, and who decided.
+type Decision struct {
+	elicit.Outcome
+	// By is who decided. When nobody answered in time, it is the place where the
+	// question stood last.
+	By Decider
+	// Remarks explain to the caller of the tool, in sentences, why the question
+	// could not be answered at a place. There are none usually.
+	Remarks []string
+}
+
+// Decider names who decided.
+type Decider string
+
+// The deciders.
+const (
+	ByRule   Decider = "rule"   // [Rules]
+	ByClient Decider = "client" // the MCP client
+	ByDesk   Decider = "desk"   // a [Desk]
+)

@@ -2,19 +2,19 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
-// Account says who is signed in.
+// Account is who is signed in.
 type Account struct {
 	// Method is "apikey", "chatgpt", another word of Codex's, or "" when
-	// nobody is signed in.
+	// no one is signed in.
 	Method protocol.AuthMode `json:"method"`
 	// Email is that of a ChatGPT account.
 	Email string `json:"email,omitzero"`
@@ -45,8 +45,8 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 }
 
 // signedIn refuses a conversation whose first turn would try for many seconds
-// to reach a provider without credentials. What the app-server tells is about
-// its own provider; a conversation may have another.
+// to reach a provider without credentials. The account is that of the
+// app-server's own provider; a conversation may have another.
 func (c *child) signedIn(ctx context.Context, r *threadReply) error {
 	a, err := c.account(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *child) provider(ctx context.Context) string {
 		return builtIn
 	}
 	var name string
-	if jsonv2.Unmarshal(config["model_provider"], &name) != nil || name == "" {
+	if json.Unmarshal(config["model_provider"], &name) != nil || name == "" {
 		return builtIn
 	}
 	return name
@@ -139,7 +139,7 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 	return r, nil
 }
 
-// watchLogin gives the end of a login, which may have come before.
+// watchLogin returns a channel of the end of a login, which may have come before.
 func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,9 +152,9 @@ func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 }
 
 // loginEnded takes account/login/completed.
-func (c *child) loginEnded(raw json.RawMessage) {
+func (c *child) loginEnded(raw stdjson.RawMessage) {
 	var r protocol.LoginChatGPTComplete
-	if err := jsonv2.Unmarshal(raw, &r); err != nil {
+	if err := json.Unmarshal(raw, &r); err != nil {
 		c.log.Warn("codex: notification not understood", "method", "account/login/completed", "error", err)
 		return
 	}
@@ -167,7 +167,7 @@ func (c *child) loginEnded(raw json.RawMessage) {
 	c.mu.Unlock()
 	select {
 	case ch <- r:
-	default: // told already
+	default: // it has its end already
 	}
 }
 

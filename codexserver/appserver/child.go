@@ -40,15 +40,15 @@ type child struct {
 
 	mu      sync.Mutex
 	lostErr error
-	threads map[string]*loaded  // of conversations
+	threads map[string]*thread  // of conversations
 	agents  map[string]subAgent // by their own threads
-	limits  *rateLimits         // the account's, as told last
+	limits  *rateLimits         // the account's, as last notified
 	logins  map[string]chan protocol.LoginChatGPTComplete
 }
 
 // subAgent is a thread that a conversation's thread started by itself.
 type subAgent struct {
-	root *loaded
+	root *thread
 	path string // such as /root/worker
 }
 
@@ -58,10 +58,10 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 	c := &child{
 		log: o.logger(), stderr: stderr,
 		gone:    make(chan struct{}),
-		threads: map[string]*loaded{}, agents: map[string]subAgent{},
+		threads: map[string]*thread{}, agents: map[string]subAgent{},
 		logins: map[string]chan protocol.LoginChatGPTComplete{},
 	}
-	c.peer = jsonrpc.NewPeer(&ending{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
+	c.peer = jsonrpc.NewPeer(&endWatcher{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
 		OmitVersion: true,
 		FirstID:     1,
 		MaxMessage:  maxMessage,
@@ -77,13 +77,13 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 // maxMessage is generous: lists of models and images are long lines.
 const maxMessage = 256 << 20
 
-// ending tells when nothing more can be read.
-type ending struct {
+// endWatcher is a transport that reports when nothing more can be read.
+type endWatcher struct {
 	jsonrpc.Transport
 	ended func(error)
 }
 
-func (t *ending) Read(ctx context.Context) ([]byte, error) {
+func (t *endWatcher) Read(ctx context.Context) ([]byte, error) {
 	b, err := t.Transport.Read(ctx)
 	var one *jsonrpc.Error
 	if err != nil && !errors.As(err, &one) {
@@ -92,7 +92,7 @@ func (t *ending) Read(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-func (t *ending) SetReadLimit(n int) {
+func (t *endWatcher) SetReadLimit(n int) {
 	setReadLimit(t.Transport, n)
 }
 
@@ -119,8 +119,8 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 // clientName is what threads are recorded under and providers see.
 const clientName = "codex_mcp"
 
-// call calls a method within a limit. That the app-server does not answer in
-// time is a *timeoutError; what it then is, is for the caller to decide.
+// call calls a method within a limit. It returns a *timeoutError when the app-server
+// does not answer in time.
 func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
 	timed, stop := context.WithTimeoutCause(ctx, limit, &timeoutError{method, limit})
 	defer stop()
@@ -199,8 +199,8 @@ func (c *child) close() {
 
 var errClosed = errors.New("the engine is closed")
 
-// handler routes what the app-server asks and tells. A request that is not
-// known is answered -32601 by the peer.
+// handler routes the requests and notifications of the app-server. The peer answers
+// an unknown request with -32601.
 func (c *child) handler() jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
 	jsonrpc.Handle(m, askCommand, c.askCommand)
@@ -219,8 +219,8 @@ func (c *child) handler() jsonrpc.Handler {
 // requestKey finds the id of the request that is being handled.
 type requestKey struct{}
 
-// told are the notifications that are decoded; all others are ignored.
-var told = map[string]bool{
+// notifications are those that are decoded; all others are ignored.
+var notifications = map[string]bool{
 	"turn/started": true, "turn/completed": true, "turn/diff/updated": true, "turn/plan/updated": true,
 	"item/started": true, "item/completed": true, "item/agentMessage/delta": true,
 	"item/reasoning/summaryTextDelta": true, "item/reasoning/summaryPartAdded": true, "item/reasoning/textDelta": true,
@@ -231,9 +231,9 @@ var told = map[string]bool{
 	"account/login/completed": true,
 }
 
-// notification acts on one notification; they come one after another.
+// notification handles one notification; they come one after another.
 func (c *child) notification(r *jsonrpc.Request) error {
-	if !told[r.Method] {
+	if !notifications[r.Method] {
 		return nil
 	}
 	if r.Method == "account/login/completed" {
@@ -269,20 +269,20 @@ func (c *child) notification(r *jsonrpc.Request) error {
 	return nil
 }
 
-// rateLimited remembers the account's limits and gives the threads to tell.
-func (c *child) rateLimited(r *rateLimits) []*loaded {
+// rateLimited records the account's limits and returns the threads to notify.
+func (c *child) rateLimited(r *rateLimits) []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = r
-	all := make([]*loaded, 0, len(c.threads))
+	all := make([]*thread, 0, len(c.threads))
 	for _, t := range c.threads {
 		all = append(all, t)
 	}
 	return all
 }
 
-// adopt notes the thread of a sub-agent that an item announces.
-func (c *child) adopt(root *loaded, method string, n *note) {
+// adopt records the thread of a sub-agent that an item announces.
+func (c *child) adopt(root *thread, method string, n *note) {
 	if method != "item/started" || n.Item == nil {
 		return
 	}
@@ -297,9 +297,9 @@ func (c *child) adopt(root *loaded, method string, n *note) {
 	}
 }
 
-// root is the conversation's thread that a thread belongs to, and the path of
-// the sub-agent if it is one. It is nil for threads that nobody knows.
-func (c *child) root(threadID string) (*loaded, string) {
+// root returns the conversation's thread that a thread belongs to, and the path of
+// the sub-agent if the thread is one's. It returns nil for an unknown thread.
+func (c *child) root(threadID string) (*thread, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.threads[threadID]; t != nil {
@@ -310,12 +310,12 @@ func (c *child) root(threadID string) (*loaded, string) {
 }
 
 // load registers a thread that this child has loaded.
-func (c *child) load(r *threadReply) *loaded {
+func (c *child) load(r *threadReply) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[r.Thread.ID]
 	if t == nil {
-		t = &loaded{id: r.Thread.ID, child: c, turns: make(chan struct{}, 1)}
+		t = &thread{id: r.Thread.ID, child: c, turns: make(chan struct{}, 1)}
 		c.threads[t.id] = t
 		delete(c.agents, t.id)
 	}
@@ -323,15 +323,15 @@ func (c *child) load(r *threadReply) *loaded {
 	return t
 }
 
-// find gives a thread that this child has loaded.
-func (c *child) find(id string) *loaded {
+// find returns a thread that this child has loaded, nil for another.
+func (c *child) find(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.threads[id]
 }
 
 // forget drops a thread and its sub-agents.
-func (c *child) forget(t *loaded) {
+func (c *child) forget(t *thread) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.threads[t.id] == t {
@@ -344,7 +344,7 @@ func (c *child) forget(t *loaded) {
 	}
 }
 
-// lastLimits are the account's limits as told last, for a turn that begins.
+// lastLimits returns the account's last known limits, for a turn that begins.
 func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
 	c.mu.Lock()
 	r := c.limits

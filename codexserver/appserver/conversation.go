@@ -24,10 +24,10 @@ type conversation struct {
 
 	mu      sync.Mutex
 	context *protocol.TurnContext // what turns have changed
-	window  *int64                // tokens, as told last
+	window  *int64                // tokens, as last reported
 }
 
-// checkID refuses what is no thread's id.
+// checkID returns an error unless id is a thread's.
 func checkID(id string) error {
 	if err := uuid.Validate(id); err != nil {
 		return fmt.Errorf("%q is no conversation's id: %w", id, err)
@@ -52,7 +52,6 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	}
 	c.load(&r)
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p}
-	conv.params.LastTurnID = ""
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
@@ -98,15 +97,15 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	return err
 }
 
-// started is a turn that the app-server was asked for.
-type started struct {
-	*running
+// turnCall is a turn with the call that starts it.
+type turnCall struct {
+	*turn
 	call *jsonrpc.Call
 }
 
-// start asks for a turn. A thread that the app-server does not have loaded,
-// since it is another one or has dropped it, is resumed before.
-func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*started, error) {
+// start starts a turn. It first resumes a thread that the app-server has not loaded,
+// because it is a new process or has dropped the thread.
+func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnCall, error) {
 	items, err := inputItems(in.Items)
 	if err != nil {
 		return nil, err
@@ -130,9 +129,9 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*start
 	}
 }
 
-// thread gives the conversation's thread in the child, resumed if it is not
-// loaded there, or said to be not.
-func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*loaded, error) {
+// thread returns the conversation's thread in the child. It resumes a thread that is
+// not loaded there, or that the child has dropped.
+func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*thread, error) {
 	if t := ch.find(c.id); t != nil && !dropped {
 		return t, nil
 	}
@@ -145,9 +144,9 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*lo
 	return ch.load(&r), nil
 }
 
-// startIn asks for a turn of a loaded thread, and waits for the answer unless
-// ctx ends before.
-func (c *conversation) startIn(ctx context.Context, t *loaded, p turnParams, change *protocol.TurnContext) (*started, error) {
+// startIn starts a turn of a loaded thread, and waits for the answer or the end of
+// ctx.
+func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, change *protocol.TurnContext) (*turnCall, error) {
 	if err := t.claim(ctx); err != nil {
 		return nil, err
 	}
@@ -164,7 +163,7 @@ func (c *conversation) startIn(ctx context.Context, t *loaded, p turnParams, cha
 		t.free()
 		return nil, err
 	}
-	s := &started{running: r, call: t.child.peer.Start(context.WithoutCancel(ctx), "turn/start", p)}
+	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), "turn/start", p)}
 	if err := s.answered(ctx); err != nil {
 		r.complete(nil)
 		r.finish(nil)
@@ -175,7 +174,7 @@ func (c *conversation) startIn(ctx context.Context, t *loaded, p turnParams, cha
 }
 
 // answered waits for the answer to turn/start.
-func (s *started) answered(ctx context.Context) error {
+func (s *turnCall) answered(ctx context.Context) error {
 	limit := time.NewTimer(controlLimit)
 	defer limit.Stop()
 	c := s.thread.child

@@ -1,7 +1,7 @@
 package appserver
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -60,8 +60,8 @@ func (e *Engine) configurationText() string {
 // splitCall takes what a call says of the environment out of its other keys,
 // which it returns flat. A call that switches off an MCP server that is not
 // configured is not heard: Codex would refuse the conversation.
-func splitCall(keys, file map[string]json.RawMessage) (rest, environment map[string]json.RawMessage, err error) {
-	rest, environment = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[string]stdjson.RawMessage, err error) {
+	rest, environment = map[string]stdjson.RawMessage{}, map[string]stdjson.RawMessage{}
 	if err := flatten(rest, "", keys); err != nil {
 		return nil, nil, configErrorf("config: %w", err)
 	}
@@ -83,10 +83,10 @@ func splitCall(keys, file map[string]json.RawMessage) (rest, environment map[str
 	return rest, environment, nil
 }
 
-// restrict tells Codex what the conversation's commands may not see of the
-// environment: what the call says beside the configuration, and the keys of
-// providers and MCP servers. File is the configuration without p.
-func (p *threadParams) restrict(file, call map[string]json.RawMessage) error {
+// restrict hides parts of the environment from the conversation's commands: those
+// that the call names beside the configuration, and the keys of providers and MCP
+// servers. File is the configuration without p.
+func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error {
 	base, err := p.environment(file)
 	if err != nil {
 		return configErrorf("codex's configuration: %w", err)
@@ -94,7 +94,7 @@ func (p *threadParams) restrict(file, call map[string]json.RawMessage) error {
 	said := make(map[string]any, len(call))
 	for key, value := range call {
 		var v any
-		if err := jsonv2.Unmarshal(value, &v); err != nil {
+		if err := json.Unmarshal(value, &v); err != nil {
 			return configErrorf("config: %s%s: %w", environmentPrefix, key, err)
 		}
 		said[key] = v
@@ -115,10 +115,10 @@ func (p *threadParams) restrict(file, call map[string]json.RawMessage) error {
 	narrowed["exclude"] = slices.Compact(names)
 	p.Config = maps.Clone(p.Config)
 	if p.Config == nil {
-		p.Config = map[string]json.RawMessage{}
+		p.Config = map[string]stdjson.RawMessage{}
 	}
 	for key, value := range narrowed {
-		raw, err := jsonv2.Marshal(value)
+		raw, err := json.Marshal(value)
 		if err != nil {
 			return err
 		}
@@ -128,10 +128,10 @@ func (p *threadParams) restrict(file, call map[string]json.RawMessage) error {
 }
 
 // environment is the configuration's policy with that of p over it.
-func (p *threadParams) environment(file map[string]json.RawMessage) (config.ShellEnvironment, error) {
+func (p *threadParams) environment(file map[string]stdjson.RawMessage) (config.ShellEnvironment, error) {
 	policy := maps.Clone(table(file[config.ShellEnvironmentKey]))
 	if policy == nil {
-		policy = map[string]json.RawMessage{}
+		policy = map[string]stdjson.RawMessage{}
 	}
 	for key, value := range p.Config {
 		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {
@@ -139,16 +139,16 @@ func (p *threadParams) environment(file map[string]json.RawMessage) (config.Shel
 		}
 	}
 	var e config.ShellEnvironment
-	raw, err := jsonv2.Marshal(policy)
+	raw, err := json.Marshal(policy)
 	if err == nil {
-		err = jsonv2.Unmarshal(raw, &e)
+		err = json.Unmarshal(raw, &e)
 	}
 	return e, err
 }
 
 // configuredKeys are the environment variables that the configuration takes
 // keys from.
-func configuredKeys(file map[string]json.RawMessage) (names []string) {
+func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
 	for _, key := range []string{"model_providers", "mcp_servers"} {
 		names = append(names, keyVariables([]string{key}, file[key])...)
 	}
@@ -157,7 +157,7 @@ func configuredKeys(file map[string]json.RawMessage) (names []string) {
 
 // withheld are the variables of our environment that one command does not see,
 // as command/exec takes them.
-func withheld(file map[string]json.RawMessage) map[string]*string {
+func withheld(file map[string]stdjson.RawMessage) map[string]*string {
 	patterns := append(command.Secrets(), configuredKeys(file)...)
 	unset := map[string]*string{}
 	for _, entry := range os.Environ() {
@@ -170,7 +170,7 @@ func withheld(file map[string]json.RawMessage) map[string]*string {
 
 // keyVariables are the environment variables that tables of providers and MCP
 // servers take keys from.
-func keyVariables(path []string, raw json.RawMessage) (names []string) {
+func keyVariables(path []string, raw stdjson.RawMessage) (names []string) {
 	if path[0] != "model_providers" && path[0] != "mcp_servers" {
 		return nil
 	}

@@ -1,8 +1,5 @@
 package appserver
 
-// SplitCommand is splitCommand.
-var SplitCommand = splitCommand
-
 // PID is the id of the app-server's process, 0 without one.
 func (e *Engine) PID() int {
 	e.mu.Lock()

@@ -99,7 +99,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		return map[string]any{"account": nil, "requiresOpenaiAuth": false}, nil
 	case "config/read":
 		return map[string]any{"config": map[string]any{"model": "m"}}, nil
-	case "thread/start", "thread/resume", "thread/fork":
+	case "thread/start", "thread/resume":
 		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","modelProvider":"mock",
 			"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID)), nil
 	case "turn/start":

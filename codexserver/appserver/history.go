@@ -2,7 +2,7 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // Resume implements [engine.Resumer]. What cfg says holds over what the
@@ -25,19 +25,6 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if _, err := os.Stat(rolloutPath); err != nil && e.options.Dial == nil {
 		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
 	}
-	return e.from(ctx, "thread/resume", id, cfg, host)
-}
-
-// Fork begins a conversation with the history of another, by its id. The new
-// one has the other's rules where cfg says nothing.
-func (e *Engine) Fork(ctx context.Context, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
-	}
-	return e.from(ctx, "thread/fork", id, cfg, host)
-}
-
-func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +34,7 @@ func (e *Engine) from(ctx context.Context, method, id string, cfg protocol.Confi
 		return nil, err
 	}
 	p.ThreadID = id
-	conv, err := e.begin(ctx, c, method, p, host)
+	conv, err := e.begin(ctx, c, "thread/resume", p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
@@ -102,8 +89,8 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 }
 
 // past are the events of the turns that a thread has had.
-func past(turns []turn) []json.RawMessage {
-	var all []json.RawMessage
+func past(turns []wireTurn) []stdjson.RawMessage {
+	var all []stdjson.RawMessage
 	for _, t := range turns {
 		for _, raw := range t.Items {
 			for _, m := range pastItem(raw) {
@@ -116,7 +103,7 @@ func past(turns []turn) []json.RawMessage {
 	return all
 }
 
-func pastItem(raw json.RawMessage) []protocol.EventMsg {
+func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 	var user struct {
 		Type    string `json:"type"`
 		Content []struct {
@@ -125,7 +112,7 @@ func pastItem(raw json.RawMessage) []protocol.EventMsg {
 			URL  string `json:"url"`
 		} `json:"content"`
 	}
-	if jsonv2.Unmarshal(raw, &user) == nil && user.Type == "userMessage" {
+	if json.Unmarshal(raw, &user) == nil && user.Type == "userMessage" {
 		m := protocol.UserMessage{Kind: protocol.UserPlain}
 		for _, c := range user.Content {
 			switch c.Type {
@@ -160,8 +147,8 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		return nil, err
 	}
 	var r struct {
-		Data       []thread `json:"data"`
-		NextCursor *string  `json:"nextCursor"`
+		Data       []wireThread `json:"data"`
+		NextCursor *string      `json:"nextCursor"`
 	}
 	params := struct {
 		Limit  int    `json:"limit"`

@@ -2,7 +2,7 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -24,22 +24,22 @@ import (
 type defaults struct {
 	profile string
 	policy  string
-	keys    map[string]json.RawMessage // the overrides, flat: they win over a profile
-	passed  map[string]json.RawMessage // those of them that the app-server takes
-	// disabled are MCP servers. Codex refuses to start with the key when there
-	// is no such server, so that it is given with each conversation.
+	keys    map[string]stdjson.RawMessage // the overrides, flat: they win over a profile
+	passed  map[string]stdjson.RawMessage // those of them that the app-server takes
+	// disabled are MCP servers. Codex refuses to start with the key of an
+	// unknown server, so each conversation sends it.
 	disabled []string
 }
 
-// commandLine gives the app-server's arguments for the overrides.
+// commandLine returns the app-server's arguments for the overrides.
 func commandLine(overrides map[string]any) ([]string, defaults, error) {
-	d := defaults{keys: map[string]json.RawMessage{}}
-	nested := make(map[string]json.RawMessage, len(overrides))
+	d := defaults{keys: map[string]stdjson.RawMessage{}}
+	nested := make(map[string]stdjson.RawMessage, len(overrides))
 	for key, value := range overrides {
 		if config.Ours(key) {
 			continue
 		}
-		raw, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
+		raw, err := json.Marshal(value, json.Deterministic(true))
 		if err != nil {
 			return nil, d, fmt.Errorf("override %s: %w", key, err)
 		}
@@ -52,7 +52,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	passed := maps.Clone(d.keys)
 	if raw, ok := passed["profile"]; ok {
 		delete(passed, "profile")
-		if jsonv2.Unmarshal(raw, &d.profile) != nil {
+		if json.Unmarshal(raw, &d.profile) != nil {
 			return nil, d, errors.New("override profile: not a string")
 		}
 	}
@@ -73,7 +73,7 @@ func tomlOf(v jsontext.Value) string {
 	switch v.Kind() {
 	case '{':
 		var members map[string]jsontext.Value
-		if jsonv2.Unmarshal(v, &members) != nil {
+		if json.Unmarshal(v, &members) != nil {
 			return "{}"
 		}
 		var parts []string
@@ -84,7 +84,7 @@ func tomlOf(v jsontext.Value) string {
 		return "{" + strings.Join(parts, ", ") + "}"
 	case '[':
 		var elements []jsontext.Value
-		if jsonv2.Unmarshal(v, &elements) != nil {
+		if json.Unmarshal(v, &elements) != nil {
 			return "[]"
 		}
 		parts := make([]string, len(elements))
@@ -104,7 +104,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if !isNew && folder == "" {
 		s, err := c.summary(ctx, id)
 		if err != nil {
-			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will tell
+			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will fail
 		}
 		folder = s.Cwd
 	}
@@ -112,7 +112,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err != nil {
 		return threadParams{}, err
 	}
-	var call map[string]json.RawMessage // what it says of the environment
+	var call map[string]stdjson.RawMessage // what it says of the environment
 	if cfg.FromCall {
 		if cfg.Overrides, call, err = splitCall(cfg.Overrides, file); err != nil {
 			return threadParams{}, err
@@ -186,7 +186,7 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 }
 
 // openProgram starts the program at path as an app-server. The error is errOwn where
-// it is no Codex but a copy of this program, or a script around it.
+// it is a copy of this program, or a script around it, and not Codex.
 func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	c, err := e.spawn(ctx, path, e.args)
 	if err == nil {

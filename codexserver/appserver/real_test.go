@@ -221,15 +221,6 @@ func TestRealResume(t *testing.T) {
 	if err != nil || len(page.Items) != 1 || page.Items[0].ConversationID != conv.ID() || page.Items[0].Preview != "first" {
 		t.Errorf("list: %v, %+v", err, page)
 	}
-	forked := &recorder{}
-	fork, err := r.engine.Fork(t.Context(), conv.ID(), protocol.Config{}, forked)
-	if err != nil || fork.ID() == conv.ID() {
-		t.Fatalf("fork: %v", err)
-	}
-	r.Add(providertest.Say("three"))
-	if err := fork.Turn(t.Context(), text("third")); err != nil || forked.answer() != "three" {
-		t.Errorf("forked: %v, %q", err, forked.answer())
-	}
 	if err := r.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: conv.ID(), RolloutPath: path}); err != nil {
 		t.Error(err)
 	}

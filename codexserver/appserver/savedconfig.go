@@ -1,15 +1,15 @@
 package appserver
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
-// savedConfig gives the part of the configuration that clients of September
-// 2025 know. A value of another shape than theirs is left out.
-func savedConfig(config map[string]json.RawMessage) *protocol.UserSavedConfig {
+// savedConfig returns the part of the configuration that clients of September 2025
+// know. It leaves out values of another shape than theirs.
+func savedConfig(config map[string]stdjson.RawMessage) *protocol.UserSavedConfig {
 	s := &protocol.UserSavedConfig{
 		Model:          optional[string](config["model"]),
 		ModelVerbosity: optional[string](config["model_verbosity"]),
@@ -21,7 +21,7 @@ func savedConfig(config map[string]json.RawMessage) *protocol.UserSavedConfig {
 		"model_reasoning_effort": &s.ModelReasoningEffort, "model_reasoning_summary": &s.ModelReasoningSummary,
 	} {
 		if raw := config[key]; isString(raw) {
-			_ = jsonv2.Unmarshal(raw, to) // a string fits
+			_ = json.Unmarshal(raw, to) // a string fits
 		}
 	}
 	if t := table(config["sandbox_workspace_write"]); t != nil {
@@ -59,19 +59,19 @@ func savedConfig(config map[string]json.RawMessage) *protocol.UserSavedConfig {
 }
 
 // optional reads a value that may be absent, null or of another kind.
-func optional[T any](raw json.RawMessage) *T {
+func optional[T any](raw stdjson.RawMessage) *T {
 	var v *T
-	if len(raw) == 0 || jsonv2.Unmarshal(raw, &v) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return nil
 	}
 	return v
 }
 
-func table(raw json.RawMessage) map[string]json.RawMessage {
-	if t := optional[map[string]json.RawMessage](raw); t != nil {
+func table(raw stdjson.RawMessage) map[string]stdjson.RawMessage {
+	if t := optional[map[string]stdjson.RawMessage](raw); t != nil {
 		return *t
 	}
 	return nil
 }
 
-func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+func isString(raw stdjson.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }

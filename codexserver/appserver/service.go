@@ -2,12 +2,12 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // The optional interfaces that the engine has.
@@ -21,47 +21,11 @@ var (
 	_ engine.Differ       = (*Engine)(nil)
 )
 
-// Model is one of the models that Codex knows.
-type Model struct {
-	// ID is for the configuration key model.
-	ID string `json:"model"`
-	// Name and Description are for people.
-	Name        string `json:"displayName"`
-	Description string `json:"description"`
-	// Default is whether it is used where nothing is configured.
-	Default bool `json:"isDefault"`
-	// DefaultEffort is the effort where none is configured.
-	DefaultEffort protocol.ReasoningEffort `json:"defaultReasoningEffort"`
-}
-
-// Models lists the models, also when nobody is signed in.
-func (e *Engine) Models(ctx context.Context) ([]Model, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []Model
-	for params := map[string]string{}; ; {
-		var r struct {
-			Data       []Model `json:"data"`
-			NextCursor string  `json:"nextCursor"`
-		}
-		if err := c.control(ctx, "model/list", params, &r); err != nil {
-			return nil, err
-		}
-		all = append(all, r.Data...)
-		if r.NextCursor == "" || r.NextCursor == params["cursor"] {
-			return all, nil
-		}
-		params["cursor"] = r.NextCursor
-	}
-}
-
 // config is the configuration in its own keys, as it is for a folder; "" is for
 // no folder in particular.
-func (c *child) config(ctx context.Context, cwd string) (map[string]json.RawMessage, error) {
+func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
 	var r struct {
-		Config map[string]json.RawMessage `json:"config"`
+		Config map[string]stdjson.RawMessage `json:"config"`
 	}
 	return r.Config, c.control(ctx, "config/read", configParams{Cwd: cwd}, &r)
 }
@@ -119,7 +83,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 		return nil, err
 	}
 	var r struct {
-		Files []json.RawMessage `json:"files"`
+		Files []stdjson.RawMessage `json:"files"`
 	}
 	if err := c.control(ctx, "fuzzyFileSearch", p, &r); err != nil {
 		return nil, err
@@ -130,7 +94,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 			MatchType string `json:"match_type"` // newer versions find folders too
 		}
 		var f protocol.FuzzyFile
-		if err := errors.Join(jsonv2.Unmarshal(raw, &kind), jsonv2.Unmarshal(raw, &f)); err != nil {
+		if err := errors.Join(json.Unmarshal(raw, &kind), json.Unmarshal(raw, &f)); err != nil {
 			return nil, err
 		}
 		if kind.MatchType == "" || kind.MatchType == "file" {

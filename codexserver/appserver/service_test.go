@@ -86,9 +86,6 @@ func TestServices(t *testing.T) {
 		{"GitDiffToRemote", "gitDiffToRemote", `{"sha":"abc","diff":"d"}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.GitDiffToRemote(ctx, "/w") },
 			`{"cwd":"/w"}`, `{"sha":"abc","diff":"d"}`, nil},
-		{"Models", "model/list", `{"data":[{"id":"x","model":"m","displayName":"M","description":"d","isDefault":true,"defaultReasoningEffort":"low"}],"nextCursor":null}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Models(ctx) },
-			`{}`, `[{"model":"m","displayName":"M","description":"d","isDefault":true,"defaultReasoningEffort":"low"}]`, nil},
 		{"FindRollout", "getConversationSummary", `{"summary":{"conversationId":"` + threadID + `","path":"/r.jsonl"}}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.FindRollout(ctx, threadID) },
 			`{"conversationId":"` + threadID + `"}`, `"/r.jsonl"`, nil},
@@ -216,14 +213,13 @@ func TestUnknownConversations(t *testing.T) {
 		unknown := func(*run, *jsonrpc.Request) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no rollout found for thread id %s", threadID)
 		}
-		for _, method := range []string{"thread/resume", "thread/fork", "thread/archive", "getConversationSummary"} {
+		for _, method := range []string{"thread/resume", "thread/archive", "getConversationSummary"} {
 			f.on[method] = unknown
 		}
 		e := f.engine(appserver.Options{})
 		path := "/x/rollout-" + threadID + ".jsonl"
 		for name, call := range map[string]func() error{
 			"resume":  func() error { _, err := e.Resume(t.Context(), path, protocol.Config{}, &recorder{}); return err },
-			"fork":    func() error { _, err := e.Fork(t.Context(), threadID, protocol.Config{}, &recorder{}); return err },
 			"find":    func() error { _, err := e.FindRollout(t.Context(), threadID); return err },
 			"find id": func() error { _, err := e.FindRollout(t.Context(), "abc"); return err },
 			"archive": func() error {

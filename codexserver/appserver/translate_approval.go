@@ -1,7 +1,7 @@
 package appserver
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -116,7 +116,7 @@ func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question 
 	return q
 }
 
-var noPermissions = permissionsReply{Permissions: json.RawMessage(`{}`), Scope: "turn"}
+var noPermissions = permissionsReply{Permissions: stdjson.RawMessage(`{}`), Scope: "turn"}
 
 func permissionsAnswer(p *permissionsApproval, out elicit.Outcome) permissionsReply {
 	switch out.Decision {
@@ -132,26 +132,26 @@ func permissionsAnswer(p *permissionsApproval, out elicit.Outcome) permissionsRe
 // tool's call, and whether an approval may be kept for the session.
 func (e *elicitation) toolCall() (is, session bool) {
 	var meta struct {
-		Kind    string          `json:"codex_approval_kind"`
-		Persist json.RawMessage `json:"persist"` // a word or a list of words
+		Kind    string             `json:"codex_approval_kind"`
+		Persist stdjson.RawMessage `json:"persist"` // a word or a list of words
 	}
-	if len(e.Meta) == 0 || jsonv2.Unmarshal(e.Meta, &meta) != nil {
+	if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil {
 		return false, false
 	}
 	var words []string
-	if jsonv2.Unmarshal(meta.Persist, &words) != nil {
+	if json.Unmarshal(meta.Persist, &words) != nil {
 		words = []string{strings.Trim(string(meta.Persist), `"`)}
 	}
 	return meta.Kind != "", slices.Contains(words, "session")
 }
 
-// toolQuestion asks for the approval of an MCP tool's call. Codex has the call's
-// arguments in _meta alone, which most clients show nobody.
+// toolQuestion returns the question about the call of an MCP tool. Codex sends the
+// call's arguments in _meta alone, which most clients do not show.
 func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	_, session := e.toolCall()
 	q := &elicit.Question{Message: elicit.ShowText(e.Message), Once: !session, NotDone: "the tool was not called"}
 	var meta map[string]jsontext.Value // numbers as they are
-	if err := jsonv2.Unmarshal(e.Meta, &meta); err != nil {
+	if err := json.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
 	q.Meta = make(map[string]any, len(meta))
@@ -169,9 +169,9 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 func toolAnswer(out elicit.Outcome) elicitationReply {
 	switch out.Decision {
 	case elicit.Approved:
-		return elicitationReply{Action: "accept", Content: json.RawMessage(`{}`)}
+		return elicitationReply{Action: "accept", Content: stdjson.RawMessage(`{}`)}
 	case elicit.ApprovedForSession:
-		return elicitationReply{Action: "accept", Content: json.RawMessage(`{}`), Meta: json.RawMessage(`{"persist":"session"}`)}
+		return elicitationReply{Action: "accept", Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
 	case elicit.Abort:
 		return elicitationReply{Action: "cancel"}
 	}
@@ -182,7 +182,7 @@ var declinedElicitation = elicitationReply{Action: "decline"}
 
 // forward is the elicitation/create request that passes e on. Codex's own
 // modes have no meaning outside, and are not passed on.
-func (e *elicitation) forward() (json.RawMessage, error) {
+func (e *elicitation) forward() (stdjson.RawMessage, error) {
 	p := map[string]any{"message": e.Message}
 	switch e.Mode {
 	case "", "form":
@@ -195,14 +195,14 @@ func (e *elicitation) forward() (json.RawMessage, error) {
 	if len(e.Meta) > 0 && string(e.Meta) != "null" {
 		p["_meta"] = e.Meta
 	}
-	return jsonv2.Marshal(p, jsonv2.Deterministic(true))
+	return json.Marshal(p, json.Deterministic(true))
 }
 
 // answered reads the client's answer to a forwarded elicitation. An answer
 // that is none declines.
-func answered(result json.RawMessage) elicitationReply {
+func answered(result stdjson.RawMessage) elicitationReply {
 	var r elicitationReply
-	if jsonv2.Unmarshal(result, &r) != nil {
+	if json.Unmarshal(result, &r) != nil {
 		return declinedElicitation
 	}
 	switch r.Action {
@@ -216,7 +216,7 @@ func answered(result json.RawMessage) elicitationReply {
 
 // form is the elicitation/create request for the model's questions, one member
 // of the form each. Secrets are not asked for, which MCP forbids.
-func (u *userInput) form() (json.RawMessage, error) {
+func (u *userInput) form() (stdjson.RawMessage, error) {
 	properties, required := map[string]any{}, []string{}
 	var message []string
 	for _, q := range u.Questions {
@@ -243,23 +243,23 @@ func (u *userInput) form() (json.RawMessage, error) {
 	if len(properties) == 0 {
 		return nil, fmt.Errorf("no questions")
 	}
-	return jsonv2.Marshal(map[string]any{
+	return json.Marshal(map[string]any{
 		"message": "Codex asks: " + strings.Join(message, "\n"),
 		"requestedSchema": map[string]any{
 			"type": "object", "properties": properties, "required": required,
 		},
-	}, jsonv2.Deterministic(true))
+	}, json.Deterministic(true))
 }
 
-// answers reads the client's form. Without an answer there are none, which the
-// model is told.
-func (u *userInput) answers(result json.RawMessage) userInputReply {
+// answers reads the client's form. It returns none when the client did not answer,
+// and the model learns that.
+func (u *userInput) answers(result stdjson.RawMessage) userInputReply {
 	reply := userInputReply{Answers: map[string]answers{}}
 	var r struct {
 		Action  string            `json:"action"`
 		Content map[string]string `json:"content"`
 	}
-	if jsonv2.Unmarshal(result, &r) != nil || r.Action != "accept" {
+	if json.Unmarshal(result, &r) != nil || r.Action != "accept" {
 		return reply
 	}
 	for _, q := range u.Questions {

@@ -1,7 +1,7 @@
 package appserver
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
 )
@@ -25,7 +25,7 @@ import (
 //
 // over are the keys that the app-server was started with, which win over a
 // profile's.
-func startParams(cfg protocol.Config, v version, codexHome string, over map[string]json.RawMessage) (threadParams, error) {
+func startParams(cfg protocol.Config, v version, codexHome string, over map[string]stdjson.RawMessage) (threadParams, error) {
 	p := threadParams{
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: cfg.Sandbox, BaseInstructions: cfg.BaseInstructions,
 		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
@@ -35,14 +35,14 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 			return p, configErrorf("cwd %q is no folder", cfg.Cwd)
 		}
 	}
-	config := map[string]json.RawMessage{}
+	config := map[string]stdjson.RawMessage{}
 	if err := flatten(config, "", cfg.Overrides); err != nil {
 		return p, configErrorf("config: %w", err)
 	}
 	name := cfg.Profile
 	if raw, ok := config["profile"]; ok {
 		delete(config, "profile")
-		if name == "" && jsonv2.Unmarshal(raw, &name) != nil {
+		if name == "" && json.Unmarshal(raw, &name) != nil {
 			return p, configErrorf("config: profile is no string")
 		}
 	}
@@ -52,17 +52,17 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 			return p, configErrorf("profile %q: %w", name, err)
 		}
 		for key := range over {
-			maps.DeleteFunc(profile, func(k string, _ json.RawMessage) bool { return k == key || strings.HasPrefix(k, key+".") })
+			maps.DeleteFunc(profile, func(k string, _ stdjson.RawMessage) bool { return k == key || strings.HasPrefix(k, key+".") })
 		}
 		maps.Copy(profile, config) // what the caller says wins
 		config = profile
 	}
 	if cfg.CompactPrompt != nil { // a key alone, and above what the caller's config says of it
-		raw, err := jsonv2.Marshal(*cfg.CompactPrompt, jsontext.AllowInvalidUTF8(true))
+		raw, err := json.Marshal(*cfg.CompactPrompt, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			return p, configErrorf("compact-prompt: %w", err)
 		}
-		config["compact_prompt"] = json.RawMessage(raw)
+		config["compact_prompt"] = stdjson.RawMessage(raw)
 	}
 	return p, p.take(config, v)
 }
@@ -71,14 +71,14 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 var removed = []string{"include_plan_tool", "include_apply_patch_tool"}
 
 // take moves the configuration keys to where today's Codex takes them.
-func (p *threadParams) take(config map[string]json.RawMessage, v version) error {
+func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) error {
 	for _, key := range removed {
 		delete(config, key)
 	}
 	// As a key, today's Codex refuses untrusted; as a parameter it takes it.
 	if raw, ok := config["approval_policy"]; ok {
 		var word string
-		if jsonv2.Unmarshal(raw, &word) == nil {
+		if json.Unmarshal(raw, &word) == nil {
 			delete(config, "approval_policy")
 			if p.ApprovalPolicy == "" {
 				p.ApprovalPolicy = word
@@ -117,9 +117,9 @@ func (p *turnParams) override(c *protocol.TurnContext, v version) {
 }
 
 func sandboxOf(s protocol.SandboxPolicy) *sandboxPolicy {
-	network := json.RawMessage("false")
+	network := stdjson.RawMessage("false")
 	if s.NetworkAccess {
-		network = json.RawMessage("true")
+		network = stdjson.RawMessage("true")
 	}
 	switch s.Mode {
 	case protocol.SandboxDangerFullAccess:
@@ -130,7 +130,7 @@ func sandboxOf(s protocol.SandboxPolicy) *sandboxPolicy {
 			ExcludeTmpdirEnvVar: s.ExcludeTmpdirEnvVar, ExcludeSlashTmp: s.ExcludeSlashTmp,
 		}
 	case protocol.SandboxReadOnly:
-		return &sandboxPolicy{Type: "readOnly", NetworkAccess: json.RawMessage("false")}
+		return &sandboxPolicy{Type: "readOnly", NetworkAccess: stdjson.RawMessage("false")}
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func inputItems(items []protocol.InputItem) ([]inputItem, error) {
 
 // readProfile reads the keys of a profile: the file NAME.config.toml, which
 // today's Codex wants, or the table profiles.NAME of config.toml, which it had.
-func readProfile(codexHome, name string) (map[string]json.RawMessage, error) {
+func readProfile(codexHome, name string) (map[string]stdjson.RawMessage, error) {
 	if name != filepath.Base(name) || name == "." || name == ".." {
 		return nil, errors.New("not a name")
 	}
@@ -175,15 +175,15 @@ func readProfile(codexHome, name string) (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	nested := make(map[string]json.RawMessage, len(table))
+	nested := make(map[string]stdjson.RawMessage, len(table))
 	for key, value := range table {
-		raw, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
+		raw, err := json.Marshal(value, json.Deterministic(true))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 		nested[key] = raw
 	}
-	flat := map[string]json.RawMessage{}
+	flat := map[string]stdjson.RawMessage{}
 	return flat, flatten(flat, "", nested)
 }
 
@@ -204,12 +204,12 @@ func readTOML(path string) (map[string]any, error) {
 
 // flatten writes nested tables as dotted keys, so that one set of keys can lie
 // over another. A table that a dotted key cannot reach into stays whole.
-func flatten(dst map[string]json.RawMessage, prefix string, src map[string]json.RawMessage) error {
+func flatten(dst map[string]stdjson.RawMessage, prefix string, src map[string]stdjson.RawMessage) error {
 	for key, raw := range src {
 		path := prefix + key
-		var table map[string]json.RawMessage
+		var table map[string]stdjson.RawMessage
 		if len(raw) > 0 && raw[0] == '{' {
-			if err := jsonv2.Unmarshal(raw, &table); err != nil {
+			if err := json.Unmarshal(raw, &table); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 		}

@@ -6,7 +6,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/go-json-experiment/json"
 )
 
 // translator turns the notifications of one turn into events. It has no
@@ -15,7 +16,7 @@ type translator struct {
 	now func() time.Time
 
 	open   map[string]*openItem // items that have started and not completed
-	diff   string               // the last one told
+	diff   string               // the last one emitted
 	last   *string              // the last message of the model
 	final  *string              // the last one that it called its answer
 	usage  *protocol.TokenUsageInfo
@@ -37,8 +38,8 @@ func newTranslator() *translator {
 	return &translator{now: time.Now, open: map[string]*openItem{}}
 }
 
-// notification translates one notification of the turn's thread. Those that
-// have no event give none.
+// notification translates one notification of the turn's thread. It returns no
+// event for those that have none.
 func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg, error) {
 	switch method {
 	case "item/started":
@@ -109,7 +110,7 @@ func (tr *translator) ask(id string) {
 	}
 }
 
-// release gives the event that was held back for an item, once.
+// release returns the event that was held back for an item, once.
 func (tr *translator) release(id string) []protocol.EventMsg {
 	o := tr.open[id]
 	if o == nil || !o.held {
@@ -122,6 +123,17 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 	return one(protocol.ExecCommandBegin{
 		CallID: o.ID, Command: splitCommand(o.Command), Cwd: o.Cwd, ParsedCmd: parsedCommands(o.CommandActions),
 	})
+}
+
+// splitCommand returns the words of a command line, which the app-server joins from
+// an argv. A line with an open quote comes back as one word, so that a person
+// sees all of it.
+func splitCommand(line string) []string {
+	words, ok := shellword.Split(line)
+	if !ok {
+		return []string{line}
+	}
+	return words
 }
 
 // completed translates the end of an item.
@@ -186,7 +198,7 @@ func (tr *translator) ran(it item) []protocol.EventMsg {
 	})
 }
 
-// rateLimits remembers the limits and tells those that say something.
+// rateLimits records the limits and returns an event unless they are empty.
 func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
 	if r == nil || r.Primary == nil && r.Secondary == nil {
 		return nil
@@ -195,11 +207,11 @@ func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
 	return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
 }
 
-// error translates an error that is tried again; one that is not ends the
-// turn, and is told at its end.
+// error translates an error after which Codex tries again. Another error ends the
+// turn and is reported at its end.
 func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
 	var e turnError
-	if err := jsonv2.Unmarshal(n.Error, &e); err != nil {
+	if err := json.Unmarshal(n.Error, &e); err != nil {
 		return nil, err
 	}
 	if !n.WillRetry {
@@ -213,8 +225,8 @@ func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
 	return one(protocol.StreamError{Message: msg}), nil
 }
 
-// end translates the end of the turn, and gives the error that the turn ends with.
-func (tr *translator) end(t *turn) ([]protocol.EventMsg, error) {
+// end translates the end of the turn, and returns the error that it ends with.
+func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
 	switch t.Status {
 	case "completed":
 		return one(protocol.TaskComplete{LastAgentMessage: tr.answer()}), nil

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// interruptGrace is how long an interrupted turn is waited for before its
-	// caller is told that it is over.
+	// interruptGrace is how long a caller waits for the end of its interrupted
+	// turn.
 	interruptGrace = 900 * time.Millisecond
 	// interruptLimit is how long it may then still take to end. An app-server
 	// that takes longer hangs and is killed: what was interrupted must not go on.
@@ -24,9 +24,9 @@ const (
 	holdBack = 200 * time.Millisecond
 )
 
-// running is a turn from its start to its end.
-type running struct {
-	thread *loaded
+// turn is a turn from its start to its end.
+type turn struct {
+	thread *thread
 	host   engine.Host
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
@@ -38,9 +38,9 @@ type running struct {
 
 	mu       sync.Mutex // also keeps the events in order
 	id       string
-	result   *turn // what turn/completed said
-	ended    bool  // nothing is emitted any more
-	aborted  error // why the client ended the turn; no further question is asked then
+	result   *wireTurn // what turn/completed said
+	ended    bool      // nothing is emitted any more
+	aborted  error     // why the client ended the turn; no further question is asked then
 	tr       *translator
 	timers   map[string]*time.Timer            // of items whose beginning is held back
 	open     map[jsonrpc.ID]context.CancelFunc // questions being asked
@@ -48,9 +48,9 @@ type running struct {
 	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
 }
 
-// newRunning makes a turn. Its context ends with ctx at the latest.
-func newRunning(ctx context.Context, t *loaded, host engine.Host) *running {
-	r := &running{
+// newTurn returns a turn. Its context ends with ctx at the latest.
+func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
+	r := &turn{
 		thread: t, host: host, asking: make(chan struct{}, 1),
 		known: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
 		tr: newTranslator(), timers: map[string]*time.Timer{},
@@ -64,9 +64,9 @@ func newRunning(ctx context.Context, t *loaded, host engine.Host) *running {
 
 var errTurnEnded = errors.New("the turn has ended")
 
-// named notes the turn's id, from the answer or from turn/started, whichever
+// named records the turn's id, from the answer or from turn/started, whichever
 // comes first.
-func (r *running) named(id string) {
+func (r *turn) named(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.id == "" && id != "" {
@@ -75,15 +75,15 @@ func (r *running) named(id string) {
 	}
 }
 
-// name is the turn's id, "" before it is known.
-func (r *running) name() string {
+// name returns the turn's id, "" before it is known.
+func (r *turn) name() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.id
 }
 
-// complete notes that the turn has ended over there; nil says that it never began.
-func (r *running) complete(t *turn) {
+// complete records the server's result; nil means that the turn never started.
+func (r *turn) complete(t *wireTurn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -94,9 +94,9 @@ func (r *running) complete(t *turn) {
 	}
 }
 
-// finish ends the turn for everybody here: it emits the last events, and ends
-// the questions that are open.
-func (r *running) finish(last []protocol.EventMsg) {
+// finish emits the last events, cancels the open questions and takes the turn from
+// its thread. Nothing is emitted after it returns.
+func (r *turn) finish(last []protocol.EventMsg) {
 	r.mu.Lock()
 	r.ended = true
 	for _, timer := range r.timers {
@@ -112,7 +112,7 @@ func (r *running) finish(last []protocol.EventMsg) {
 
 // translate emits the events of one notification, of the thread itself or of a
 // sub-agent's.
-func (r *running) translate(method string, n *note) {
+func (r *turn) translate(method string, n *note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -138,7 +138,7 @@ func (r *running) translate(method string, n *note) {
 
 // release emits the event that begins an item, if it is still held back. An
 // item that was asked about waits for the decision.
-func (r *running) release(itemID string, decided bool) {
+func (r *turn) release(itemID string, decided bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o := r.tr.open[itemID]; r.ended || o == nil || o.asked && !decided {
@@ -149,8 +149,8 @@ func (r *running) release(itemID string, decided bool) {
 	}
 }
 
-// agentTurn notes a turn of a sub-agent, "" when it has ended.
-func (r *running) agentTurn(threadID, turnID string) {
+// agentTurn records a turn of a sub-agent, "" when it has ended.
+func (r *turn) agentTurn(threadID, turnID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.agents[threadID] = turnID
@@ -158,7 +158,7 @@ func (r *running) agentTurn(threadID, turnID string) {
 
 // await waits for the end of the turn that the call starts. It returns when
 // the turn has ended, or soon after ctx has, with the last events.
-func (r *running) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.EventMsg, error) {
+func (r *turn) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.EventMsg, error) {
 	gone := r.thread.child.gone
 	select {
 	case <-r.completed:
@@ -183,24 +183,23 @@ func (r *running) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.Ev
 	return r.outcome(context.Cause(ctx))
 }
 
-func (r *running) cutShort() bool {
+func (r *turn) cutShort() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.result != nil && r.result.Status == "interrupted"
 }
 
 // clear ends the commands that an interrupted turn and its sub-agents leave
-// running: Codex keeps them for a later turn. Versions that cannot be told so
-// refuse.
-func (r *running) clear(ctx context.Context) {
+// running, which Codex keeps for a later turn. Versions without the method refuse.
+func (r *turn) clear(ctx context.Context) {
 	for thread := range r.turns() {
 		_ = r.thread.child.peer.Call(ctx, "thread/backgroundTerminals/clean", map[string]string{"threadId": thread}, nil)
 	}
 }
 
-// outcome gives the last events of the turn and its error. interrupted is why
-// the caller ended it, nil if it did not.
-func (r *running) outcome(interrupted error) ([]protocol.EventMsg, error) {
+// outcome returns the last events of the turn and its error. interrupted is why the
+// caller ended the turn, nil when it did not.
+func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -218,7 +217,7 @@ func (r *running) outcome(interrupted error) ([]protocol.EventMsg, error) {
 
 // interrupt ends the turn and its sub-agents' over there, and what they run,
 // without waiting.
-func (r *running) interrupt(start *jsonrpc.Call) {
+func (r *turn) interrupt(start *jsonrpc.Call) {
 	c := r.thread.child
 	c.run.Go(func() {
 		defer close(r.cleared)
@@ -251,10 +250,10 @@ func (r *running) interrupt(start *jsonrpc.Call) {
 }
 
 // cut interrupts the turn and its sub-agents' turns.
-func (r *running) cut(ctx context.Context) {
+func (r *turn) cut(ctx context.Context) {
 	for thread, turn := range r.turns() {
 		if turn != "" {
-			// Refused if it has just ended by itself, which completed tells.
+			// Refused if the turn has just ended by itself; completed is closed then.
 			_ = r.thread.child.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil)
 		}
 	}
@@ -265,8 +264,8 @@ type interruptParams struct {
 	TurnID   string `json:"turnId"`
 }
 
-// turns are the ids of the turn and of its sub-agents' turns by thread.
-func (r *running) turns() map[string]string {
+// turns returns the ids of the turn and of its sub-agents' turns by thread.
+func (r *turn) turns() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := maps.Clone(r.agents)

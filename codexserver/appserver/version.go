@@ -10,7 +10,7 @@ import (
 type version struct{ major, minor, patch int }
 
 // oldest is the first version that the bridge drives: it has the approval
-// words, one approval scheme, resume and fork.
+// words, one approval scheme and resume.
 var oldest = version{0, 80, 0}
 
 // noOnFailure is the first version measured without the policy on-failure.

@@ -1,10 +1,10 @@
 package appserver
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // item is a piece of a turn. The type says which members count; items of types
@@ -36,10 +36,10 @@ type item struct {
 	Changes []fileUpdate `json:"changes"`
 
 	// mcpToolCall
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
-	Result    json.RawMessage `json:"result"`
+	Server    string             `json:"server"`
+	Tool      string             `json:"tool"`
+	Arguments stdjson.RawMessage `json:"arguments"`
+	Result    stdjson.RawMessage `json:"result"`
 	Error     *struct {
 		Message string `json:"message"`
 	} `json:"error"`
@@ -74,14 +74,14 @@ func parseItem(raw []byte) (item, error) {
 		Type string `json:"type"`
 		ID   string `json:"id"`
 	}
-	if err := jsonv2.Unmarshal(raw, &head); err != nil {
+	if err := json.Unmarshal(raw, &head); err != nil {
 		return item{}, fmt.Errorf("item: %w", err)
 	}
 	it := item{Type: head.Type, ID: head.ID}
 	switch head.Type {
 	case itemAgentMessage, itemReasoning, itemCommand, itemFileChange, itemMCPToolCall,
 		itemWebSearch, itemImageView, itemSubAgent:
-		if err := jsonv2.Unmarshal(raw, &it); err != nil {
+		if err := json.Unmarshal(raw, &it); err != nil {
 			return item{}, fmt.Errorf("item %s: %w", head.Type, err)
 		}
 	}
@@ -112,19 +112,19 @@ type fileUpdate struct {
 // note is the params of every notification that belongs to a thread, as far as
 // they count here.
 type note struct {
-	ThreadID   string          `json:"threadId"`
-	TurnID     string          `json:"turnId"`
-	Turn       *turn           `json:"turn"`
-	ItemID     string          `json:"itemId"`
-	Item       json.RawMessage `json:"item"`
-	Delta      string          `json:"delta"`
-	Diff       string          `json:"diff"`
-	RequestID  json.RawMessage `json:"requestId"`
-	TokenUsage *tokenUsage     `json:"tokenUsage"`
-	RateLimits *rateLimits     `json:"rateLimits"`
+	ThreadID   string             `json:"threadId"`
+	TurnID     string             `json:"turnId"`
+	Turn       *wireTurn          `json:"turn"`
+	ItemID     string             `json:"itemId"`
+	Item       stdjson.RawMessage `json:"item"`
+	Delta      string             `json:"delta"`
+	Diff       string             `json:"diff"`
+	RequestID  stdjson.RawMessage `json:"requestId"`
+	TokenUsage *tokenUsage        `json:"tokenUsage"`
+	RateLimits *rateLimits        `json:"rateLimits"`
 	// error
-	Error     json.RawMessage `json:"error"`
-	WillRetry bool            `json:"willRetry"`
+	Error     stdjson.RawMessage `json:"error"`
+	WillRetry bool               `json:"willRetry"`
 	// turn/plan/updated
 	Explanation *string `json:"explanation"`
 	Plan        []struct {

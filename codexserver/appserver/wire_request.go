@@ -71,12 +71,12 @@ type permissionsReply struct {
 
 // userInput are the params of [askUserInput].
 type userInput struct {
-	ThreadID  string     `json:"threadId"`
-	TurnID    string     `json:"turnId"`
-	Questions []question `json:"questions"`
+	ThreadID  string         `json:"threadId"`
+	TurnID    string         `json:"turnId"`
+	Questions []wireQuestion `json:"questions"`
 }
 
-type question struct {
+type wireQuestion struct {
 	ID       string `json:"id"`
 	Header   string `json:"header"`
 	Question string `json:"question"`

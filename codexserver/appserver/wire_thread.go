@@ -1,11 +1,11 @@
 package appserver
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"net/http"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // The types in the wire_ files are the part of the app-server's protocol that
@@ -36,42 +36,40 @@ type initializeReply struct {
 	CodexHome string `json:"codexHome"` // since 0.125
 }
 
-// threadParams are those of thread/start, thread/resume and thread/fork.
+// threadParams are those of thread/start and thread/resume.
 type threadParams struct {
-	ThreadID              string                     `json:"threadId,omitzero"`
-	ExcludeTurns          bool                       `json:"excludeTurns,omitzero"`
-	LastTurnID            string                     `json:"lastTurnId,omitzero"`
-	Model                 string                     `json:"model,omitzero"`
-	Cwd                   string                     `json:"cwd,omitzero"`
-	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
-	ApprovalsReviewer     string                     `json:"approvalsReviewer,omitzero"`
-	Sandbox               protocol.SandboxMode       `json:"sandbox,omitzero"`
-	Config                map[string]json.RawMessage `json:"config,omitzero"`
-	BaseInstructions      *string                    `json:"baseInstructions,omitzero"`
-	DeveloperInstructions *string                    `json:"developerInstructions,omitzero"`
+	ThreadID              string                        `json:"threadId,omitzero"`
+	ExcludeTurns          bool                          `json:"excludeTurns,omitzero"`
+	Model                 string                        `json:"model,omitzero"`
+	Cwd                   string                        `json:"cwd,omitzero"`
+	ApprovalPolicy        string                        `json:"approvalPolicy,omitzero"`
+	ApprovalsReviewer     string                        `json:"approvalsReviewer,omitzero"`
+	Sandbox               protocol.SandboxMode          `json:"sandbox,omitzero"`
+	Config                map[string]stdjson.RawMessage `json:"config,omitzero"`
+	BaseInstructions      *string                       `json:"baseInstructions,omitzero"`
+	DeveloperInstructions *string                       `json:"developerInstructions,omitzero"`
 }
 
-// threadReply answers thread/start, thread/resume and thread/fork with what
-// holds for the thread.
+// threadReply answers thread/start and thread/resume with what holds for the thread.
 type threadReply struct {
-	Thread            thread          `json:"thread"`
-	Model             string          `json:"model"`
-	ModelProvider     string          `json:"modelProvider"`
-	Cwd               string          `json:"cwd"`
-	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"` // a word, or an object of finer rules
-	ApprovalsReviewer string          `json:"approvalsReviewer"`
-	Sandbox           sandboxPolicy   `json:"sandbox"`
-	ReasoningEffort   string          `json:"reasoningEffort"`
+	Thread            wireThread         `json:"thread"`
+	Model             string             `json:"model"`
+	ModelProvider     string             `json:"modelProvider"`
+	Cwd               string             `json:"cwd"`
+	ApprovalPolicy    stdjson.RawMessage `json:"approvalPolicy"` // a word, or an object of finer rules
+	ApprovalsReviewer string             `json:"approvalsReviewer"`
+	Sandbox           sandboxPolicy      `json:"sandbox"`
+	ReasoningEffort   string             `json:"reasoningEffort"`
 }
 
-type thread struct {
-	ID        string `json:"id"`
-	Path      string `json:"path"`
-	Preview   string `json:"preview"`
-	Cwd       string `json:"cwd"`
-	CreatedAt int64  `json:"createdAt"` // Unix seconds
-	UpdatedAt int64  `json:"updatedAt"`
-	Turns     []turn `json:"turns"`
+type wireThread struct {
+	ID        string     `json:"id"`
+	Path      string     `json:"path"`
+	Preview   string     `json:"preview"`
+	Cwd       string     `json:"cwd"`
+	CreatedAt int64      `json:"createdAt"` // Unix seconds
+	UpdatedAt int64      `json:"updatedAt"`
+	Turns     []wireTurn `json:"turns"`
 }
 
 type turnParams struct {
@@ -95,39 +93,39 @@ type inputItem struct {
 // sandboxPolicy is tagged by its type: readOnly, workspaceWrite,
 // dangerFullAccess or externalSandbox.
 type sandboxPolicy struct {
-	Type                string          `json:"type"`
-	NetworkAccess       json.RawMessage `json:"networkAccess,omitzero"` // a boolean, or a word in an externalSandbox
-	WritableRoots       []string        `json:"writableRoots,omitempty"`
-	ExcludeTmpdirEnvVar bool            `json:"excludeTmpdirEnvVar,omitzero"`
-	ExcludeSlashTmp     bool            `json:"excludeSlashTmp,omitzero"`
+	Type                string             `json:"type"`
+	NetworkAccess       stdjson.RawMessage `json:"networkAccess,omitzero"` // a boolean, or a word in an externalSandbox
+	WritableRoots       []string           `json:"writableRoots,omitempty"`
+	ExcludeTmpdirEnvVar bool               `json:"excludeTmpdirEnvVar,omitzero"`
+	ExcludeSlashTmp     bool               `json:"excludeSlashTmp,omitzero"`
 }
 
 type turnReply struct {
-	Turn turn `json:"turn"`
+	Turn wireTurn `json:"turn"`
 }
 
-type turn struct {
-	ID     string            `json:"id"`
-	Status string            `json:"status"` // inProgress, completed, interrupted or failed
-	Error  *turnError        `json:"error"`
-	Items  []json.RawMessage `json:"items"`
+type wireTurn struct {
+	ID     string               `json:"id"`
+	Status string               `json:"status"` // inProgress, completed, interrupted or failed
+	Error  *turnError           `json:"error"`
+	Items  []stdjson.RawMessage `json:"items"`
 }
 
 type turnError struct {
-	Message string          `json:"message"`
-	Info    json.RawMessage `json:"codexErrorInfo"` // a word, or an object with one member
-	Details string          `json:"additionalDetails"`
+	Message string             `json:"message"`
+	Info    stdjson.RawMessage `json:"codexErrorInfo"` // a word, or an object with one member
+	Details string             `json:"additionalDetails"`
 }
 
 // why is the kind of error, "" if it has none, and the HTTP status, 0 if none.
 func (e *turnError) why() (kind string, status int) {
-	if jsonv2.Unmarshal(e.Info, &kind) == nil {
+	if json.Unmarshal(e.Info, &kind) == nil {
 		return kind, 0
 	}
 	var object map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	if jsonv2.Unmarshal(e.Info, &object) == nil {
+	if json.Unmarshal(e.Info, &object) == nil {
 		for kind, o := range object { // there is one
 			return kind, o.Status
 		}

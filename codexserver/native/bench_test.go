@@ -16,14 +16,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// canned is a provider without a network that gives the same stream to every
+// cannedProvider is a provider without a network that gives the same stream to every
 // request and counts the bytes of the last one.
-type canned struct {
+type cannedProvider struct {
 	stream string
 	bytes  int64
 }
 
-func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *cannedProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 	n, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
 		return nil, err
@@ -32,12 +32,12 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(c.stream)), Request: r}, nil
 }
 
-// silent is a host that forgets everything.
-type silent struct{ host }
+// silentHost is a host that forgets everything.
+type silentHost struct{ host }
 
-func (*silent) Emit(protocol.EventMsg) {}
+func (*silentHost) Emit(protocol.EventMsg) {}
 
-func (*silent) EmitAs(string, protocol.EventMsg) {}
+func (*silentHost) EmitAs(string, protocol.EventMsg) {}
 
 func benchEngine(b *testing.B, wire string, provider http.RoundTripper) engine.Conversation {
 	b.Helper()
@@ -50,7 +50,7 @@ func benchEngine(b *testing.B, wire string, provider http.RoundTripper) engine.C
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := e.Start(b.Context(), protocol.Config{Cwd: home}, &silent{})
+	c, err := e.Start(b.Context(), protocol.Config{Cwd: home}, &silentHost{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func BenchmarkLongConversation(b *testing.B) {
 	const turns, early, sample = 500, 50, 25
 	for _, wire := range []string{"chat", "responses"} {
 		b.Run(wire, func(b *testing.B) {
-			provider := &canned{stream: stream(wire, 100, strings.Repeat("word ", 16))}
+			provider := &cannedProvider{stream: stream(wire, 100, strings.Repeat("word ", 16))}
 			question := say(strings.Repeat("why? ", 400))
 			var slower, longer, heap float64
 			var plot [turns / early]point
@@ -148,7 +148,7 @@ func BenchmarkStream(b *testing.B) {
 	const pieces = 5000
 	for _, wire := range []string{"chat", "responses"} {
 		b.Run(wire, func(b *testing.B) {
-			provider := &canned{stream: stream(wire, pieces, "word ")}
+			provider := &cannedProvider{stream: stream(wire, pieces, "word ")}
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()

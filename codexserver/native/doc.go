@@ -67,8 +67,8 @@
 //
 // # Conversations
 //
-// A conversation is kept in $CODEX_HOME/sessions as Codex keeps it, and goes on
-// from there: [Engine.Resume] in the same file, [Engine.Fork] in one of its own.
+// A conversation is kept in $CODEX_HOME/sessions as Codex keeps it. [Engine.Resume]
+// continues it in the same file.
 // One that nobody uses for [Limits].Idle gives its memory back, and reads its file
 // at its next turn; what was approved for the session is then asked about again.
 // Of several servers one at a time runs a turn of a conversation.

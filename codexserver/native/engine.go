@@ -102,16 +102,16 @@ type Limits struct {
 
 func (l Limits) resolved() Limits {
 	if l.Idle == 0 {
-		l.Idle = time.Hour
+		l.Idle = config.DefaultIdle
 	}
 	if l.ModelRequests == 0 {
-		l.ModelRequests = 1000
+		l.ModelRequests = config.DefaultModelRequests
 	}
 	if l.ResponseBytes <= 0 {
-		l.ResponseBytes = 64 << 20
+		l.ResponseBytes = config.DefaultResponseBytes
 	}
 	if l.ToolCalls <= 0 {
-		l.ToolCalls = 128
+		l.ToolCalls = config.DefaultToolCalls
 	}
 	return l
 }

@@ -20,13 +20,13 @@ func toy(more string) string {
 	return fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = %q\nenv = { PLAY = \"mcp server\" }\n%s\n", os.Args[0], more)
 }
 
-// asking is a host that puts questions to its client.
-type asking struct {
+// elicitHost is a host that puts questions to its client.
+type elicitHost struct {
 	*host
 	params string
 }
 
-func (h *asking) Elicit(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+func (h *elicitHost) Elicit(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
 	h.params = string(params)
 	return json.RawMessage(`{"action":"accept","content":{}}`), nil
 }
@@ -50,7 +50,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, toy(""), native.Limits{},
 				providertest.Call(providertest.ToolCall{ID: "c1", Name: tt.tool, Arguments: tt.arguments}), providertest.Say("ok"))
-			h := &asking{host: &host{}}
+			h := &elicitHost{host: &host{}}
 			c := b.start(t, h, protocol.Config{})
 			if err := c.Turn(t.Context(), say("use it")); err != nil {
 				t.Fatal(err)

@@ -11,10 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// PromptVersion names the instructions that the engine gives to models. Another
-// text has another version.
-const PromptVersion = "v1"
-
 //go:embed prompts/v1.md
 var prompt string
 

@@ -9,13 +9,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/uuid"
 )
 
 // FindRollout gives the rollout of a conversation.
@@ -47,52 +44,12 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.reopen(old, cfg, host, old.Meta.ID)
+	c, err := e.reopen(old, cfg, host)
 	if err != nil {
 		return nil, err
 	}
 	if c.file, err = rollout.Open(rolloutPath); err != nil {
 		return nil, errors.Join(err, c.Close())
-	}
-	c.introduce(old)
-	c.ready()
-	return c, nil
-}
-
-// Fork begins another conversation, with an id and a file of its own, that has
-// the history of a rollout.
-func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	leave, err := e.starts.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	old, err := load(rolloutPath)
-	if err != nil {
-		return nil, err
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, err
-	}
-	c, err := e.reopen(old, cfg, host, id.String())
-	if err != nil {
-		return nil, err
-	}
-	begin := time.Now()
-	meta := old.Meta
-	meta.ID, meta.Timestamp, meta.Cwd = c.id, rollout.Timestamp(begin), c.now.Cwd
-	c.keepPrompts(&meta)
-	meta.Originator, meta.CLIVersion, meta.Git = originator, e.version, gitinfo.Read(ctx, c.now.Cwd, e.scratch())
-	c.meta = meta
-	if c.file, err = rollout.Create(rollout.Path(e.home, c.id, begin), meta); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	for _, item := range c.history {
-		c.keep(c.file.Item(item))
-	}
-	for _, raw := range old.Events {
-		c.keep(c.file.Line(protocol.RolloutLine{Type: protocol.RolloutEventMsg, Payload: json.RawMessage(raw)}))
 	}
 	c.introduce(old)
 	c.ready()
@@ -108,7 +65,7 @@ func load(path string) (*rollout.Rollout, error) {
 }
 
 // reopen makes a conversation that has a rollout's history and no file yet.
-func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.Host, id string) (*conversation, error) {
+func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.Host) (*conversation, error) {
 	if call.Cwd == "" {
 		call.Cwd = old.Meta.Cwd
 	}
@@ -116,7 +73,7 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
-	c, err := e.conversation(cfg, host, id)
+	c, err := e.conversation(cfg, host, old.Meta.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -34,12 +34,12 @@ func configured(t testing.TB, h *host) protocol.SessionConfigured {
 	panic("unreachable")
 }
 
-func TestResumeAndFork(t *testing.T) {
+func TestResume(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
 				providertest.Turn{Text: []string{"on it"}, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
-				providertest.Say("first answer"), providertest.Say("second answer"), providertest.Say("forked answer"))
+				providertest.Say("first answer"), providertest.Say("second answer"))
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
 			if err := c.Turn(t.Context(), say("first question")); err != nil {
@@ -72,19 +72,6 @@ func TestResumeAndFork(t *testing.T) {
 			}
 			inOrder(t, lastRequest(b), "first question", "on it", "c1", "first answer", "second question")
 
-			h = &host{}
-			fork, err := b.engine.Fork(t.Context(), path, protocol.Config{}, h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer fork.Close()
-			if err := fork.Turn(t.Context(), say("other question")); err != nil {
-				t.Fatal(err)
-			}
-			if fork.ID() == c.ID() || configured(t, h).RolloutPath == path {
-				t.Error("the fork is the conversation itself")
-			}
-			inOrder(t, lastRequest(b), "first question", "second answer", "other question")
 			validRequests(t, b.provider)
 		})
 	}

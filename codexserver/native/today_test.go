@@ -80,7 +80,7 @@ func TestQuestionsOfMCPServersDeclined(t *testing.T) {
 	policy := "approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = false } }\n"
 	b := setup(t, "", native.Limits{}, providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__ask_me", Arguments: `{}`}), providertest.Say("ok"))
 	rewrite(t, b, `approval_policy = "untrusted"`+"\n", policy, toy(""))
-	h := &asking{host: &host{}}
+	h := &elicitHost{host: &host{}}
 	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("use it")); err != nil {
 		t.Fatal(err)
 	}

@@ -186,18 +186,18 @@ func exec(id string, argv ...string) *approval.Request {
 	}
 }
 
-// asked is what Ask returns.
-type asked struct {
+// pendingQuestion is what Ask returns.
+type reply struct {
 	answer string
 	err    error
 }
 
 // ask puts a question to the page's user.
-func ask(ctx context.Context, p *page.Page, r *approval.Request) <-chan asked {
-	back := make(chan asked, 1)
+func ask(ctx context.Context, p *page.Page, r *approval.Request) <-chan reply {
+	back := make(chan reply, 1)
 	go func() {
 		raw, err := p.Ask(ctx, r)
-		back <- asked{string(raw), err}
+		back <- reply{string(raw), err}
 	}()
 	return back
 }

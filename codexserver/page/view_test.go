@@ -2,7 +2,7 @@ package page
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,7 +26,7 @@ func TestView(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "0199-thread"}
 	for _, m := range []protocol.EventMsg{
-		protocol.SessionConfigured{SessionID: me.ID, Model: "gpt-5", InitialMessages: []json.RawMessage{
+		protocol.SessionConfigured{SessionID: me.ID, Model: "gpt-5", InitialMessages: []stdjson.RawMessage{
 			[]byte(`{"type":"user_message","message":"<environment/>","kind":"environment_context"}`),
 			[]byte(`{"type":"user_message","message":"Add a\nhealth check."}`),
 			[]byte(`{"type":"agent_message","message":"It is there."}`),
@@ -130,7 +130,7 @@ func golden(t *testing.T, name string, p *Page) {
 			u.Conversations[i].Entries[j].At = 0
 		}
 	}
-	got, err := jsonv2.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false))
+	got, err := json.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,13 +123,13 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer signal.Stop(signals)
 	signalled, stop := signal.NotifyContext(ctx, ending...)
 	defer stop()
-	console.Out, console.Err = &impatient{w: console.Out, ctx: signalled}, &impatient{w: console.Err, ctx: signalled}
+	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
 	return askOn(ctx, o, task, console, os.Getenv, signals)
 }
 
-// impatient writes to w, and gives it up when a write takes too long after the
-// end of ctx: nobody who has stopped reading keeps the program from ending.
-type impatient struct {
+// timeoutWriter writes to w. After the end of ctx it abandons a write that takes too
+// long, so that a reader that has stopped does not keep the program from ending.
+type timeoutWriter struct {
 	w     io.Writer
 	ctx   context.Context
 	stuck atomic.Bool
@@ -137,7 +137,7 @@ type impatient struct {
 
 var errStuck = errors.New("nobody reads what is written")
 
-func (i *impatient) Write(b []byte) (n int, err error) {
+func (i *timeoutWriter) Write(b []byte) (n int, err error) {
 	if i.stuck.Load() {
 		return 0, errStuck
 	}
@@ -198,7 +198,7 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type start struct {
-		*chosen
+		*choice
 		err error
 	}
 	started := make(chan start, 1)
@@ -228,7 +228,7 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	here, there := jsonrpc.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := c.serve(ctx, o, e.chosen, there)
+		err := c.serve(ctx, o, e.choice, there)
 		there.Close() // also where it did not come to serving
 		ended <- errors.Join(err, e.Close())
 	}()

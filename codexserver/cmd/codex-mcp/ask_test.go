@@ -19,8 +19,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// sitting is a person at a terminal that is none.
-type sitting struct {
+// person is a person at a terminal that is none.
+type person struct {
 	t       *testing.T
 	f       folders
 	model   *providertest.Server
@@ -32,9 +32,9 @@ type sitting struct {
 }
 
 // sit starts a scripted model that lets commands run after a question alone.
-func sit(t *testing.T, turns ...providertest.Turn) *sitting {
+func sit(t *testing.T, turns ...providertest.Turn) *person {
 	t.Helper()
-	s := &sitting{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), asked: make(chan struct{}, 1), press: make(chan string)}
+	s := &person{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), asked: make(chan struct{}, 1), press: make(chan string)}
 	t.Cleanup(s.model.Close)
 	config := strings.ReplaceAll(usualConfig, "$BASE_URL", s.model.BaseURL())
 	if err := os.WriteFile(filepath.Join(s.f.home, "config.toml"), []byte(config), 0o600); err != nil {
@@ -45,7 +45,7 @@ func sit(t *testing.T, turns ...providertest.Turn) *sitting {
 }
 
 // Read, Raw and Flush are the keyboard's.
-func (s *sitting) Read(b []byte) (int, error) {
+func (s *person) Read(b []byte) (int, error) {
 	text, open := <-s.press
 	if !open {
 		return 0, io.EOF
@@ -53,10 +53,10 @@ func (s *sitting) Read(b []byte) (int, error) {
 	return copy(b, text), nil
 }
 
-func (s *sitting) Raw() (func(), error) { return func() {}, nil }
-func (s *sitting) Flush() error         { return nil }
+func (s *person) Raw() (func(), error) { return func() {}, nil }
+func (s *person) Flush() error         { return nil }
 
-func (s *sitting) getenv(name string) string {
+func (s *person) getenv(name string) string {
 	if name == "CODEX_HOME" {
 		return s.f.home
 	}
@@ -64,7 +64,7 @@ func (s *sitting) getenv(name string) string {
 }
 
 // ask runs codex-mcp ask on a console and returns the exit status.
-func (s *sitting) ask(c *terminal.Console, args ...string) int {
+func (s *person) ask(c *terminal.Console, args ...string) int {
 	o, err := parse("codex-mcp", append([]string{"-engine", "native", "ask"}, args...), io.Discard, &s.errs)
 	if err != nil {
 		s.t.Errorf("%v: %s", err, s.errs.String())
@@ -82,16 +82,16 @@ func (s *sitting) ask(c *terminal.Console, args ...string) int {
 	return askOn(s.t.Context(), o, task, c, s.getenv, s.signals)
 }
 
-func (s *sitting) terminal() *terminal.Console {
-	return &terminal.Console{Out: watched{s}, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Keys: s}
+func (s *person) terminal() *terminal.Console {
+	return &terminal.Console{Out: personScreen{s}, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Keys: s}
 }
 
-func (s *sitting) piped() *terminal.Console { return &terminal.Console{Out: &s.out, Err: &s.errs} }
+func (s *person) piped() *terminal.Console { return &terminal.Console{Out: &s.out, Err: &s.errs} }
 
-// watched is the screen, which the person looks at before a key.
-type watched struct{ *sitting }
+// personScreen is the screen, which the person looks at before a key.
+type personScreen struct{ *person }
 
-func (w watched) Write(b []byte) (int, error) {
+func (w personScreen) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("y approve")) || bytes.Contains(b, []byte("tell the agent why: ")) {
 		w.asked <- struct{}{}
 	}
@@ -99,7 +99,7 @@ func (w watched) Write(b []byte) (int, error) {
 }
 
 // presses hands over keys and lines, each when it is asked for.
-func (s *sitting) presses(keys ...string) (done func()) {
+func (s *person) presses(keys ...string) (done func()) {
 	var w sync.WaitGroup
 	w.Go(func() {
 		for _, k := range keys {
@@ -110,7 +110,7 @@ func (s *sitting) presses(keys ...string) (done func()) {
 	return w.Wait
 }
 
-func (s *sitting) shows(want ...string) {
+func (s *person) shows(want ...string) {
 	s.t.Helper()
 	for _, w := range want {
 		if !strings.Contains(s.out.String(), w) {

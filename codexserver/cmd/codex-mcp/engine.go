@@ -19,14 +19,14 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
 )
 
-// chosen is the engine that runs the turns, and why it is that one.
-type chosen struct {
+// choice is the engine that runs the turns, and the reason for it.
+type choice struct {
 	engine.Engine
 	io.Closer
 	name, reason string
 }
 
-// configuration is what the choice is made from.
+// configuration is what the choice depends on.
 type configuration struct {
 	home      string
 	settings  *config.Settings
@@ -53,10 +53,10 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 // checkTimeout bounds the look at a Codex before it is chosen.
 const checkTimeout = 15 * time.Second
 
-// choose takes the engine that the command line names. With auto it is Codex
-// when there is one that can be used, and the native one otherwise, which
-// explains at the first call what it lacks.
-func choose(ctx context.Context, o *options, c *configuration) (*chosen, error) {
+// choose returns the engine that the command line names. With auto it is Codex when
+// there is a usable one, and otherwise the native one, which explains at the first
+// call what it lacks.
+func choose(ctx context.Context, o *options, c *configuration) (*choice, error) {
 	if o.engine == "native" {
 		return c.native("the command line says so")
 	}
@@ -65,14 +65,14 @@ func choose(ctx context.Context, o *options, c *configuration) (*chosen, error) 
 		if err != nil {
 			return nil, err
 		}
-		return &chosen{bridge, bridge, "codex", "the command line says so"}, nil
+		return &choice{bridge, bridge, "codex", "the command line says so"}, nil
 	}
 	if err != nil {
 		return c.native("Codex cannot be used: " + err.Error())
 	}
 	report := c.look(ctx, bridge, o.codex)
 	if report.Err == nil {
-		return &chosen{bridge, bridge, "codex", "found Codex " + report.Version}, nil
+		return &choice{bridge, bridge, "codex", "found Codex " + report.Version}, nil
 	}
 	if err := bridge.Close(); err != nil {
 		c.log.Warn("closing Codex", "error", err)
@@ -93,7 +93,7 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 	return bridge.Check(ctx)
 }
 
-func (c *configuration) native(reason string) (*chosen, error) {
+func (c *configuration) native(reason string) (*choice, error) {
 	if unknown := config.UnknownToCodex(c.home); c.strict && len(unknown) > 0 {
 		return nil, fmt.Errorf("--strict-config: unknown keys: %s", strings.Join(unknown, ", "))
 	}
@@ -110,7 +110,7 @@ func (c *configuration) native(reason string) (*chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &chosen{e, e, "native", reason}, nil
+	return &choice{e, e, "native", reason}, nil
 }
 
 // bridge drives the Codex at a path ("" = wherever it is found), or the

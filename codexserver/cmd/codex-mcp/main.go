@@ -110,7 +110,7 @@ func serve(ctx context.Context, o *options, c *configuration) error {
 }
 
 // serve serves one client, on t.
-func (c *configuration) serve(ctx context.Context, o *options, e *chosen, t jsonrpc.Transport) error {
+func (c *configuration) serve(ctx context.Context, o *options, e *choice, t jsonrpc.Transport) error {
 	record, err := appendTo(c.settings.ApprovalLog)
 	if err != nil {
 		return err

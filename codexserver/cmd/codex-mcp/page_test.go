@@ -69,21 +69,23 @@ func (v *visitor) do(method, path string, body any) *http.Response {
 	return answer
 }
 
-// shown is a question on the page.
-type shown struct {
+// pageQuestion is a question on the page.
+type pageQuestion struct {
 	ID       int
 	Question struct{ Command, State, Decision, By string }
 }
 
 // await reads the stream until a question is in a state.
-func (v *visitor) await(state string) shown {
+func (v *visitor) await(state string) pageQuestion {
 	v.t.Helper()
 	for {
 		line, err := v.lines.ReadString('\n')
 		if err != nil {
 			v.t.Fatalf("no question became %s: %v", state, err)
 		}
-		var update struct{ Conversations []struct{ Entries []shown } }
+		var update struct {
+			Conversations []struct{ Entries []pageQuestion }
+		}
 		if strings.TrimSpace(line) == "" {
 			continue
 		}

@@ -163,15 +163,15 @@ func keeper(t *testing.T, home string, i *issuer) *auth.Keeper {
 	return k
 }
 
-type ended struct {
+type loginEnd struct {
 	id  string
 	err error
 }
 
-func begin(t *testing.T, k *auth.Keeper) (id string, q url.Values, done chan ended) {
+func begin(t *testing.T, k *auth.Keeper) (id string, q url.Values, done chan loginEnd) {
 	t.Helper()
-	done = make(chan ended, 2)
-	id, address, err := k.Begin(func(id string, err error) { done <- ended{id, err} })
+	done = make(chan loginEnd, 2)
+	id, address, err := k.Begin(func(id string, err error) { done <- loginEnd{id, err} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 // Inherit says with how much of the server's environment a command starts.
 type Inherit string
 
-// The values of shell_environment_policy.inherit.
+// The values of shell_environment_policy.inherit. Everything is inherited by
+// default, which the configuration also spells "all".
 const (
-	InheritAll  Inherit = "all"  // everything; also the meaning of ""
 	InheritCore Inherit = "core" // what programs need to find home, shell and programs
 	InheritNone Inherit = "none" // nothing
 )
@@ -52,7 +52,7 @@ func ClientSecrets() []string {
 	}
 }
 
-// Environ applies the policy to environ, NAME=value each, and gives the
+// Environ applies the policy to environ, NAME=value each, and returns the
 // command's environment, sorted.
 func (p EnvPolicy) Environ(environ []string) []string {
 	vars := map[string]string{}

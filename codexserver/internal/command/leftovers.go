@@ -10,20 +10,20 @@ import (
 // safe for concurrent use.
 type Leftovers struct {
 	mu     sync.Mutex
-	left   []kept
+	left   []keptProcess
 	closed bool
 }
 
 // add takes what is left of a command, and drops its further output. It reports
 // false when it is closed.
-func (l *Leftovers) add(p kept) bool {
+func (l *Leftovers) add(p keptProcess) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
 	}
 	p.output.drop()
-	l.left = slices.DeleteFunc(append(l.left, p), func(p kept) bool { return isClosed(p.Gone()) && isClosed(p.output.done) })
+	l.left = slices.DeleteFunc(append(l.left, p), func(p keptProcess) bool { return isClosed(p.Gone()) && isClosed(p.output.done) })
 	return true
 }
 

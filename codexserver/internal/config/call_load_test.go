@@ -59,7 +59,7 @@ exclude = ["MINE*"]
 			}
 		}
 		delete(got.MCPServers, "happy")
-		type fixed struct {
+		type fixedKeys struct {
 			Providers map[string]config.Provider
 			Servers   map[string]config.MCPServer
 			Notify    []string
@@ -67,8 +67,8 @@ exclude = ["MINE*"]
 			Profile   bool
 			Named     []string
 		}
-		of := func(c *config.Config) fixed {
-			return fixed{c.ModelProviders, c.MCPServers, c.Notify, c.ShellEnvironment.Set, c.ShellEnvironment.UseProfile, c.NamedRoots}
+		of := func(c *config.Config) fixedKeys {
+			return fixedKeys{c.ModelProviders, c.MCPServers, c.Notify, c.ShellEnvironment.Set, c.ShellEnvironment.UseProfile, c.NamedRoots}
 		}
 		if diff := cmp.Diff(of(own), of(got), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-files +with the call):\n%s", shape[1], diff)

@@ -132,8 +132,8 @@ func orNone[N int | int64 | time.Duration](n N) N {
 	return n
 }
 
-// Auth is where users sign in with ChatGPT. There is no default: without an
-// issuer and a client id nobody can.
+// Auth is where users sign in with ChatGPT. There is no default: without an issuer
+// and a client id, signing in fails.
 type Auth struct {
 	// Issuer is the base address of the OAuth server.
 	Issuer string `json:"issuer"`
@@ -161,6 +161,14 @@ type Limits struct {
 	ToolCalls     int
 	Idle          time.Duration
 }
+
+// The defaults of [Limits]. The others have none.
+const (
+	DefaultModelRequests = 1000
+	DefaultResponseBytes = 64 << 20
+	DefaultToolCalls     = 128
+	DefaultIdle          = time.Hour
+)
 
 // Duration is written as in Go, "90s" or "10m"; 0 may be a number.
 type Duration time.Duration
@@ -195,14 +203,9 @@ func Ours(key string) bool {
 	return err == nil && slices.Contains(ours, segments[0])
 }
 
-// ParseOverrides reads key=value arguments in their order, later ones over
-// earlier ones, and tells our settings from the keys of config.toml. Both are
-// nested tables.
-func ParseOverrides(args []string) (settings, codex map[string]any, err error) {
-	settings, codex, _, err = parseOverrides(args)
-	return settings, codex, err
-}
-
+// parseOverrides reads key=value arguments in their order, later ones over
+// earlier ones, and separates our settings from the keys of config.toml. Both
+// are nested tables. ignored has a warning for each argument that sets nothing.
 func parseOverrides(args []string) (settings, codex layer, ignored []string, err error) {
 	settings, codex = layer{}, layer{}
 	for _, arg := range args {
@@ -227,8 +230,8 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 	return settings, codex, ignored, nil
 }
 
-// misplaced reports whether an override gives a table of ours a value that is
-// none: it was meant for Codex, which ignores keys that it does not know.
+// misplaced reports whether an override sets a table of ours to a value that is not
+// a table. It was meant for Codex, which ignores unknown keys.
 func misplaced(key string, value any) (table string, is bool) {
 	segments, err := splitKey(key)
 	_, isTable := value.(layer)
@@ -238,7 +241,7 @@ func misplaced(key string, value any) (table string, is bool) {
 	return segments[0], slices.Contains(ourTables, segments[0])
 }
 
-// meant says what a misplaced override was likely meant to be.
+// meant is what the user likely meant by a misplaced override.
 var meant = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
 
 // LoadSettings reads codex-mcp.toml in home ("" = [Home]) and lays those of the
@@ -261,13 +264,13 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	}
 	merge(merged, flags)
 	f := &settingsFile{}
-	f.Approvals.Timeout = Duration(10 * time.Minute)
+	f.Approvals.Timeout = Duration(elicit.DefaultTimeout)
 	f.Approvals.LegacyFlat = true
-	f.Approvals.MaxPending = 32
-	f.Limits.ModelRequests = 1000
-	f.Limits.ResponseBytes = 64 << 20
-	f.Limits.ToolCalls = 128
-	f.Limits.Idle = Duration(time.Hour)
+	f.Approvals.MaxPending = elicit.DefaultMaxPending
+	f.Limits.ModelRequests = DefaultModelRequests
+	f.Limits.ResponseBytes = DefaultResponseBytes
+	f.Limits.ToolCalls = DefaultToolCalls
+	f.Limits.Idle = Duration(DefaultIdle)
 	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
 	}

@@ -34,7 +34,7 @@ func (m *mirror) run(dir, stdin string, args ...string) (string, error) {
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(stdin)
-	out, errs := &bounded{max: maxOutput}, &bounded{max: 64 << 10}
+	out, errs := &boundedBuffer{max: maxOutput}, &boundedBuffer{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
 	err := cmd.Run()
 	if m.ctx.Err() != nil {
@@ -51,15 +51,15 @@ func (m *mirror) run(dir, stdin string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// bounded keeps so many bytes and refuses more.
-type bounded struct {
+// boundedBuffer keeps at most max bytes and refuses more.
+type boundedBuffer struct {
 	bytes.Buffer
 	max  int
 	full bool
 }
 
 // Write implements [io.Writer].
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.max {
 		b.full = true
 		return 0, errors.New("too much output")

@@ -85,7 +85,7 @@ func (chatWire) read(s *stream) (*Response, error) {
 			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
 		}
 		if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-			return nil, toldError(chunk.Error)
+			return nil, streamError(chunk.Error)
 		}
 		if chunk.Usage != nil {
 			answer.usage = chunk.Usage.usage()

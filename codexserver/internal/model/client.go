@@ -21,7 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxErrorBody bounds what is read of an answer that is no stream.
+// maxErrorBody bounds what is read of an answer that is not a stream.
 const maxErrorBody = 8 << 10
 
 // Client asks one provider. It is safe for concurrent use.
@@ -33,7 +33,7 @@ type Client struct {
 	HTTP *http.Client
 	// Getenv reads the environment that keys come from.
 	Getenv func(string) string
-	// APIKey gives the key of providers that require OpenAI's; "" = none.
+	// APIKey returns the key of providers that require OpenAI's; "" = none.
 	APIKey func() (string, error)
 	// UserAgent and Originator name the program.
 	UserAgent, Originator string
@@ -120,7 +120,7 @@ func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration
 	}
 }
 
-// post sends the request once. An answer that is no stream becomes an error.
+// post sends the request once. An answer that is not a stream becomes an error.
 func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte) (*http.Response, error) {
 	target, err := c.target(wire.path())
 	if err != nil {
@@ -223,10 +223,10 @@ func (e *MissingKeyError) Error() string {
 	return text
 }
 
-// statusError turns an answer that is no stream into an error.
+// statusError converts an answer that is not a stream into an error.
 func (c *Client) statusError(resp *http.Response, body []byte) error {
 	after := retryAfter(resp.Header)
-	var told struct {
+	var reply struct {
 		Error struct {
 			Type     string         `json:"type"`
 			Code     jsontext.Value `json:"code"`
@@ -234,14 +234,14 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 			ResetsIn int64          `json:"resets_in_seconds"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &told, lenient) // many providers answer otherwise
-	code := strings.Trim(string(told.Error.Code), `"`)
+	_ = json.Unmarshal(body, &reply, lenient) // many providers answer otherwise
+	code := strings.Trim(string(reply.Error.Code), `"`)
 	switch status := resp.StatusCode; {
-	case told.Error.Type == "usage_limit_reached":
-		return &UsageLimitError{Plan: told.Error.Plan, ResetsIn: time.Duration(told.Error.ResetsIn) * time.Second}
+	case reply.Error.Type == "usage_limit_reached":
+		return &UsageLimitError{Plan: reply.Error.Plan, ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
 	case code == "context_length_exceeded":
 		return ErrContextWindow
-	case told.Error.Type == "insufficient_quota" || code == "insufficient_quota",
+	case reply.Error.Type == "insufficient_quota" || code == "insufficient_quota",
 		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}
 	default:

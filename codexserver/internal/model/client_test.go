@@ -52,14 +52,14 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var out io.Reader = strings.NewReader(next.body)
 	if next.hang {
-		out = io.MultiReader(out, untilDone{r.Context()})
+		out = io.MultiReader(out, stopReader{r.Context()})
 	}
 	return &http.Response{StatusCode: next.status, Header: next.header, Body: io.NopCloser(out), Request: r}, nil
 }
 
-type untilDone struct{ ctx context.Context }
+type stopReader struct{ ctx context.Context }
 
-func (u untilDone) Read([]byte) (int, error) {
+func (u stopReader) Read([]byte) (int, error) {
 	<-u.ctx.Done()
 	return 0, u.ctx.Err()
 }

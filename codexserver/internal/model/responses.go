@@ -181,12 +181,12 @@ func (responsesWire) read(s *stream) (*Response, error) {
 			out.Usage = e.Response.Usage.usage()
 			return out, nil
 		case "response.failed":
-			return nil, toldError(e.Response.Error)
+			return nil, streamError(e.Response.Error)
 		case "error":
 			if e.Error.Kind() == '{' {
-				return nil, toldError(e.Error)
+				return nil, streamError(e.Error)
 			}
-			return nil, toldError(e.Message)
+			return nil, streamError(e.Message)
 		}
 	}
 }

@@ -13,8 +13,12 @@ type edit struct {
 	fromNew, end int // lines of the new text
 }
 
-// unifiedDiff gives the hunks that turn before into after, with context lines
+// unifiedDiff returns the hunks that turn before into after, with context lines
 // around each change and no file header.
+//
+// The search is our own because clients see its choice among edits of the same
+// length, which tests hold to what Codex showed. The libraries that were tried
+// choose others, and one numbers the hunks differently.
 func unifiedDiff(before, after string, context int) string {
 	a, b := splitLines(before), splitLines(after)
 	var out strings.Builder
@@ -24,7 +28,7 @@ func unifiedDiff(before, after string, context int) string {
 			i++
 			continue
 		}
-		// A hunk reaches over kept lines too short to part it from the next change.
+		// A hunk includes kept lines too few to separate it from the next change.
 		j := i
 		for j+2 < len(edits) && edits[j+1].to-edits[j+1].from <= 2*context {
 			j += 2
@@ -53,7 +57,7 @@ func writeHunk(out *strings.Builder, a, b []string, edits []edit, context int) {
 	writeLines(out, ' ', a[last.to:last.to+trail])
 }
 
-// lineRange writes a range of lines, counted from 1, as unified diffs do.
+// lineRange formats a range of lines, counted from 1, as unified diffs do.
 func lineRange(from, to int) string {
 	switch to - from {
 	case 0:
@@ -86,7 +90,7 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// diffLines gives edits, kept and changed in turns.
+// diffLines returns edits, kept and changed in turns.
 func diffLines(a, b []string) []edit {
 	// Lines are compared as numbers.
 	ids := map[string]int{}
@@ -134,8 +138,8 @@ func diffLines(a, b []string) []edit {
 	return edits
 }
 
-// maxEdits bounds the search for the shortest edit. A text that differs more
-// is shown as replaced.
+// maxEdits bounds the search for the shortest edit. A text with more edits is
+// shown as replaced.
 const maxEdits = 1000
 
 // matches pairs the lines of a longest common subsequence, by Myers' algorithm.

@@ -165,22 +165,22 @@ func (c *canary) unchanged(t testing.TB, how string, argv []string) {
 	}
 }
 
-// denying is a host that denies what it is asked, and remembers it.
-type denying struct {
+// denyHost is a host that denies what it is asked, and remembers it.
+type denyHost struct {
 	engine.DenyAll
 	asked bool
 }
 
-func (*denying) Emit(protocol.EventMsg) {}
+func (*denyHost) Emit(protocol.EventMsg) {}
 
-func (*denying) EmitAs(string, protocol.EventMsg) {}
+func (*denyHost) EmitAs(string, protocol.EventMsg) {}
 
-func (h *denying) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+func (h *denyHost) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
 	h.asked = true
 	return elicit.Outcome{Decision: elicit.Denied}
 }
 
-func (h *denying) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+func (h *denyHost) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
 	h.asked = true
 	return elicit.Outcome{Decision: elicit.Denied}
 }
@@ -189,7 +189,7 @@ func (h *denying) ApprovePatch(context.Context, protocol.PatchApprovalRequest) e
 // and reports whether it was asked about. Whatever is asked about is denied.
 func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []string) (asked bool) {
 	t.Helper()
-	h := &denying{}
+	h := &denyHost{}
 	ctx.Cwd, ctx.Host = c.path(work), h
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
 	box := tool.New(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
@@ -297,7 +297,7 @@ func TestListedOptions(t *testing.T) {
 //
 // The words of a command are joined by the unit separator.
 func FuzzKnownSafe(f *testing.F) {
-	for _, r := range readLines[judged](f, "testdata/judged.ndjson") {
+	for _, r := range readLines[judgment](f, "testdata/judged.ndjson") {
 		f.Add(strings.Join(r.Command, "\x1f"))
 	}
 	c := newCanary(f)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -14,8 +15,8 @@ var shells = []string{"bash", "sh", "zsh", "dash", "ksh"}
 // otherShells run scripts of much the same form.
 var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash"}
 
-// Commands takes a shell's script apart, for rules that allow: the argv of each
-// of its commands. An argv that is no shell's is its own only command.
+// Commands returns the argv of each command of a shell's script, for rules that
+// allow. An argv of another program is its own only command.
 //
 // Plain is false, and nothing is to be allowed, when the shell is named with a
 // folder or gets anything but -c or -lc and one script, or when there is more to
@@ -31,17 +32,17 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	if !ok || !slices.Contains(shells, argv[0]) {
 		return nil, false
 	}
-	s, ok := parseScript(text)
+	parsed, ok := script.Parse(text)
 	if !ok {
 		return nil, false
 	}
-	for _, words := range s.commands {
+	for _, words := range parsed {
 		command := make([]string, len(words))
 		for i, w := range words {
-			if w.open {
+			if w.Open {
 				return nil, false
 			}
-			command[i] = w.text
+			command[i] = w.Text
 		}
 		commands = append(commands, command)
 	}
@@ -73,7 +74,7 @@ func mentioned(argv []string, depth int) [][]string {
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {
-					found = append(found, mentioned(staticWords(call.Args), depth-1)...)
+					found = append(found, mentioned(script.StaticWords(call.Args), depth-1)...)
 				}
 				return true
 			})
@@ -96,58 +97,4 @@ func scriptOf(argv []string) (text string, ok bool) {
 		return "", false
 	}
 	return argv[2], true
-}
-
-// staticWords are the words up to the first one that the shell would compute.
-func staticWords(args []*syntax.Word) []string {
-	var words []string
-	for _, arg := range args {
-		text, ok := staticWord(arg)
-		if !ok {
-			break
-		}
-		words = append(words, text)
-	}
-	return words
-}
-
-// staticWord puts the parts of a word together as the shell does.
-func staticWord(w *syntax.Word) (text string, ok bool) {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(unescape(part.Value))
-		case *syntax.SglQuoted:
-			if part.Dollar {
-				return "", false
-			}
-			b.WriteString(part.Value)
-		case *syntax.DblQuoted:
-			for _, inner := range part.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok || part.Dollar {
-					return "", false
-				}
-				b.WriteString(unescapeQuoted(lit.Value))
-			}
-		default:
-			return "", false
-		}
-	}
-	return b.String(), true
-}
-
-// unescape takes the backslashes out of an unquoted text.
-func unescape(lit string) string {
-	var b strings.Builder
-	for i := 0; i < len(lit); i++ {
-		if lit[i] == '\\' && i+1 < len(lit) {
-			if i++; lit[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(lit[i])
-	}
-	return b.String()
 }

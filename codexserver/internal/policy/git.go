@@ -3,15 +3,17 @@ package policy
 import (
 	"regexp"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // safeGit judges the words behind git. Its own options, -C and -c among them,
 // are not known: they name another repository, or its configuration.
-func safeGit(args []word) bool {
+func safeGit(args []script.Word) bool {
 	if len(args) == 0 {
 		return false
 	}
-	command, args := args[0].text, args[1:]
+	command, args := args[0].Text, args[1:]
 	switch command {
 	case "status":
 		return gitStatusOptions.cover(args)
@@ -74,9 +76,9 @@ var gitBranchOptions = newOptions(`-[arvi]+`, `
 	-- --abbrev[=] --all --color[=] --contains[=] --format= --ignore-case --list --merged[=] --no-abbrev --no-color
 	--no-column --no-contains[=] --no-merged[=] --points-at= --remotes --show-current --sort= --verbose`)
 
-func hasOperand(args []word) bool {
+func hasOperand(args []script.Word) bool {
 	for _, a := range args {
-		if !strings.HasPrefix(a.text, "-") {
+		if !strings.HasPrefix(a.Text, "-") {
 			return true
 		}
 	}
@@ -86,9 +88,9 @@ func hasOperand(args []word) bool {
 // lists reports whether git branch lists, whatever else it is given: without one
 // of these options an operand is a branch to make. None of the options that are
 // known takes the next word for its value, but for those that make a list too.
-func lists(args []word) bool {
+func lists(args []script.Word) bool {
 	for _, a := range args {
-		name, _, _ := strings.Cut(a.text, "=")
+		name, _, _ := strings.Cut(a.Text, "=")
 		switch name {
 		case "--":
 			return false
@@ -108,10 +110,10 @@ var (
 )
 
 // knownFormats judges the formats given with one of the options.
-func knownFormats(args []word, names ...string) bool {
+func knownFormats(args []script.Word, names ...string) bool {
 	for _, a := range args {
 		for _, name := range names {
-			format, ok := strings.CutPrefix(a.text, name)
+			format, ok := strings.CutPrefix(a.Text, name)
 			if ok && !knownFormat(format) {
 				return false
 			}
@@ -150,12 +152,12 @@ var atom = regexp.MustCompile(`^\*?(?:HEAD|align|author(?:name|email|date)?|body
 	`else|end|if|numparent|object(?:name|type|size)|parent|push|refname|subject|symref|then|trailers|tree|upstream|worktreepath|ahead-behind)(?::[^()]*)?$`)
 
 // knownAtoms judges the fields that branches are formatted and sorted by.
-func knownAtoms(args []word) bool {
+func knownAtoms(args []script.Word) bool {
 	for _, a := range args {
-		if key, ok := strings.CutPrefix(a.text, "--sort="); ok && !knownSortKey(key) {
+		if key, ok := strings.CutPrefix(a.Text, "--sort="); ok && !knownSortKey(key) {
 			return false
 		}
-		format, ok := strings.CutPrefix(a.text, "--format=")
+		format, ok := strings.CutPrefix(a.Text, "--format=")
 		for ok {
 			var found bool
 			if _, format, found = strings.Cut(format, "%("); !found {

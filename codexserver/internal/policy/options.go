@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // options lists what may stand behind a program's name. An option that is not
@@ -44,9 +46,9 @@ func newOptions(short, long string) options {
 // wherever it stands. Whether it is an option there, the value of one or an
 // operand depends on how the program reads the words before it; so all of them
 // must be harmless as options, and none of them is taken for anything else.
-func (o options) cover(words []word) bool {
-	return !slices.ContainsFunc(words, func(w word) bool {
-		return strings.HasPrefix(w.text, "-") && !o.has(w.text)
+func (o options) cover(words []script.Word) bool {
+	return !slices.ContainsFunc(words, func(w script.Word) bool {
+		return strings.HasPrefix(w.Text, "-") && !o.has(w.Text)
 	})
 }
 

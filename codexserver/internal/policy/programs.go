@@ -3,6 +3,7 @@ package policy
 import (
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -11,8 +12,8 @@ import (
 // command of the script, but for what the shell does itself. What these programs
 // start in turn is not known.
 //
-// It is not ok when some of them cannot be told: the shell gets something else
-// than -c or -lc and one script, or the script computes a program, defines
+// It returns false when some of them are unknown: the shell gets something else than
+// -c or -lc and one script, or the script computes a program, defines
 // functions, sets variables, or names a program relative to a folder that it
 // changes.
 func Programs(argv []string) (words []string, ok bool) {
@@ -53,7 +54,7 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 			if len(n.Args) == 0 || !ok {
 				break
 			}
-			args := staticWords(n.Args)
+			args := script.StaticWords(n.Args)
 			switch {
 			case len(args) == 0 || n.Args[0].Lit() != "[" && strings.ContainsAny(args[0], "*?[]{}~"):
 				ok = false

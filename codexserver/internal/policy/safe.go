@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // KnownSafe reports whether a command is known to do nothing but read: a program
@@ -18,31 +20,31 @@ func KnownSafe(argv []string) bool { return everyCommand(argv, safe) }
 func KnownSafeStrict(argv []string) bool { return everyCommand(argv, safeStrict) }
 
 // everyCommand applies isSafe to the command, or to each one of its script.
-func everyCommand(argv []string, isSafe func(cmd []word) bool) bool {
-	cmd := make([]word, len(argv))
+func everyCommand(argv []string, isSafe func(cmd []script.Word) bool) bool {
+	cmd := make([]script.Word, len(argv))
 	for i, text := range argv {
 		if strings.Contains(text, "\x00") {
 			return false // the system would cut the word short
 		}
-		cmd[i] = word{text: text}
+		cmd[i] = script.Word{Text: text}
 	}
 	if isSafe(cmd) {
 		return true
 	}
-	text, ok := bashScript(argv)
+	text, ok := script.Of(argv)
 	if !ok {
 		return false
 	}
-	s, ok := parseScript(text)
-	return ok && !slices.ContainsFunc(s.commands, func(cmd []word) bool { return !isSafe(cmd) })
+	commands, ok := script.Parse(text)
+	return ok && !slices.ContainsFunc(commands, func(cmd []script.Word) bool { return !isSafe(cmd) })
 }
 
-func safe(cmd []word) bool {
-	if len(cmd) == 0 || cmd[0].open {
+func safe(cmd []script.Word) bool {
+	if len(cmd) == 0 || cmd[0].Open {
 		return false
 	}
 	args := cmd[1:]
-	switch cmd[0].text {
+	switch cmd[0].Text {
 	case "cat", "cd", "echo", "false", "grep", "head", "ls", "nl", "pwd", "tail", "true", "wc", "which":
 		return true // no option of theirs writes, or runs a program
 	case "find":
@@ -52,17 +54,17 @@ func safe(cmd []word) bool {
 	case "git":
 		return fixed(args) && safeGit(args)
 	case "sed": // an operand could be -f, a script that writes
-		return len(args) == 3 && !args[2].open && args[0].text == "-n" && isLineRange(args[1].text) && args[2].text != "" && args[2].text[0] != '-'
+		return len(args) == 3 && !args[2].Open && args[0].Text == "-n" && isLineRange(args[1].Text) && args[2].Text != "" && args[2].Text[0] != '-'
 	}
 	return false
 }
 
-func safeStrict(cmd []word) bool { return safe(cmd) && fixed(cmd) && cmd[0].text != "git" }
+func safeStrict(cmd []script.Word) bool { return safe(cmd) && fixed(cmd) && cmd[0].Text != "git" }
 
 // fixed reports whether the shell hands the words on as they are. A pattern
 // could match a file whose name is an option.
-func fixed(words []word) bool {
-	return !slices.ContainsFunc(words, func(w word) bool { return w.open })
+func fixed(words []script.Word) bool {
+	return !slices.ContainsFunc(words, func(w script.Word) bool { return w.Open })
 }
 
 // isLineRange recognises Np and N,Mp.

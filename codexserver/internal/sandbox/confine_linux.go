@@ -31,7 +31,7 @@ func (t Tier) lacks() error {
 // rules are a confinement in the kernel's terms.
 type rules struct {
 	ruleset *os.File // of Landlock
-	filtered
+	filterKey
 }
 
 // compile makes the rules. They hold the writable folders themselves, whatever
@@ -43,8 +43,8 @@ func (c *Confinement) compile() error {
 		return err
 	}
 	c.rules = rules{
-		ruleset:  os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
-		filtered: filtered{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
+		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
+		filterKey: filterKey{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 
 // commandFilter is the filter for a thread that starts a command.
 func (c *Confinement) commandFilter() program {
-	f := c.rules.filtered
+	f := c.rules.filterKey
 	f.sparing = true
 	return c.filters.get(f)
 }
@@ -84,7 +84,7 @@ func (c *Confinement) Do(f func() error) error {
 	if len(c.helper) > 0 {
 		return unavailable("a helper confines programs alone")
 	}
-	own := c.rules.filtered
+	own := c.rules.filterKey
 	own.sparing, own.function = true, true
 	return c.onThread(c.filters.get(own), f)
 }

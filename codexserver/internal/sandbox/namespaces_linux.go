@@ -128,7 +128,7 @@ func becomeConfined(text string, argv []string) error {
 	if err := c.compile(); err != nil {
 		return err
 	}
-	f := c.rules.filtered
+	f := c.rules.filterKey
 	f.ownIPC = true
 	if err := c.restrict(filter(f)); err != nil {
 		return err

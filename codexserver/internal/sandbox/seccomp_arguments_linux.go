@@ -59,7 +59,7 @@ var controls = []uint32{
 }
 
 // limitArguments denies calls by their arguments.
-func limitArguments(bodies map[uint32]program, f filtered) {
+func limitArguments(bodies map[uint32]program, f filterKey) {
 	for _, call := range processArguments {
 		bodies[call.nr] = unless(equal{call.arg, 0})
 	}

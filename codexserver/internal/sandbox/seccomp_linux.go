@@ -40,8 +40,8 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// filtered is what a filter depends on.
-type filtered struct {
+// filterKey is what a filter depends on.
+type filterKey struct {
 	network  bool // leaves the network open
 	truncate bool // denies what Landlock does not see before its third version
 	sparing  bool // denies signals to a thread that [program.sparing] names
@@ -53,16 +53,16 @@ type filtered struct {
 // all of its commands.
 type filters struct {
 	mu    sync.Mutex
-	built map[filtered]program
+	built map[filterKey]program
 }
 
-func (f *filters) get(key filtered) program {
+func (f *filters) get(key filterKey) program {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, ok := f.built[key]
 	if !ok {
 		if f.built == nil {
-			f.built = map[filtered]program{}
+			f.built = map[filterKey]program{}
 		}
 		p = filter(key)
 		f.built[key] = p
@@ -72,7 +72,7 @@ func (f *filters) get(key filtered) program {
 
 // filter builds the program that the kernel runs for each system call, and for
 // every possible one when it is installed: so it is kept flat.
-func filter(f filtered) program {
+func filter(f filterKey) program {
 	bodies := make(map[uint32]program, 128)
 	limitArguments(bodies, f)
 	if f.sparing {

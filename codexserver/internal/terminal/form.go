@@ -1,7 +1,7 @@
 package terminal
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -66,7 +66,7 @@ func fields(properties jsontext.Value, required []string) ([]field, error) {
 			return nil, err
 		}
 		f := field{name: name.String()}
-		if err := jsonv2.UnmarshalDecode(dec, &f.schema); err != nil {
+		if err := json.UnmarshalDecode(dec, &f.schema); err != nil {
 			return nil, err
 		}
 		f.required = slices.Contains(required, f.name)
@@ -84,7 +84,7 @@ func offersSession(p *questionParams) bool {
 	var properties struct {
 		Decision fieldSchema `json:"decision"`
 	}
-	if len(p.Schema.Properties) == 0 || json.Unmarshal(p.Schema.Properties, &properties) != nil {
+	if len(p.Schema.Properties) == 0 || stdjson.Unmarshal(p.Schema.Properties, &properties) != nil {
 		return false
 	}
 	return slices.Contains(properties.Decision.words(), string(elicit.ApprovedForSession))

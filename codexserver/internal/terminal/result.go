@@ -3,7 +3,7 @@ package terminal
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -53,7 +53,7 @@ func (cl *client) finish(e end) int {
 		texts = []string{""}
 	}
 	if cl.task.JSON {
-		line, err := jsonv2.Marshal(result{"result", thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
+		line, err := json.Marshal(result{"result", thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
 		if err == nil {
 			cl.line(line)
 		}
@@ -87,7 +87,7 @@ func (cl *client) foot() {
 
 // line writes one line of the JSON form. What a terminal might take for more
 // than text is written as an escape, which means the same.
-func (cl *client) line(raw json.RawMessage) {
+func (cl *client) line(raw stdjson.RawMessage) {
 	var b strings.Builder
 	for _, r := range string(raw) {
 		switch {
@@ -104,11 +104,11 @@ func (cl *client) line(raw json.RawMessage) {
 	io.WriteString(cl.console.Out, b.String()) // a reader that is gone ends the program by its signal
 }
 
-func threadOf(structured json.RawMessage) string {
+func threadOf(structured stdjson.RawMessage) string {
 	var s struct {
 		ThreadID string `json:"threadId"`
 	}
-	if len(structured) > 0 && jsonv2.Unmarshal(structured, &s) != nil {
+	if len(structured) > 0 && json.Unmarshal(structured, &s) != nil {
 		return ""
 	}
 	return s.ThreadID

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var out played
+			var out playResult
 			synctest.Test(t, func(t *testing.T) { out = play(t, a) })
 			for name, got := range map[string]string{"stdout": out.stdout, "stderr": out.stderr, "status": fmt.Sprintf("%d\n", out.status)} {
 				if *update {
@@ -69,7 +69,7 @@ func TestPanicRestores(t *testing.T) {
 		keys := newKeyboard(io.Discard)
 		here, there := jsonrpc.Pipe()
 		server := newFakeServer(t, there)
-		c := &terminal.Console{Out: breaking{"Allow"}, OutTerminal: true, Keys: keys}
+		c := &terminal.Console{Out: panicWriter{"Allow"}, OutTerminal: true, Keys: keys}
 		panicked := make(chan any)
 		go func() {
 			defer func() { panicked <- recover() }()
@@ -115,17 +115,17 @@ func TestPatchIsShownWhole(t *testing.T) {
 	})
 }
 
-// breaking is a writer that panics at a text.
-type breaking struct{ at string }
+// panicWriter is a writer that panics at a text.
+type panicWriter struct{ at string }
 
-func (w breaking) Write(b []byte) (int, error) {
+func (w panicWriter) Write(b []byte) (int, error) {
 	if strings.Contains(string(b), w.at) {
 		panic("broken")
 	}
 	return len(b), nil
 }
 
-type played struct {
+type playResult struct {
 	stdout, stderr string
 	status         int
 }
@@ -148,7 +148,7 @@ type played struct {
 //	busy           answer no ping
 //	idle           answer those that wait
 //	gone           end the connection
-func play(t *testing.T, a *txtar.Archive) played {
+func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
 	keys := newKeyboard(&stdout)
 	stdout.isRaw, stderr.isRaw = keys.isRaw, keys.isRaw
@@ -236,7 +236,7 @@ func play(t *testing.T, a *txtar.Archive) played {
 			t.Fatalf("unknown step %q", step)
 		}
 	}
-	out := played{status: <-status}
+	out := playResult{status: <-status}
 	server.end()
 	keys.end()
 	if keys.isRaw() {
@@ -268,10 +268,10 @@ type fakeServer struct {
 	cancelled chan struct{}
 	busy      chan struct{} // holds one while pings are not answered
 
-	questions []*asked
+	questions []*pendingQuestion
 }
 
-type asked struct {
+type pendingQuestion struct {
 	result  chan string
 	call    *jsonrpc.Call
 	settled bool
@@ -325,7 +325,7 @@ func (s *fakeServer) event(msg string) {
 }
 
 func (s *fakeServer) ask(params string) {
-	a := &asked{result: make(chan string, 1), call: s.peer.Start(s.t.Context(), "elicitation/create", json.RawMessage(params))}
+	a := &pendingQuestion{result: make(chan string, 1), call: s.peer.Start(s.t.Context(), "elicitation/create", json.RawMessage(params))}
 	s.questions = append(s.questions, a)
 	go func() {
 		var result json.RawMessage
@@ -338,7 +338,7 @@ func (s *fakeServer) ask(params string) {
 }
 
 // open is the oldest question without an answer.
-func (s *fakeServer) open() *asked {
+func (s *fakeServer) open() *pendingQuestion {
 	s.t.Helper()
 	for _, a := range s.questions {
 		if !a.settled {

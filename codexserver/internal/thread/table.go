@@ -23,11 +23,11 @@ type Table struct {
 	reviving  sync.Mutex // one thread at a time is taken up from its rollout
 
 	mu      sync.Mutex
-	threads map[string]*holding
+	threads map[string]*entry
 }
 
-// holding is an open thread with the shares that hold it open.
-type holding struct {
+// entry is an open thread with the shares that hold it open.
+type entry struct {
 	thread *Thread
 	shares map[*Share]bool
 }
@@ -35,7 +35,7 @@ type holding struct {
 // NewTable returns an empty table of threads that e runs and whose questions are
 // decided as approvals says.
 func NewTable(e engine.Engine, approvals *approval.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: rand.Text(), threads: map[string]*holding{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: rand.Text(), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -72,7 +72,7 @@ func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 		t.mu.Unlock()
 		return errors.Join(&engine.RefusedError{Err: errors.New("a turn of this conversation is running")}, thread.conversation.Close())
 	}
-	now := &holding{thread: thread, shares: map[*Share]bool{s: true}}
+	now := &entry{thread: thread, shares: map[*Share]bool{s: true}}
 	if old != nil {
 		for other := range old.shares {
 			now.shares[other] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/summary"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -255,7 +256,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 		spec.Timeout = time.Duration(min(*r.TimeoutMS, float64(maxTimeout/time.Millisecond)) * float64(time.Millisecond))
 	}
 	t.acting()
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: policy.Parse(r.Command)})
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	res, err := command.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})

@@ -1,22 +1,22 @@
 package tools
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // decodeArguments reads a tool's arguments; its error names the member.
-func decodeArguments(raw json.RawMessage, into any) error {
+func decodeArguments(raw stdjson.RawMessage, into any) error {
 	if len(raw) == 0 {
-		raw = json.RawMessage(`{}`)
+		raw = stdjson.RawMessage(`{}`)
 	}
-	err := jsonv2.Unmarshal(raw, into)
-	var wrong *jsonv2.SemanticError
+	err := json.Unmarshal(raw, into)
+	var wrong *json.SemanticError
 	if !errors.As(err, &wrong) || wrong.GoType == nil {
 		return err
 	}

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 )
 
 // codexTool starts a conversation. Names, types and enums are those of Codex's
@@ -43,15 +43,15 @@ const codexTool = `{
 }`
 
 type codexArguments struct {
-	Prompt           *string                    `json:"prompt"`
-	Cwd              string                     `json:"cwd"`
-	Model            string                     `json:"model"`
-	Profile          string                     `json:"profile"`
-	ApprovalPolicy   protocol.ApprovalPolicy    `json:"approval-policy"`
-	Sandbox          protocol.SandboxMode       `json:"sandbox"`
-	Config           map[string]json.RawMessage `json:"config"`
-	BaseInstructions *string                    `json:"base-instructions"`
-	IncludePlanTool  *bool                      `json:"include-plan-tool"`
+	Prompt           *string                       `json:"prompt"`
+	Cwd              string                        `json:"cwd"`
+	Model            string                        `json:"model"`
+	Profile          string                        `json:"profile"`
+	ApprovalPolicy   protocol.ApprovalPolicy       `json:"approval-policy"`
+	Sandbox          protocol.SandboxMode          `json:"sandbox"`
+	Config           map[string]stdjson.RawMessage `json:"config"`
+	BaseInstructions *string                       `json:"base-instructions"`
+	IncludePlanTool  *bool                         `json:"include-plan-tool"`
 
 	DeveloperInstructions *string `json:"developer-instructions"`
 	CompactPrompt         *string `json:"compact-prompt"`
@@ -76,25 +76,25 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 		return nil
 	}
 	var schema struct {
-		Type                 string                     `json:"type"`
-		Required             []string                   `json:"required"`
-		AdditionalProperties bool                       `json:"additionalProperties"`
-		Properties           map[string]json.RawMessage `json:"properties"`
+		Type                 string                        `json:"type"`
+		Required             []string                      `json:"required"`
+		AdditionalProperties bool                          `json:"additionalProperties"`
+		Properties           map[string]stdjson.RawMessage `json:"properties"`
 	}
-	if err := jsonv2.Unmarshal(t.InputSchema, &schema); err != nil {
+	if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
 		return err
 	}
 	for _, name := range names {
 		delete(schema.Properties, name)
 	}
 	var err error
-	t.InputSchema, err = jsonv2.Marshal(schema, jsonv2.Deterministic(true))
+	t.InputSchema, err = json.Marshal(schema, json.Deterministic(true))
 	return err
 }
 
 // unlocked refuses arguments that are locked.
-func unlocked(raw json.RawMessage, locked []string) error {
-	var given map[string]json.RawMessage
+func unlocked(raw stdjson.RawMessage, locked []string) error {
+	var given map[string]stdjson.RawMessage
 	if err := decodeArguments(raw, &given); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func unlocked(raw json.RawMessage, locked []string) error {
 
 var errNoPrompt = errors.New("argument /prompt is missing")
 
-func (t *Table) callCodex(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
 	var a codexArguments
 	err := decodeArguments(raw, &a)
 	if err == nil {

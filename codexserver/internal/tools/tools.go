@@ -4,7 +4,7 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -48,7 +48,7 @@ type Table struct {
 // tool is one tool: what clients see of it, and what it does.
 type tool struct {
 	name, definition string
-	call             func(ctx context.Context, c *Call, arguments json.RawMessage) *mcptypes.CallToolResult
+	call             func(ctx context.Context, c *Call, arguments stdjson.RawMessage) *mcptypes.CallToolResult
 }
 
 // New returns the tools that e can serve.
@@ -83,7 +83,7 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 
 // Call calls a tool. A fault in the arguments, an unknown tool and a turn that
 // fails are error results.
-func (t *Table) Call(ctx context.Context, c *Call, name string, arguments json.RawMessage) *mcptypes.CallToolResult {
+func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	i := slices.IndexFunc(t.tools, func(t tool) bool { return t.name == name })
 	if i < 0 {
 		return failure("", fmt.Sprintf("unknown tool %q", name))
@@ -108,7 +108,7 @@ const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempoten
 // content came with MCP 2025-06-18; it is sent under earlier versions too, as Codex
 // did, whose clients find the thread's id there.
 func result(thread string, texts ...string) *mcptypes.CallToolResult {
-	structured, _ := jsonv2.Marshal(struct { // strings always encode
+	structured, _ := json.Marshal(struct { // strings always encode
 		ThreadID string `json:"threadId"`
 		Content  string `json:"content"`
 	}{thread, strings.Join(texts, "\n\n")}, jsontext.AllowInvalidUTF8(true))

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// cut turns the end of the events into an error; other errors stay what they are.
+// cut converts io.EOF into a StreamError and returns other errors unchanged.
 func cut(err error, reason string) error {
 	if errors.Is(err, io.EOF) {
 		return &StreamError{Reason: reason}
@@ -26,18 +26,18 @@ func isLimit(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// toldError reads an error that the provider sent inside the stream.
-func toldError(raw jsontext.Value) error {
-	var told struct {
+// streamError returns the error that the provider sent inside the stream.
+func streamError(raw jsontext.Value) error {
+	var reply struct {
 		Type    jsontext.Value `json:"type"`
 		Code    jsontext.Value `json:"code"`
 		Message jsontext.Value `json:"message"`
 	}
-	if raw.Kind() != '{' || json.Unmarshal(raw, &told, lenient) != nil {
+	if raw.Kind() != '{' || json.Unmarshal(raw, &reply, lenient) != nil {
 		return &StreamError{Reason: shorten(textOf(raw))}
 	}
-	message := shorten(textOf(told.Message))
-	switch textOf(told.Code) {
+	message := shorten(textOf(reply.Message))
+	switch textOf(reply.Code) {
 	case "context_length_exceeded":
 		return ErrContextWindow
 	case "insufficient_quota", "invalid_prompt", "invalid_request_error":
@@ -59,7 +59,7 @@ func shorten(s string) string {
 
 var tryAgain = regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`)
 
-// askedDelay finds "try again in 1.3s" in a message, 0 when it is not there.
+// askedDelay returns the time of "try again in 1.3s" in a message, 0 without one.
 func askedDelay(message string) time.Duration {
 	m := tryAgain.FindStringSubmatch(message)
 	if m == nil {
@@ -80,7 +80,7 @@ func askedDelay(message string) time.Duration {
 	return min(time.Duration(min(n, 1e6)*float64(unit)), maxRetryAfter)
 }
 
-// newCallID names a call that its provider did not name.
+// newCallID returns an id for a call that its provider sent without one.
 func newCallID(i int) string {
 	return fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
 }

@@ -1,17 +1,18 @@
-package elicit
+// Package shellword quotes the words of a command for a POSIX shell, and splits
+// a command line into its words.
+package shellword
 
 import "strings"
 
-// quoteCommand joins argv into one line for a POSIX shell, word by word as
-// quoteWord does. Its output for ordinary commands is that of the Rust crate
-// shlex, which clients of Codex know. The argv must hold no NUL, which no
-// quoting can carry.
-func quoteCommand(argv []string) string {
-	words := make([]string, len(argv))
-	for i, word := range argv {
-		words[i] = quoteWord(word)
+// Join quotes each word with [Quote] and joins them into one line. Its output for
+// ordinary commands is that of the Rust crate shlex, which clients of Codex know.
+// The words must hold no NUL, which no quoting can carry.
+func Join(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = Quote(word)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(quoted, " ")
 }
 
 // A quoting is a set of the ways in which a chunk of a word may be written.
@@ -23,10 +24,10 @@ const (
 	bare
 )
 
-// quoteWord quotes one word. The word is cut greedily into the longest chunks
-// that one kind of quotes can hold, each written bare when it can be, else in
-// single quotes, else in double quotes.
-func quoteWord(word string) string {
+// Quote quotes one word. It cuts the word greedily into the longest chunks that
+// one kind of quotes can hold, and writes each bare when it can, else in single
+// quotes, else in double quotes.
+func Quote(word string) string {
 	if word == "" {
 		return "''"
 	}

@@ -25,27 +25,27 @@ func orderOf(spec Spec) (order func(*exec.Cmd) (keeper.Order, error), ok bool) {
 	return o.Order, true
 }
 
-// kept is a command under a keeper.
-type kept struct {
+// keptProcess is a command under a keeper.
+type keptProcess struct {
 	*keeper.Process
 	output *pipes
 }
 
-func startKept(ctx context.Context, cmd *exec.Cmd, output *pipes, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (kept, error) {
+func startKept(ctx context.Context, cmd *exec.Cmd, output *pipes, pool *keeper.Pool, order func(*exec.Cmd) (keeper.Order, error)) (keptProcess, error) {
 	o, err := order(cmd)
 	if err != nil {
-		return kept{}, err
+		return keptProcess{}, err
 	}
 	p, err := pool.Start(ctx, o)
 	if errors.Is(err, keeper.ErrLost) { // the command may have started, and may be who killed it
 		killLost(0, output)
 	}
-	return kept{p, output}, err
+	return keptProcess{p, output}, err
 }
 
-func (p kept) exited() <-chan struct{} { return p.Exited() }
+func (p keptProcess) exited() <-chan struct{} { return p.Exited() }
 
-func (p kept) end() (int, error) {
+func (p keptProcess) end() (int, error) {
 	err := p.End()
 	if errors.Is(err, keeper.ErrLost) {
 		killLost(p.PID, p.output)
@@ -55,7 +55,7 @@ func (p kept) end() (int, error) {
 }
 
 // code is the exit code of the first process, -1 when it has not ended.
-func (p kept) code() int {
+func (p keptProcess) code() int {
 	select {
 	case <-p.Exited():
 	default:
@@ -68,7 +68,7 @@ func (p kept) code() int {
 	return codeOf(status)
 }
 
-func (p kept) leave(l *Leftovers) (int, error) {
+func (p keptProcess) leave(l *Leftovers) (int, error) {
 	if _, err := p.Status(); err == nil && l.add(p) {
 		return p.code(), nil
 	}

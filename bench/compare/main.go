@@ -1,12 +1,12 @@
-// Command compare measures an MCP server that offers the tool codex: how long it
-// takes to start and what it holds then, what an answer streamed in 5,000
-// pieces costs it per event, and how much memory it takes at most for 500 calls
-// at once. The model is a scripted one in this process, so that two servers can
-// be compared in the same minute:
+// Command compare measures an MCP server that has the tool codex: how long it
+// takes to start and how much memory it uses then, what each event costs in an
+// answer streamed in 5,000 pieces, and the peak memory of 500 calls at once. The
+// model is a scripted one in this process, so that two servers can be compared in
+// the same minute:
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
-//	go run ./examples/compare /tmp/codex-mcp
-//	go run ./examples/compare codex mcp-server
+//	go run ./bench/compare /tmp/codex-mcp
+//	go run ./bench/compare codex mcp-server
 //
 // It reads the server's times from /proc and runs on Linux only.
 package main

@@ -1,15 +1,22 @@
-package policy
+package summary
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// summarize says what one command does.
+var (
+	lineRange = regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) // of sed -n
+	digits    = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// summarize describes one command.
 func summarize(cmd []string) protocol.ParsedCommand {
-	text := joinWords(cmd)
+	text := shellword.Join(cmd)
 	if len(cmd) == 0 {
 		return unknown(text)
 	}
@@ -60,7 +67,7 @@ func summarize(cmd []string) protocol.ParsedCommand {
 	case "nl":
 		return read(nth(operands(skipValues(args, "-s", "-w", "-v", "-i", "-b")), 0))
 	case "sed":
-		if len(args) >= 3 && args[0] == "-n" && isLineRange(args[1]) {
+		if len(args) >= 3 && args[0] == "-n" && lineRange.MatchString(args[1]) {
 			return read(&args[2])
 		}
 	}
@@ -71,7 +78,7 @@ func unknown(text string) protocol.ParsedCommand {
 	return protocol.ParsedCommand{Type: "unknown", Cmd: text}
 }
 
-// onlyFormats recognises the helpers at a pipe's end that name no file.
+// onlyFormats reports whether a command at a pipe's end names no file.
 func onlyFormats(cmd []string) bool {
 	switch cmd[0] {
 	case "wc", "tr", "cut", "sort", "uniq", "xargs", "tee", "column", "awk", "yes", "printf":
@@ -79,12 +86,12 @@ func onlyFormats(cmd []string) bool {
 	case "head", "tail":
 		return len(cmd) < 3
 	case "sed":
-		return len(cmd) < 4 || cmd[1] != "-n" || !isLineRange(cmd[2])
+		return len(cmd) < 4 || cmd[1] != "-n" || !lineRange.MatchString(cmd[2])
 	}
 	return false
 }
 
-// lineCountFile is the file of head -n 5 FILE and head -n5 FILE. The number may
+// lineCountFile returns the file of head -n 5 FILE and head -n5 FILE. The number may
 // begin with sign.
 func lineCountFile(args []string, sign string) *string {
 	if len(args) == 0 {
@@ -101,13 +108,13 @@ func lineCountFile(args []string, sign string) *string {
 		}
 		count, rest = rest[0], rest[1:]
 	}
-	if count = strings.TrimPrefix(count, sign); !isDigits(count) {
+	if count = strings.TrimPrefix(count, sign); !digits.MatchString(count) {
 		return nil
 	}
 	return nth(operands(rest), 0)
 }
 
-// findPattern is the pattern of the first test by name.
+// findPattern returns the pattern of the first test by name.
 func findPattern(args []string) *string {
 	for i, a := range args {
 		switch a {
@@ -155,7 +162,7 @@ func nth(words []string, n int) *string {
 	return &words[n]
 }
 
-// shortPath is the last part of a path that says something.
+// shortPath returns the last part of a path that distinguishes it.
 func shortPath(path *string) *string {
 	if path == nil {
 		return nil

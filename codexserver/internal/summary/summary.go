@@ -1,22 +1,24 @@
-package policy
+// Package summary describes commands for display. Nothing may be decided by it.
+package summary
 
 import (
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Parse says what a command does, part by part, as far as its words tell: the
-// parsed_cmd of an exec_command_begin event. It is for show: nothing may be
-// decided by it.
-func Parse(argv []string) []protocol.ParsedCommand {
+// Of describes what a command does, part by part, as far as its words show it: the
+// parsed_cmd of an exec_command_begin event.
+func Of(argv []string) []protocol.ParsedCommand {
 	var parts []protocol.ParsedCommand
-	if text, ok := bashScript(argv); ok {
+	if text, ok := script.Of(argv); ok {
 		parts = parseBash(text)
 	} else {
 		parts = simplify(summarizeAll(splitAtConnectors(unwrap(argv))))
 	}
-	// The same twice in a row says nothing more.
+	// Equal parts in a row are shown once.
 	return slices.CompactFunc(parts, sameCommand)
 }
 
@@ -24,21 +26,21 @@ func Parse(argv []string) []protocol.ParsedCommand {
 // are left out.
 func parseBash(text string) []protocol.ParsedCommand {
 	whole := []protocol.ParsedCommand{unknown(text)}
-	s, ok := parseScript(text)
+	parsed, ok := script.Parse(text)
 	if !ok {
 		return whole
 	}
 	var commands [][]string
-	for _, cmd := range s.commands {
+	for _, cmd := range parsed {
 		words := make([]string, len(cmd))
 		for i, w := range cmd {
-			words[i] = w.raw
+			words[i] = w.Raw
 		}
-		if len(s.commands) == 1 || !onlyFormats(words) {
+		if len(parsed) == 1 || !onlyFormats(words) {
 			commands = append(commands, words)
 		}
 	}
-	if len(commands) == 0 || len(s.commands) == 1 && onlyFormats(commands[0]) {
+	if len(commands) == 0 || len(parsed) == 1 && onlyFormats(commands[0]) {
 		return whole
 	}
 	parts := summarizeAll(commands)
@@ -46,20 +48,20 @@ func parseBash(text string) []protocol.ParsedCommand {
 		parts = simplify(slices.DeleteFunc(parts, isTrue))
 	}
 	if len(parts) == 1 && parts[0].Type != "unknown" {
-		parts[0].Cmd = wholeText(parts[0], text, len(s.commands) > 1)
+		parts[0].Cmd = wholeText(parts[0], text, len(parsed) > 1)
 	}
 	return parts
 }
 
-// wholeText is the text shown for the one part that is left of a script: all of
-// it when there was nothing else, or when a file is read through sed -n.
+// wholeText returns the text of the only part that is left of a script: all of the
+// script when there was nothing else, or when it reads a file through sed -n.
 func wholeText(part protocol.ParsedCommand, text string, joined bool) string {
-	words, ok := splitWords(text)
+	words, ok := shellword.SplitScript(text)
 	if !ok {
 		words = []string{text}
 	}
 	if !joined && !slices.ContainsFunc(words, isConnector) {
-		return joinWords(words)
+		return shellword.Join(words)
 	}
 	throughSed := false
 	for i := range len(words) - 1 {
@@ -71,11 +73,11 @@ func wholeText(part protocol.ParsedCommand, text string, joined bool) string {
 	return part.Cmd
 }
 
-// unwrap takes the words out of bash -c, and the command out of what only
-// answers its questions.
+// unwrap returns the words of the script of bash -c, and the command behind a pipe
+// that only answers its questions.
 func unwrap(argv []string) []string {
 	if len(argv) == 3 && argv[0] == "bash" && argv[1] == "-c" {
-		if words, ok := splitWords(argv[2]); ok {
+		if words, ok := shellword.SplitScript(argv[2]); ok {
 			return words
 		}
 	}
@@ -153,7 +155,7 @@ func program(p protocol.ParsedCommand) (name string, args []string) {
 	if p.Type != "unknown" {
 		return "", nil
 	}
-	words, ok := splitWords(p.Cmd)
+	words, ok := shellword.SplitScript(p.Cmd)
 	if !ok || len(words) == 0 {
 		return "", nil
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// asked is one request of the app-server that a person is to decide.
-type asked struct {
-	turn  *running
+// question is one request of the app-server that a person decides.
+type question struct {
+	turn  *turn
 	agent string // the path of the sub-agent that asks
 	ctx   context.Context
 	done  func()
@@ -24,11 +24,10 @@ type asked struct {
 
 var errNobody = errors.New("no turn that anybody follows asks this")
 
-// ask finds the turn that a request belongs to and waits until no other
-// question of the turn is open: a person is asked one thing at a time. After
-// an answer that ended the turn nothing more is asked. The error says why the
-// request is to be declined.
-func (c *child) ask(ctx context.Context, threadID, itemID string) (*asked, error) {
+// ask finds the turn of a request and waits until no other question of the turn is
+// open: a person is asked one thing at a time. After an answer that ended the turn
+// it asks nothing more. The error says why the request is declined.
+func (c *child) ask(ctx context.Context, threadID, itemID string) (*question, error) {
 	t, agent := c.root(threadID)
 	if t == nil {
 		return nil, errNobody
@@ -40,7 +39,7 @@ func (c *child) ask(ctx context.Context, threadID, itemID string) (*asked, error
 	id, _ := ctx.Value(requestKey{}).(jsonrpc.ID)
 	ctx, stop := context.WithCancel(ctx)
 	unhook := context.AfterFunc(r.ctx, stop)
-	a := &asked{turn: r, agent: agent, ctx: ctx}
+	a := &question{turn: r, agent: agent, ctx: ctx}
 	a.done = func() {
 		unhook()
 		stop()
@@ -65,8 +64,8 @@ func (c *child) ask(ctx context.Context, threadID, itemID string) (*asked, error
 	return a, nil
 }
 
-// opened registers a question, and reports whether it still is one.
-func (r *running) opened(id jsonrpc.ID, itemID string, stop context.CancelFunc) bool {
+// opened registers a question. It reports false when the question is over already.
+func (r *turn) opened(id jsonrpc.ID, itemID string, stop context.CancelFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended || r.resolved[id] {
@@ -77,14 +76,14 @@ func (r *running) opened(id jsonrpc.ID, itemID string, stop context.CancelFunc) 
 	return true
 }
 
-func (r *running) closed(id jsonrpc.ID) {
+func (r *turn) closed(id jsonrpc.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, id)
 }
 
-// resolve ends a question that the app-server does not want answered any more.
-func (r *running) resolve(raw json.RawMessage) {
+// resolve ends a question that the app-server has withdrawn.
+func (r *turn) resolve(raw json.RawMessage) {
 	id, err := mcptypes.ParseRequestId(raw)
 	if err != nil {
 		return
@@ -98,17 +97,15 @@ func (r *running) resolve(raw json.RawMessage) {
 	}
 }
 
-func (r *running) abortCause() error {
+func (r *turn) abortCause() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.aborted
 }
 
-// decided acts on what an outcome means beyond its own question: a decision to
-// abort ends the whole turn, also when a sub-agent asked. The end of the
-// question itself, when the app-server is gone or wants no answer any more, is
-// nobody's decision.
-func (a *asked) decided(out elicit.Outcome) {
+// decided ends the whole turn when the decision is to abort, also when a sub-agent
+// asked. It ignores the outcome of a question that the app-server has withdrawn.
+func (a *question) decided(out elicit.Outcome) {
 	if out.Decision != elicit.Abort || a.ctx.Err() != nil {
 		return
 	}
@@ -124,11 +121,11 @@ func (a *asked) decided(out elicit.Outcome) {
 // steerLimit bounds what is only a courtesy to the model.
 const steerLimit = 2 * time.Second
 
-// tell tells the model why an approval was not had: what a person wrote to it,
-// or that nobody could be asked. The app-server's answer has no room for that,
-// so it is said as input to the turn, before the answer. A version that takes
-// none leaves the model with the bare refusal.
-func (a *asked) tell(threadID, turnID string, out elicit.Outcome) {
+// tell sends the model the reason of a refusal: what a person wrote, or that the
+// question could not be asked. The app-server's answer has no room for it, so it is
+// sent as input to the turn, before the answer. Where the app-server refuses such
+// input, the model sees the refusal alone.
+func (a *question) tell(threadID, turnID string, out elicit.Outcome) {
 	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" {
 		return
 	}
@@ -150,7 +147,7 @@ type steerParams struct {
 	Input          []inputItem `json:"input"`
 }
 
-// abortReason words why the client's answer ended the turn.
+// abortReason returns why the client's answer ended the turn.
 func abortReason(out elicit.Outcome) error {
 	if text := out.ForCaller(); text != "" {
 		return errors.New(text)
@@ -162,7 +159,7 @@ func abortReason(out elicit.Outcome) error {
 }
 
 // stop interrupts the turn from within.
-func (r *running) stop() {
+func (r *turn) stop() {
 	c := r.thread.child
 	c.run.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
@@ -223,9 +220,9 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 	return a.answer(p.ItemID, out), nil
 }
 
-// answer gives the decision, and lets the item begin if it is approved and
-// still wanted.
-func (a *asked) answer(itemID string, out elicit.Outcome) decisionReply {
+// answer returns the reply to the app-server, and releases the beginning of an item
+// that is approved and still wanted.
+func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
 	d := decisionOf(out)
 	switch {
 	case a.ctx.Err() != nil && d != cancelTurn:
@@ -280,7 +277,7 @@ func (c *child) askElicitation(ctx context.Context, p elicitation) (elicitationR
 	return reply, nil
 }
 
-func (a *asked) elicit(p *elicitation) (elicitationReply, error) {
+func (a *question) elicit(p *elicitation) (elicitationReply, error) {
 	if is, _ := p.toolCall(); is {
 		q, err := p.toolQuestion()
 		if err != nil {
@@ -322,8 +319,8 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, 
 	return none, nil
 }
 
-// item gives an item that is open, nil if there is none.
-func (r *running) item(id string) *openItem {
+// item returns an open item, nil without one.
+func (r *turn) item(id string) *openItem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o := r.tr.open[id]; o != nil {

@@ -1,15 +1,15 @@
-// Command measure tells how well a model does with the native engine: it gives
-// it a dozen small tasks in Go repositories and lets tests that the model has
-// not seen say whether each is done.
+// Command measure reports how well a model does with the native engine. It sets a
+// dozen small tasks in Go repositories, and checks each with tests that the model
+// has not seen.
 //
-//	go run ./examples/measure -base-url http://localhost:11434/v1 -model qwen3-coder
-//	go run ./examples/measure -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
-//	go run ./examples/measure -scripted    # the tasks' own solutions: all pass
+//	go run ./bench/measure -base-url http://localhost:11434/v1 -model qwen3-coder
+//	go run ./bench/measure -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
+//	go run ./bench/measure -scripted    # the tasks' own solutions: all pass
 //
 // Each task runs in a folder of its own under the policy never and the sandbox
-// workspace-write, so that nobody is asked. Its tests then run what the model
-// wrote, outside the sandbox: measure models that you trust so far, or in a
-// container. Besides Go nothing is needed, and no network but the provider's.
+// workspace-write, so that no question is asked. Its tests then run what the model
+// wrote, outside the sandbox: measure only models that you trust that far, or in a
+// container. It needs Go, and no network but the provider's.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// loaded is a thread that a child has in memory.
-type loaded struct {
+// thread is a thread that a child has in memory.
+type thread struct {
 	id    string
 	child *child
 	turns chan struct{} // holds one token while a turn runs
@@ -22,20 +22,20 @@ type loaded struct {
 	sandbox string   // the type of the sandbox policy
 	roots   []string // the writable folders of the sandbox policy, beside the working folder
 	cwd     string   // the working folder
-	running *running
-	left    *running // interrupted, and not known to have ended over there
-	before  string   // the id of the turn before, whose late messages are dropped
+	running *turn
+	left    *turn  // interrupted, and not known to have ended over there
+	before  string // the id of the turn before, whose late messages are dropped
 }
 
-// setRules notes what holds for the thread.
-func (t *loaded) setRules(r *threadReply) {
+// setRules records the rules and the folder of the thread.
+func (t *thread) setRules(r *threadReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.policy, t.sandbox, t.roots, t.cwd = r.policy(), r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd
 }
 
-// changed notes what a turn changes of it.
-func (t *loaded) changed(p *turnParams) {
+// changed records what a turn changes of them.
+func (t *thread) changed(p *turnParams) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.ApprovalPolicy != "" {
@@ -49,16 +49,16 @@ func (t *loaded) changed(p *turnParams) {
 	}
 }
 
-// folder is the thread's working folder.
-func (t *loaded) folder() string {
+// folder returns the thread's working folder.
+func (t *thread) folder() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cwd
 }
 
-// place is where a command of the thread runs in dir. Whatever the sandbox
+// place returns where a command of the thread runs in dir. Whatever the sandbox
 // policy, a command of another turn, or a patch, may have written there.
-func (t *loaded) place(dir string) program.Place {
+func (t *thread) place(dir string) program.Place {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append([]string{dir}, t.roots...)}
@@ -68,15 +68,15 @@ func (t *loaded) place(dir string) program.Place {
 
 // leavesSandbox reports whether an approved command may run outside the
 // sandbox. Under untrusted a command is asked about although it stays inside;
-// one that wants to leave gives a reason.
-func (t *loaded) leavesSandbox(p *commandApproval) bool {
+// one that wants to leave has a reason.
+func (t *thread) leavesSandbox(p *commandApproval) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sandbox != "dangerFullAccess" && (t.policy != string(protocol.ApprovalUntrusted) || p.Reason != "")
 }
 
 // claim waits until no turn of the thread runs, whoever began it.
-func (t *loaded) claim(ctx context.Context) error {
+func (t *thread) claim(ctx context.Context) error {
 	select {
 	case t.turns <- struct{}{}:
 		return nil
@@ -88,11 +88,11 @@ func (t *loaded) claim(ctx context.Context) error {
 }
 
 // free ends the claim.
-func (t *loaded) free() { <-t.turns }
+func (t *thread) free() { <-t.turns }
 
-// begin makes a turn the thread's. A turn that was left must have ended before:
-// the app-server would take another for a continuation of it.
-func (t *loaded) begin(ctx context.Context, host engine.Host) (*running, error) {
+// begin returns a new turn of the thread. It waits for the end of a turn that was
+// left: the app-server would take the new one for its continuation.
+func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
 	t.mu.Lock()
 	left := t.left
 	t.mu.Unlock()
@@ -110,12 +110,12 @@ func (t *loaded) begin(ctx context.Context, host engine.Host) (*running, error) 
 	if left != nil {
 		t.left, t.before = nil, left.name()
 	}
-	t.running = newRunning(ctx, t, host)
+	t.running = newTurn(ctx, t, host)
 	return t.running, nil
 }
 
-// leave takes the thread's turn away.
-func (t *loaded) leave(r *running) {
+// leave ends r as the thread's turn.
+func (t *thread) leave(r *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == r {
@@ -129,15 +129,15 @@ func (t *loaded) leave(r *running) {
 	}
 }
 
-// now is the turn that runs, nil between turns.
-func (t *loaded) now() *running {
+// now returns the running turn, nil between turns.
+func (t *thread) now() *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.running
 }
 
-// notification acts on one notification of the thread.
-func (t *loaded) notification(method string, n *note) {
+// notification handles one notification of the thread.
+func (t *thread) notification(method string, n *note) {
 	t.mu.Lock()
 	r, left, before := t.running, t.left, t.before
 	t.mu.Unlock()
@@ -177,11 +177,10 @@ func (t *loaded) notification(method string, n *note) {
 	}
 }
 
-// agentNotification acts on one notification of a sub-agent's thread: its turns
-// are remembered, so that an interrupt reaches them, its commands and patches
-// told, since its questions are about them, and its messages left out of the
-// conversation.
-func (t *loaded) agentNotification(method string, n *note) {
+// agentNotification handles one notification of a sub-agent's thread. It records
+// turns, so that an interrupt reaches them, and reports commands and patches, which
+// questions refer to. It ignores messages, which are not part of the conversation.
+func (t *thread) agentNotification(method string, n *note) {
 	r := t.now()
 	if r == nil {
 		return

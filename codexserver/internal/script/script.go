@@ -1,0 +1,132 @@
+// Package script parses the scripts of bash -lc that are nothing but commands of
+// plain words.
+package script
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Word is a word of a script.
+type Word struct {
+	// Text is what the shell passes to the program.
+	Text string
+	// Raw is the same with its backslashes, but without its quotes.
+	Raw string
+	// Open is true when the shell may turn the word into others: it has a
+	// pattern, braces or a tilde outside of quotes.
+	Open bool
+}
+
+// Of returns the script of ["bash", "-lc", script].
+func Of(argv []string) (text string, ok bool) {
+	if len(argv) != 3 || argv[0] != "bash" || argv[1] != "-lc" {
+		return "", false
+	}
+	return argv[2], true
+}
+
+// Parse parses a script that is nothing but commands of plain and quoted words,
+// joined by &&, ||, ; and |. It returns false for anything more: a redirection,
+// a variable, a substitution, an assignment, a background job, control flow.
+func Parse(text string) (commands [][]Word, ok bool) {
+	if strings.ContainsAny(text, "\x00\r") {
+		return nil, false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	if err != nil || len(file.Stmts) == 0 || len(file.Last) > 0 {
+		return nil, false
+	}
+	for _, stmt := range file.Stmts {
+		if commands, ok = add(commands, stmt); !ok {
+			return nil, false
+		}
+	}
+	return commands, true
+}
+
+// add appends the commands of a statement.
+func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
+	if len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
+		return nil, false
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		switch cmd.Op {
+		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe:
+		default:
+			return nil, false
+		}
+		commands, ok := add(commands, cmd.X)
+		if !ok {
+			return nil, false
+		}
+		return add(commands, cmd.Y)
+	case *syntax.CallExpr:
+		if len(cmd.Assigns) > 0 || len(cmd.Args) == 0 {
+			return nil, false
+		}
+		if _, bare := cmd.Args[0].Parts[0].(*syntax.Lit); !bare {
+			return nil, false // a quoted program hides what it is
+		}
+		words := make([]Word, len(cmd.Args))
+		for i, arg := range cmd.Args {
+			w, ok := readWord(arg)
+			if !ok {
+				return nil, false
+			}
+			words[i] = w
+		}
+		return append(commands, words), true
+	}
+	return nil, false
+}
+
+// readWord reads a word that is one literal or one quoted text. It returns false
+// for a word that the shell computes or puts together.
+func readWord(w *syntax.Word) (Word, bool) {
+	if len(w.Parts) != 1 {
+		return Word{}, false
+	}
+	switch part := w.Parts[0].(type) {
+	case *syntax.Lit:
+		return readLiteral(part.Value)
+	case *syntax.SglQuoted:
+		return Word{Text: part.Value, Raw: part.Value}, !part.Dollar
+	case *syntax.DblQuoted:
+		if part.Dollar || len(part.Parts) != 1 {
+			return Word{}, false
+		}
+		lit, ok := part.Parts[0].(*syntax.Lit)
+		if !ok || strings.Contains(lit.Value, "\n") {
+			return Word{}, false
+		}
+		return Word{Text: unescapeQuoted(lit.Value), Raw: lit.Value}, true
+	}
+	return Word{}, false
+}
+
+// readLiteral removes the backslashes of an unquoted word.
+func readLiteral(lit string) (Word, bool) {
+	var b strings.Builder
+	open := false
+	for i := 0; i < len(lit); i++ {
+		switch c := lit[i]; c {
+		case '\\':
+			if i++; i == len(lit) {
+				return Word{}, false
+			}
+			if lit[i] != '\n' {
+				b.WriteByte(lit[i])
+			}
+			continue
+		case '[', ']', '{', '}':
+			return Word{}, false
+		case '*', '?', '~':
+			open = true
+		}
+		b.WriteByte(lit[i])
+	}
+	return Word{Text: b.String(), Raw: lit, Open: open}, true
+}

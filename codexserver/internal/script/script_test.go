@@ -1,0 +1,62 @@
+package script_test
+
+import (
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	word := func(text string) script.Word { return script.Word{Text: text, Raw: text} }
+	for _, tt := range []struct {
+		text string
+		want [][]script.Word // nil when the script is more than plain words
+	}{
+		{"ls -l", [][]script.Word{{word("ls"), word("-l")}}},
+		{"a && b || c | d; e", [][]script.Word{{word("a")}, {word("b")}, {word("c")}, {word("d")}, {word("e")}}},
+		{`echo 'a b' "c d"`, [][]script.Word{{word("echo"), word("a b"), word("c d")}}},
+		{`echo a\ b "c\"d"`, [][]script.Word{{word("echo"), {Text: "a b", Raw: `a\ b`}, {Text: `c"d`, Raw: `c\"d`}}}},
+		{"ls *.go ~", [][]script.Word{{word("ls"), {Text: "*.go", Raw: "*.go", Open: true}, {Text: "~", Raw: "~", Open: true}}}},
+		{"", nil},
+		{"# c", nil},
+		{"a # c", nil},
+		{"a &", nil},
+		{"! a", nil},
+		{"a > b", nil},
+		{"A=1 a", nil},
+		{"echo $A", nil},
+		{"echo $(a)", nil},
+		{"echo \"$A\"", nil},
+		{"echo $'a'", nil},
+		{"echo a'b'", nil},
+		{"'a' b", nil},
+		{"echo {a,b}", nil},
+		{"(a)", nil},
+		{"if a; then b; fi", nil},
+		{"a\r", nil},
+		{"a 'b", nil},
+	} {
+		got, ok := script.Parse(tt.text)
+		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
+			t.Errorf("%q: %t (-want +got):\n%s", tt.text, ok, diff)
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	for _, tt := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"bash", "-lc", "ls"}, "ls"},
+		{[]string{"bash", "-c", "ls"}, ""},
+		{[]string{"/bin/bash", "-lc", "ls"}, ""},
+		{[]string{"bash", "-lc", "ls", "x"}, ""},
+		{nil, ""},
+	} {
+		if got, ok := script.Of(tt.argv); got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%q: %q, %t", tt.argv, got, ok)
+		}
+	}
+}

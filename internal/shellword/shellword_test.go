@@ -1,0 +1,139 @@
+package shellword_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestQuoteRecorded compares words with how the real server showed them.
+func TestQuoteRecorded(t *testing.T) {
+	raw, err := os.ReadFile("testdata/quote.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs []struct {
+		Word  string `json:"word"`
+		Shown string `json:"shown"`
+	}
+	if err := json.Unmarshal(raw, &pairs); err != nil {
+		t.Fatal(err)
+	}
+	if len(pairs) < 30 {
+		t.Fatalf("only %d pairs", len(pairs))
+	}
+	for _, pair := range pairs {
+		if got := shellword.Quote(pair.Word); got != pair.Shown {
+			t.Errorf("%q: %s, want %s", pair.Word, got, pair.Shown)
+		}
+	}
+}
+
+// pieces are what quoting has to handle.
+var pieces = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/", "=", ",", "é", "漢", "*", "~", "#", "(", "&&", "{", "]", "%", ";", "|", "<", "-", "e\u0301", "\n", "\t", "\u202e"}
+
+// TestJoinShell checks that a shell reads the words that were joined.
+func TestJoinShell(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 3000)
+	for i := range words {
+		var b strings.Builder
+		for range r.IntN(7) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		words[i] = b.String()
+	}
+	for words := range slices.Chunk(words, 300) {
+		line := shellword.Join(words)
+		out, err := exec.Command(sh, "-c", `printf '%s\0' `+line).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+		if diff := cmp.Diff(words, got); diff != "" {
+			t.Fatalf("a shell reads other words (-want +got):\n%s", diff)
+		}
+		if got, ok := shellword.Split(line); !ok || !slices.Equal(got, words) {
+			t.Fatalf("Split: %q, %t, want %q", got, ok, words)
+		}
+	}
+}
+
+func FuzzQuote(f *testing.F) {
+	for _, piece := range append(slices.Clone(pieces), "it's $x", "a'^b", "", "^'a") {
+		f.Add(piece)
+	}
+	f.Fuzz(func(t *testing.T, word string) {
+		words := []string{word, "x", word}
+		for _, split := range []func(string) ([]string, bool){shellword.Split, shellword.SplitScript} {
+			if got, ok := split(shellword.Join(words)); !ok || !slices.Equal(got, words) {
+				t.Fatalf("%q is quoted as %s, which splits into %q, %t", word, shellword.Quote(word), got, ok)
+			}
+		}
+	})
+}
+
+func TestSplit(t *testing.T) {
+	for _, test := range []struct {
+		line   string
+		want   []string // nil when a quote stays open
+		script []string // of SplitScript, where it differs
+	}{
+		{"", []string{}, nil},
+		{"ls", []string{"ls"}, nil},
+		{"  ls   -a  ", []string{"ls", "-a"}, nil},
+		{"/bin/bash -lc 'touch a && echo b'", []string{"/bin/bash", "-lc", "touch a && echo b"}, nil},
+		{`/bin/bash -lc "'sh' '-c' 'x'"`, []string{"/bin/bash", "-lc", "'sh' '-c' 'x'"}, nil},
+		{`echo "a\"b" 'c'"d"e\ f`, []string{"echo", `a"b`, "cde f"}, nil},
+		{`echo "\$x \n"`, []string{"echo", `$x \n`}, nil},
+		{"echo '' \"\"", []string{"echo", "", ""}, nil},
+		{"echo 'line\nbreak'", []string{"echo", "line\nbreak"}, nil},
+		{"echo a#b #c\nd", []string{"echo", "a#b", "#c", "d"}, []string{"echo", "a#b", "d"}},
+		{"echo #c", []string{"echo", "#c"}, []string{"echo"}},
+		{"echo a\\\nb", []string{"echo", "ab"}, nil},
+		{"echo 'no end", nil, nil},
+		{`echo "no end`, nil, nil},
+		{`echo "no end\`, nil, nil},
+		{`echo \`, nil, nil},
+	} {
+		got, ok := shellword.Split(test.line)
+		if diff := cmp.Diff(test.want, got); diff != "" || ok != (test.want != nil) {
+			t.Errorf("%q: %t (-want +got):\n%s", test.line, ok, diff)
+		}
+		if test.script == nil {
+			test.script = test.want
+		}
+		got, ok = shellword.SplitScript(test.line)
+		if diff := cmp.Diff(test.script, got); diff != "" || ok != (test.script != nil) {
+			t.Errorf("script %q: %t (-want +got):\n%s", test.line, ok, diff)
+		}
+	}
+}
+
+// FuzzSplit checks that splitting adds nothing.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{"ls -a", "a 'b c' \"d\\\"e\"", "'", "\\", "a\\\nb", "\"\\", "@@@@\"\""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		words, _ := shellword.Split(line)
+		total := 0
+		for _, w := range words {
+			total += len(w)
+		}
+		if total > len(line) {
+			t.Errorf("%q splits into %q", line, words)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package shellword
+
+import "strings"
+
+// Split splits a line as [Join] writes it: into words between blanks, with single
+// quotes, double quotes and backslashes removed and nothing expanded. A # is an
+// ordinary character. Split returns false when a quote stays open.
+func Split(line string) (words []string, ok bool) { return split(line, false) }
+
+// SplitScript is [Split] for a line that a person or a model wrote: it leaves out
+// comments.
+func SplitScript(line string) (words []string, ok bool) { return split(line, true) }
+
+func split(text string, comments bool) (words []string, ok bool) {
+	words = []string{}
+	for i := 0; ; {
+		for i < len(text) && strings.IndexByte(" \t\n", text[i]) >= 0 {
+			i++
+		}
+		if i == len(text) {
+			return words, true
+		}
+		if comments && text[i] == '#' {
+			if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
+				i += end
+				continue
+			}
+			return words, true
+		}
+		word, n, ok := splitWord(text[i:])
+		if !ok {
+			return nil, false
+		}
+		words, i = append(words, word), i+n
+	}
+}
+
+// splitWord reads the word at the beginning of text, and returns its length there.
+func splitWord(text string) (word string, n int, ok bool) {
+	var b strings.Builder
+	quote := byte(0)
+	for ; n < len(text); n++ {
+		c := text[n]
+		switch {
+		case quote == '\'' && c != '\'':
+			b.WriteByte(c)
+		case c == '\\':
+			if n++; n == len(text) {
+				return "", 0, false
+			}
+			if quote == '"' && strings.IndexByte("$`\"\\\n", text[n]) < 0 {
+				b.WriteByte('\\')
+			}
+			if text[n] != '\n' {
+				b.WriteByte(text[n])
+			}
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote == 0 && strings.IndexByte(" \t\n", c) >= 0:
+			return b.String(), n, true
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), n, quote == 0
+}

@@ -1,0 +1,60 @@
+package codexmcp_test
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// participles are words for types that do not end in -ed or -ing.
+var participles = []string{
+	"begun", "bound", "broken", "built", "chosen", "done", "found", "frozen", "given", "gone", "held", "hidden", "kept", "known",
+	"left", "lost", "made", "meant", "paid", "read", "said", "seen", "sent", "shown", "spoken", "spent", "stuck", "taken", "told",
+	"unknown", "withdrawn", "written",
+}
+
+// nouns end like a participle.
+var nouns = []string{"embed", "feed", "need", "reasoning", "ruling", "seed", "speed", "string", "thing", "timing"}
+
+// TestTypesAreNouns checks that no type of the server is named by a participle. A
+// name says what a value is (thread, turn, question), not what happened to it.
+// Package protocol has Codex's names.
+func TestTypesAreNouns(t *testing.T) {
+	for _, s := range sources(t) {
+		if !strings.HasPrefix(s.pkg, "codexserver") || s.pkg == "codexserver/protocol" {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && isParticiple(lastWord(spec.Name.Name)) {
+				t.Errorf("%s: type %s is named by a participle", s.file, spec.Name.Name)
+			}
+			return true
+		})
+	}
+}
+
+func TestIsParticiple(t *testing.T) {
+	for name, want := range map[string]bool{
+		"running": true, "loaded": true, "asked": true, "chosen": true, "toldPage": false, "pageShown": true,
+		"turn": false, "Thread": false, "changedFile": false, "Reasoning": false, "agentReasoning": false, "boundedBuffer": false, "URL": false,
+	} {
+		if got := isParticiple(lastWord(name)); got != want {
+			t.Errorf("%s: %t, want %t", name, got, want)
+		}
+	}
+}
+
+func isParticiple(word string) bool {
+	if slices.Contains(nouns, word) {
+		return false
+	}
+	return strings.HasSuffix(word, "ed") || strings.HasSuffix(word, "ing") || slices.Contains(participles, word)
+}
+
+// lastWord returns the last word of a name in mixed caps, in lower case.
+func lastWord(name string) string {
+	start := max(0, strings.LastIndexFunc(name, unicode.IsUpper))
+	return strings.ToLower(name[start:])
+}
