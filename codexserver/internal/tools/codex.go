@@ -152,7 +152,7 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	answer.attendance.Submission = c.ID
 	conversation, err := c.Threads.Start(ctx, cfg, answer.attendance)
 	if err != nil {
-		return failure("", "codex: "+err.Error())
+		return notBegun(ctx, "codex", "", err)
 	}
 	for _, w := range warnings {
 		answer.remark(w)
