@@ -72,6 +72,25 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
+// TestEndOfInputBeforeTheTurn ends a session while its conversation is started,
+// which takes Codex half a second.
+func TestEndOfInputBeforeTheTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := startFunc(func(ctx context.Context, _ protocol.Config, _ engine.Host) (engine.Conversation, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("thread/start: %w", context.Cause(ctx))
+		})
+		var out strings.Builder
+		input := strings.NewReader(hello + "\n" + oneJob + "\n")
+		if err := codexserver.New(e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
+			t.Error(err)
+		}
+		if want := `"text":"Turn aborted: the client closed the connection"`; !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %s:\n%s", want, &out)
+		}
+	})
+}
+
 // TestEndOfInputInAQuestion ends the input while a question is open.
 func TestEndOfInputInAQuestion(t *testing.T) {
 	for finish, want := range map[bool]string{

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// ownName is what codex-mcp --version begins with.
+// ownName is in what codex-mcp --version prints, by whatever name it was started.
 const ownName = "codex-mcp"
 
 // errOwn says that a program called codex is codex-mcp, by a link, a copy or a

@@ -21,7 +21,7 @@ func TestOwnProgramIsNoCodex(t *testing.T) {
 	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name, "codex") }
-	for _, name := range []string{"link", "linked", "copy", "real", "empty"} {
+	for _, name := range []string{"link", "linked", "copy", "copied", "real", "empty"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -32,6 +32,7 @@ func TestOwnProgramIsNoCodex(t *testing.T) {
 	if err := errors.Join(
 		os.Symlink(self, at("link")),
 		os.Symlink(at("link"), at("linked")),
+		script("copied", `echo "codex-cli 0.153.4 (codex-mcp 1.2.3, go1.26, linux/amd64)"`),
 		script("copy", `test "$1" = --version && echo "codex-mcp 1.2.3 (go1.26, linux/amd64)" && exit; echo "unknown command" >&2; exit 2`),
 		script("real", fmt.Sprintf("%s=fine exec %q \"$@\"", asCodex, self)),
 	); err != nil {
@@ -48,9 +49,11 @@ func TestOwnProgramIsNoCodex(t *testing.T) {
 		{"link real", "", "real", "real", ""},
 		{"linked link empty real", "", "real", "real", ""},
 		{"copy real", "", "copy", "real", ""},
+		{"copied real", "", "copied", "real", ""},
 		{"linked copy real", "codex", "copy", "real", ""},
 		{"link linked", "", "", "", at("linked") + ": is codex-mcp itself, and not Codex"},
 		{"copy", "", "copy", "", at("copy") + ": is codex-mcp itself, and not Codex"},
+		{"copied", "", "copied", "", at("copied") + ": is codex-mcp itself, and not Codex"},
 		{"copy link", "", "copy", "", "is codex-mcp itself, and not Codex"},
 		{"real", at("copy"), "copy", "", at("copy") + ": is codex-mcp itself, and not Codex"},
 		{"empty", "", "", "", `exec: "codex": executable file not found in $PATH`},

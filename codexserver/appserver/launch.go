@@ -254,7 +254,7 @@ func programVersion(ctx context.Context, path string, env []string) (version, er
 	if len(words) == 0 {
 		return version{}, fmt.Errorf("%s --version says nothing", path)
 	}
-	if words[0] == ownName {
+	if strings.Contains(string(out), ownName) {
 		return version{}, errOwn
 	}
 	return parseVersion(words[len(words)-1])

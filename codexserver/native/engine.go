@@ -193,7 +193,7 @@ func New(o *Options) (*Engine, error) {
 		Port:       o.Auth.Port,
 		HTTPClient: e.http,
 	})
-	for _, key := range config.Unknown(e.home) {
+	for _, key := range append(config.Unknown(e.home), config.UnknownOverrides(o.Overrides)...) {
 		e.log.Warn("unknown key", "at", key)
 	}
 	cfg, err := e.config(protocol.Config{})

@@ -26,7 +26,7 @@ func TestTodaysSetUp(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, f, "-engine", "native", "-c", "sandbox=workspace-write", "-c", "mcp_servers.nosuch.enabled=false")
+	p := start(t, f, "-engine", "native", "-c", "sandbox=workspace-write", "-c", "mcp_servers.nosuch.enabled=false", "--disable", "unified_exec", "-c", "reasoning_effort=high")
 	seen := map[int]bool{}
 	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	p.expect(pattern(t, `{"id":0}`), seen)
@@ -45,6 +45,7 @@ func TestTodaysSetUp(t *testing.T) {
 	}
 	for _, said := range []string{
 		"mcp_servers.codex is left out", "-c sandbox is ignored", "approval_policy: granular is read as", "tools.web_search: the table", "model_reasoning_effort:",
+		"what the command line says of unified_exec", `msg="unknown key" at="-c reasoning_effort"`,
 	} {
 		if n := strings.Count(p.errors(), said); n != 1 {
 			t.Errorf("%q was said %d times", said, n)

@@ -97,6 +97,9 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if unknown := config.UnknownToCodex(c.home); c.strict && len(unknown) > 0 {
 		return nil, fmt.Errorf("--strict-config: unknown keys: %s", strings.Join(unknown, ", "))
 	}
+	if names := c.features(); len(names) > 0 {
+		c.log.Warn("the native engine has no features of Codex, and leaves unread what the command line says of " + strings.Join(names, ", "))
+	}
 	e, err := native.New(&native.Options{
 		CodexHome: c.home,
 		Overrides: c.overrides,

@@ -68,7 +68,7 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 		return 2
 	case o.version:
 		info, _ := debug.ReadBuildInfo()
-		fmt.Fprintln(stdout, versionLine(info))
+		fmt.Fprintln(stdout, versionLine(name, info))
 		return 0
 	case o.run == nil:
 		return 0

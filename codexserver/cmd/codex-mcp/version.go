@@ -22,9 +22,14 @@ func versionOf(info *debug.BuildInfo) string {
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
+// lastServer is the last Codex that had mcp-server, which this program stands for.
+const lastServer = "0.153.4"
+
 // versionLine is the version in one line, with what the report of a fault needs: the
-// commit where the build knows it, the Go release and the system.
-func versionLine(info *debug.BuildInfo) string {
+// commit where the build knows it, the Go release and the system. Clients that
+// start codex ask it for its version before, and choose the word for the server
+// by it; as codex the program names the version that they know.
+func versionLine(name string, info *debug.BuildInfo) string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info != nil {
 		for _, s := range info.Settings {
@@ -32,6 +37,9 @@ func versionLine(info *debug.BuildInfo) string {
 				parts = append([]string{s.Value[:min(12, len(s.Value))]}, parts...)
 			}
 		}
+	}
+	if name == "codex" {
+		return fmt.Sprintf("codex-cli %s (codex-mcp %s, %s)", lastServer, versionOf(info), strings.Join(parts, ", "))
 	}
 	return fmt.Sprintf("codex-mcp %s (%s)", versionOf(info), strings.Join(parts, ", "))
 }

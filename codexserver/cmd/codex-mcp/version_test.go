@@ -22,11 +22,15 @@ func TestVersionLine(t *testing.T) {
 		{"go run", "(devel)", nil, "codex-mcp dev ("},
 		{"a commit of one letter", "(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "0"}}, "codex-mcp dev (0, "},
 	} {
-		if got := versionLine(&debug.BuildInfo{Main: debug.Module{Version: tt.module}, Settings: tt.settings}); got != tt.want+system {
+		if got := versionLine("codex-mcp", &debug.BuildInfo{Main: debug.Module{Version: tt.module}, Settings: tt.settings}); got != tt.want+system {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want+system)
 		}
 	}
-	if got := versionLine(nil); !strings.HasPrefix(got, "codex-mcp dev (go") {
+	if got := versionLine("codex-mcp", nil); !strings.HasPrefix(got, "codex-mcp dev (go") {
 		t.Errorf("without build information: %q", got)
+	}
+	// Clients look for codex-cli and a number of three parts.
+	if got := versionLine("codex", nil); !strings.HasPrefix(got, "codex-cli 0.153.4 (codex-mcp dev, go") {
+		t.Errorf("as codex: %q", got)
 	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/term"
@@ -35,4 +37,10 @@ func (c *configuration) loosened() (all []string) {
 		all = append(all, "sandbox_mode=danger-full-access: commands may touch everything, unless a call chooses another mode")
 	}
 	return all
+}
+
+// features are the features of Codex that the command line switches, sorted.
+func (c *configuration) features() []string {
+	table, _ := c.overrides["features"].(map[string]any)
+	return slices.Sorted(maps.Keys(table))
 }

@@ -78,8 +78,29 @@ func keyLine(doc []byte, path []string) int {
 
 // Unknown returns the keys of config.toml in home that mean nothing here, each
 // with file and line: they may be misspelt, or belong to what only Codex can do.
-func Unknown(home string) []string {
-	return unknownKeys(home, append(members(reflect.TypeFor[Config]()), theirKeys...))
+func Unknown(home string) []string { return unknownKeys(home, readHere()) }
+
+// UnknownOverrides returns the keys of the command line that mean nothing here.
+func UnknownOverrides(overrides map[string]any) []string {
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(overrides)) {
+		if !slices.Contains(readHere(), key) {
+			found = append(found, explain("-c "+joinKey([]string{key}), key))
+		}
+	}
+	return found
+}
+
+// readHere are the top keys of config.toml that this package reads or may leave
+// unread.
+func readHere() []string { return append(members(reflect.TypeFor[Config]()), theirKeys...) }
+
+// explain adds to a text about a key what decides in its place.
+func explain(text, key string) string {
+	if why := decidesElsewhere[key]; why != "" {
+		return text + ": " + why
+	}
+	return text
 }
 
 // UnknownToCodex returns those of [Unknown] that mean nothing to Codex either.
@@ -100,10 +121,7 @@ func unknownKeys(home string, known []string) []string {
 	var found []string
 	note := func(segments ...string) {
 		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), joinKey(segments))
-		if why := decidesElsewhere[segments[len(segments)-1]]; why != "" {
-			text += ": " + why
-		}
-		found = append(found, text)
+		found = append(found, explain(text, segments[len(segments)-1]))
 	}
 	unknown := func(known []string, segments ...string) {
 		table, _ := at(file, segments).(layer)

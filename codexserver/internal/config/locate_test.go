@@ -80,6 +80,17 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
+func TestUnknownOverrides(t *testing.T) {
+	overrides := map[string]any{
+		"model": "m", "otel": map[string]any{"exporter": "none"}, // read, and left unread without harm
+		"reasoning_effort": "high", "default_permissions": ":read-only", "a.b": 1,
+	}
+	want := []string{`-c "a.b"`, "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort"}
+	if diff := cmp.Diff(want, config.UnknownOverrides(overrides)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A key that Codex knows is not misspelt, whatever the native engine does with it.
 func TestUnknownToCodex(t *testing.T) {
 	home := t.TempDir()

@@ -1,6 +1,8 @@
 package recursion
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,13 +46,16 @@ type Command struct {
 }
 
 // StartedBy reports whether the command is the program, or likely starts it. It
-// is when one of these leads to the program's file, through links:
+// is when one of these leads to the program's file, through links, or to a copy
+// of it:
 //
 //   - the command's own name, as a path or in the PATH,
 //   - a path anywhere in its arguments,
 //   - the program's own name anywhere in its arguments,
 //   - any name in the arguments of a launcher, such as env, sh -c or npx,
-//   - any of these in a shell script that is started.
+//   - any of these in a shell script that is started,
+//   - a path that ends with the program's own name in such a script or in the
+//     arguments of a launcher, as "$(dirname "$0")/codex-mcp".
 //
 // A path or a name that is in the arguments for another reason is found too:
 // a tool less is better than a server that starts itself.
@@ -92,7 +97,9 @@ type search struct {
 // text looks at the words of an argument that is a script or has several words.
 func (s *search) text(text string, launched bool) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}\"'`=,", r) })
-	return slices.ContainsFunc(words, func(w string) bool { return s.word(w, launched) })
+	return slices.ContainsFunc(words, func(w string) bool {
+		return s.word(w, launched) || launched && strings.HasSuffix(w, "/"+s.program.name)
+	})
 }
 
 // word looks at one name or path. A bare name counts where a command is named,
@@ -142,11 +149,39 @@ func (s *search) file(path string, command bool) bool {
 	if real, err := filepath.EvalSymlinks(path); err == nil && real == s.program.path {
 		return true
 	}
+	if info.Size() == s.program.file.Size() && s.program.sameContent(path) {
+		return true
+	}
 	if !command || s.scripts == maxScripts {
 		return false
 	}
 	s.scripts++
 	return s.text(script(path), true)
+}
+
+// sameContent reports whether the file at path has the program's bytes.
+func (p *Program) sameContent(path string) bool {
+	mine, err := regularfile.Open(p.path)
+	if err != nil {
+		return false
+	}
+	defer mine.Close()
+	other, err := regularfile.Open(path)
+	if err != nil {
+		return false
+	}
+	defer other.Close()
+	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, err := io.ReadFull(mine, a)
+		m, _ := io.ReadFull(other, b)
+		if !bytes.Equal(a[:n], b[:m]) {
+			return false
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+	}
 }
 
 // script is the text of a shell script without its comments, "" for any other

@@ -25,7 +25,8 @@ func TestStartedBy(t *testing.T) {
 		return path
 	}
 	self := write(filepath.Join(bin, "codex-mcp"), "\x7fELF")
-	other := write(filepath.Join(bin, "other"), "\x7fELF")
+	other := write(filepath.Join(bin, "other"), "\x7fELG") // of the same size
+	copied := write(filepath.Join(dir, "copied"), "\x7fELF")
 	for _, link := range []string{filepath.Join(links, "codex"), filepath.Join(work, "mine")} {
 		if err := os.Symlink(self, link); err != nil {
 			t.Fatal(err)
@@ -38,6 +39,8 @@ func TestStartedBy(t *testing.T) {
 	nested := write(filepath.Join(dir, "nested"), "#!/bin/sh\n. "+wrapper+"\n")
 	harmless := write(filepath.Join(dir, "harmless"), "#!/bin/sh\n# not codex-mcp\nexec other\n")
 	python := write(filepath.Join(dir, "python"), "#!/usr/bin/python3\nnames = ['codex-mcp']\n")
+	beside := write(filepath.Join(dir, "beside"), "#!/bin/sh\nexec \"$(dirname \"$0\")/bin/codex-mcp\" \"$@\"\n")
+	variable := write(filepath.Join(dir, "variable"), "#!/bin/sh\ncd ~/bin\nD=.\n$D/codex-mcp\n")
 	loop := filepath.Join(dir, "loop")
 	write(loop, "#!/bin/sh\nexec "+loop+"\n")
 
@@ -52,6 +55,13 @@ func TestStartedBy(t *testing.T) {
 		{"a link in the PATH", []string{"codex", "mcp-server"}, true},
 		{"a hard link", []string{filepath.Join(links, "hard")}, true},
 		{"a relative link", []string{"./mine"}, true},
+		{"a copy", []string{copied, "mcp-server"}, true},
+		{"a copy that env starts", []string{"env", copied}, true},
+		{"a script with a folder of its own", []string{beside}, true},
+		{"a script with a variable", []string{"sh", variable}, true},
+		{"sh -c with a variable", []string{"sh", "-c", "$D/codex-mcp"}, true},
+		{"sh -c with a variable and another", []string{"sh", "-c", "$D/not-codex-mcp"}, false},
+		{"another program's path with a variable", []string{"other", "$D/codex-mcp"}, false},
 		{"another program", []string{other, "mcp-server"}, false},
 		{"a name that is not there", []string{"nosuch", "mcp-server"}, false},
 		{"env", []string{"env", "-u", "A", "B=c", "codex-mcp"}, true},

@@ -86,7 +86,18 @@ func abortCause(e *engine.AbortError) string {
 	case e.Cause == nil:
 		return string(e.Reason)
 	case errors.Is(e.Cause, jsonrpc.ErrClosed):
-		return "the client closed the connection"
+		return clientGone
 	}
 	return e.Cause.Error()
+}
+
+const clientGone = "the client closed the connection"
+
+// notBegun is the result of a call whose conversation could not be had. Where
+// the client has gone meanwhile, err is a consequence of that.
+func notBegun(ctx context.Context, tool, thread string, err error) *mcptypes.CallToolResult {
+	if errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
+		return failure(thread, "Turn aborted: "+clientGone)
+	}
+	return failure(thread, tool+": "+err.Error())
 }

@@ -47,8 +47,8 @@ type codexArguments struct {
 	Cwd              string                        `json:"cwd"`
 	Model            string                        `json:"model"`
 	Profile          string                        `json:"profile"`
-	ApprovalPolicy   protocol.ApprovalPolicy       `json:"approval-policy"`
-	Sandbox          protocol.SandboxMode          `json:"sandbox"`
+	ApprovalPolicy   *protocol.ApprovalPolicy      `json:"approval-policy"`
+	Sandbox          *protocol.SandboxMode         `json:"sandbox"`
 	Config           map[string]stdjson.RawMessage `json:"config"`
 	BaseInstructions *string                       `json:"base-instructions"`
 	IncludePlanTool  *bool                         `json:"include-plan-tool"`
@@ -61,13 +61,19 @@ func (a *codexArguments) check() error {
 	if a.Prompt == nil {
 		return errNoPrompt
 	}
-	if a.ApprovalPolicy != "" && !slices.Contains(protocol.ApprovalPolicies(), a.ApprovalPolicy) {
-		return fmt.Errorf("argument /approval-policy: %q is none of %q", string(a.ApprovalPolicy), protocol.ApprovalPolicies())
+	if err := oneOf("approval-policy", a.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
+		return err
 	}
-	if a.Sandbox != "" && !slices.Contains(protocol.SandboxModes(), a.Sandbox) {
-		return fmt.Errorf("argument /sandbox: %q is none of %q", string(a.Sandbox), protocol.SandboxModes())
+	return oneOf("sandbox", a.Sandbox, protocol.SandboxModes())
+}
+
+// oneOf refuses a word that is none of the argument's, the empty one too. nil is
+// an argument that was not given.
+func oneOf[W ~string](argument string, word *W, words []W) error {
+	if word == nil || slices.Contains(words, *word) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("argument /%s: %q is none of %q", argument, string(*word), words)
 }
 
 // lockArguments takes arguments out of what a tool offers.
@@ -129,9 +135,14 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	}
 	cfg := protocol.Config{
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
-		ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
+	}
+	if a.ApprovalPolicy != nil {
+		cfg.ApprovalPolicy = *a.ApprovalPolicy
+	}
+	if a.Sandbox != nil {
+		cfg.Sandbox = *a.Sandbox
 	}
 	warnings, err := t.restrict(&cfg)
 	if err != nil {
@@ -141,7 +152,7 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	answer.attendance.Submission = c.ID
 	conversation, err := c.Threads.Start(ctx, cfg, answer.attendance)
 	if err != nil {
-		return failure("", "codex: "+err.Error())
+		return notBegun(ctx, "codex", "", err)
 	}
 	for _, w := range warnings {
 		answer.remark(w)

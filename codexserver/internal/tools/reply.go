@@ -70,7 +70,7 @@ func callReply(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.Call
 	answer := newAnswer(c.Attendance)
 	t, err := c.Threads.Revive(ctx, id, answer.attendance)
 	if err != nil {
-		return failure(id, "codex-reply: "+err.Error())
+		return notBegun(ctx, "codex-reply", id, err)
 	}
 	return answer.run(ctx, t, *a.Prompt)
 }
