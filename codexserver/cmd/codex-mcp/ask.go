@@ -106,6 +106,7 @@ func (a *askOptions) arguments(folder string) map[string]any {
 
 // ask is codex-mcp ask on the standard streams.
 func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	defer surviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr, os.Getenv)
 	var piped io.Reader
 	if console.Keys == nil {

@@ -61,6 +61,7 @@ type client struct {
 	console   *Console
 	task      *Task
 	signals   <-chan os.Signal
+	broken    <-chan struct{} // closed when standard output takes no more; nil once that is known
 	inbox     *inbox
 	keys      *reader
 	s         *screen
@@ -72,6 +73,7 @@ type client struct {
 	began       time.Time // of the turn under way; zero without one
 	interrupted bool
 	stopped     bool             // by a key, which has been shown
+	lost        bool             // interrupted because standard output takes no more
 	ended       bool             // the call has
 	late        <-chan time.Time // the interrupted turn takes too long to end
 }
@@ -92,9 +94,24 @@ type (
 
 // Run hands a task to the server at the other end of t and returns the exit
 // status when it is done. The first os.Interrupt of signals interrupts the turn,
-// a second one, and any other signal, ends Run at once.
+// a second one, and any other signal, ends Run at once. Standard output that
+// cannot be written to interrupts the turn, and the status is StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
-	cl := &client{console: c, task: task, signals: signals, inbox: newInbox(), s: c.screen(task.JSON)}
+	out, stderr := newOutput(c.Out), c.Err
+	checked := *c
+	if checked.Out = out; c.Joined {
+		checked.Err = out
+	}
+	code := run(ctx, t, &checked, out, task, signals)
+	if err := out.failure(); err != nil && code != StatusInterrupted {
+		fmt.Fprintf(stderr, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), err)
+		return StatusFailed
+	}
+	return code
+}
+
+func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task *Task, signals <-chan os.Signal) int {
+	cl := &client{console: c, task: task, signals: signals, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
 	asks := c.Asks(task.JSON)
 	if asks {
 		cl.keys = newReader(c.Keys)
@@ -234,6 +251,10 @@ func (cl *client) loop() int {
 			}
 		case <-cl.late:
 			return cl.leave()
+		case <-cl.broken:
+			if cl.lose() {
+				return cl.leave()
+			}
 		default:
 		}
 		if m := cl.inbox.take(); m != nil {
@@ -252,6 +273,10 @@ func (cl *client) loop() int {
 			}
 		case <-cl.late:
 			return cl.leave()
+		case <-cl.broken:
+			if cl.lose() {
+				return cl.leave()
+			}
 		}
 	}
 }
@@ -348,6 +373,22 @@ func (cl *client) stop() {
 	cl.late = time.After(abortTime)
 	cl.interrupt()
 	cl.s.tell(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
+}
+
+// lose interrupts the turn because standard output takes no more, unless a
+// signal, after which writes are given up, has come before.
+func (cl *client) lose() (leave bool) {
+	cl.broken = nil
+	select {
+	case sig := <-cl.signals:
+		return cl.signalled(sig)
+	default:
+	}
+	if !cl.interrupted {
+		cl.lost = true
+		cl.stop()
+	}
+	return false
 }
 
 // leave gives up on the turn.
