@@ -1,7 +1,6 @@
 package legacy
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,32 +32,16 @@ func (ss *Session) Mux() *jsonrpc.Mux {
 	return m
 }
 
-// Inline are the methods whose order counts and that take no time.
+// Inline are the methods whose order counts. They take no time, or take their
+// place in a lane (see handleInOrder) and go on elsewhere.
 func Inline() []string {
 	return []string{
 		mcptypes.LoggingSetLevel.Name(),
 		"addConversationListener", "removeConversationListener",
-		"sendUserMessage", "sendUserTurn",
+		"sendUserMessage", "sendUserTurn", "interruptConversation",
+		"setDefaultModel",
+		"loginApiKey", "loginChatGpt", "cancelLoginChatGpt", "logoutChatGpt",
 	}
-}
-
-// handleThen adds a method that has something to say after its answer.
-func handleThen[P, R any](m *jsonrpc.Mux, method string, f func(context.Context, P) (R, error), then func(R)) {
-	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		var p P
-		if err := r.Bind(&p); err != nil {
-			return nil, err
-		}
-		result, err := f(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Responder().Reply(result, nil); err != nil {
-			return nil, err
-		}
-		then(result)
-		return nil, nil
-	}))
 }
 
 type empty = struct{}

@@ -47,6 +47,8 @@ type Session struct {
 	turns   sync.WaitGroup // turns that no request waits for
 	end     inputEnd
 
+	settings, account lane
+
 	mu      sync.Mutex
 	client  *mcptypes.InitializeRequestParams // nil until initialize
 	version string                            // of MCP, "" until initialize
