@@ -113,9 +113,10 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	session := legacy.NewSession(turns, s.legacy, func() { stop(jsonrpc.ErrClosed) })
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
-	peer := jsonrpc.NewPeer(t, session.Mux(), &jsonrpc.Options{
+	peer := jsonrpc.NewPeer(t, session.Handler(), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
 		Inline:         legacy.Inline(),
+		MaxConcurrent:  legacy.MaxConcurrent,
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   -1,   // the session decides
 		Logger:         s.log,

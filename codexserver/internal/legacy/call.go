@@ -34,6 +34,11 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	if introduces(p.Meta) {
 		ss.end.begin()
 	}
+	leave, err := ss.limit.enterTool(p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	w := &watcher{remarks: remarks{ss}, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
 	defer w.progress.end()
 	id := callID(r.ID)

@@ -11,10 +11,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Mux routes the methods that this server has; the peer answers any other
-// request with -32601. A group of JSON-RPC methods is there when the engine has
+// Handler handles the methods that this server has; any other request is answered
+// with -32601. A group of JSON-RPC methods is there when the engine has
 // the interface behind it.
-func (ss *Session) Mux() *jsonrpc.Mux {
+func (ss *Session) Handler() jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
 	mcptypes.Initialize.Handle(m, ss.initialize)
 	mcptypes.Ping.Handle(m, ss.ping)
@@ -29,14 +29,15 @@ func (ss *Session) Mux() *jsonrpc.Mux {
 		ss.addAccountMethods(m, a)
 	}
 	ss.addWorkspaceMethods(m, e)
-	return m
+	return ss.limit.handler(m)
 }
 
-// Inline are the methods whose order counts. They take no time, or take their
+// Inline are the methods whose order counts, and those that answer whatever else
+// goes on. They take no time, or take their
 // place in a lane (see handleInOrder) and go on elsewhere.
 func Inline() []string {
 	return []string{
-		mcptypes.LoggingSetLevel.Name(),
+		mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name(),
 		"addConversationListener", "removeConversationListener",
 		"sendUserMessage", "sendUserTurn", "interruptConversation",
 		"setDefaultModel",

@@ -31,10 +31,19 @@ func (l *lane) join() (before <-chan struct{}, leave func()) {
 // after the answer. The method must be one of [Inline].
 func handleInOrder[P, R any](ss *Session, m *jsonrpc.Mux, l *lane, method string, f func(context.Context, P) (R, error), then func(R)) {
 	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		count := !short[method]
+		if count {
+			if err := ss.limit.enter(); err != nil {
+				return nil, err
+			}
+		}
 		reply := r.Responder()
 		before, leave := l.join()
 		ss.turns.Go(func() {
 			defer leave()
+			if count {
+				defer ss.limit.leave()
+			}
 			if before != nil {
 				<-before
 			}

@@ -47,6 +47,7 @@ type Session struct {
 	turns   sync.WaitGroup // turns that no request waits for
 	end     inputEnd
 
+	limit             limit
 	settings, account lane
 
 	mu      sync.Mutex
@@ -69,7 +70,7 @@ func NewSession(ctx context.Context, s *Server, stop func()) *Session {
 	return ss
 }
 
-// Connect makes p the client's side. Its handler is [Session.Mux].
+// Connect makes p the client's side. Its handler is [Session.Handler].
 func (ss *Session) Connect(p *jsonrpc.Peer) { ss.peer = p }
 
 // InputEnded notes that the client sends nothing more. It is a hook of the peer.

@@ -68,6 +68,10 @@ func New(e engine.Engine, o Options) *Table {
 	return t
 }
 
+// Short reports whether calls of the tool of that name take little time,
+// whatever else goes on.
+func Short(name string) bool { return name == "codex-list" || name == "codex-interrupt" }
+
 // List returns the tools as clients see them, in a fixed order.
 func (t *Table) List() ([]mcptypes.Tool, error) {
 	definitions := make([]string, len(t.tools))
