@@ -131,9 +131,14 @@ func TestInterruptRightAfterTheMessage(t *testing.T) {
 // serveLines serves e and returns the client's end of the wire.
 func serveLines(t *testing.T, e engine.Engine) jsonrpc.Transport {
 	t.Helper()
+	return serveWith(t, e, nil)
+}
+
+func serveWith(t *testing.T, e engine.Engine, o *codexserver.Options) jsonrpc.Transport {
+	t.Helper()
 	ours, theirs := jsonrpc.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- codexserver.New(e, nil).Serve(context.Background(), theirs) }()
+	go func() { served <- codexserver.New(e, o).Serve(context.Background(), theirs) }()
 	t.Cleanup(func() {
 		ours.Close()
 		if err := <-served; err != nil {

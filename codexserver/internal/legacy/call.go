@@ -66,6 +66,7 @@ type watcher struct {
 	request  jsonrpc.ID
 	progress *progress
 	failed   bool // the turn's error event was sent
+	gap      gap
 }
 
 // Event implements [thread.Watcher].
@@ -81,6 +82,6 @@ func (w *watcher) Event(thread string, e protocol.Event) {
 			return // the error event has ended the turn
 		}
 	}
-	w.session.sendToolEvent(w.request, thread, e)
+	w.gap.send(w.session, e, func(e protocol.Event) { w.session.sendToolEvent(w.request, thread, e) })
 	w.progress.event(e.Msg)
 }

@@ -77,6 +77,7 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	events := newSSE(resp.Body, c.MaxBytes)
 	next := func() ([]byte, error) {
 		watch.Reset(idle)
+		defer watch.Stop() // what emit waits for is not the provider's silence
 		return events.next()
 	}
 	out, err := wire.read(&stream{next: next, emit: emit, header: resp.Header, maxCalls: c.MaxToolCalls})

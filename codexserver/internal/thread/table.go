@@ -54,6 +54,7 @@ func (t *Table) newHost(thread *Thread, a Attendance) *host {
 		server: t.server, desk: t.approvals.Desk, log: t.log, attended: a,
 		stop: func() { thread.Stop(ErrStopped) },
 	}
+	_, h.stream = t.engine.(engine.Streamer)
 	h.board = approval.NewBoard(t.approvals, h.invite)
 	return h
 }

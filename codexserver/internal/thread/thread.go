@@ -60,7 +60,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
 	}
 
-	leave := t.host.begin(a)
+	leave := t.host.begin(ctx, a)
 	defer leave()
 	t.host.show(t.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
 	err := t.conversation.Turn(ctx, in)
@@ -129,7 +129,7 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 // Warn logs the words and sends them as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
 	t.host.log.Warn(words, "thread", t.ID())
-	t.host.EmitAs(submission, protocol.BackgroundEvent{Message: words})
+	t.host.deliver(submission, protocol.BackgroundEvent{Message: words})
 }
 
 // Listen adds a listener, which gets the events that were kept for the first
