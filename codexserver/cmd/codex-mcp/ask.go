@@ -74,9 +74,12 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 		if stdin == nil {
 			stdin = os.Stdin
 		}
-		b, err := io.ReadAll(stdin)
+		b, err := io.ReadAll(io.LimitReader(stdin, terminal.MaxTask+1))
 		if err != nil {
 			return "", fmt.Errorf("reading the task: %w", err)
+		}
+		if len(b) > terminal.MaxTask {
+			return "", terminal.ErrTaskTooLong
 		}
 		task = string(b)
 	}

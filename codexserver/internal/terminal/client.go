@@ -40,6 +40,20 @@ type Task struct {
 	Pause time.Duration
 }
 
+// MaxTask is how long the message with the task may be, in bytes: what the server
+// takes.
+const MaxTask = 64 << 20
+
+// ErrTaskTooLong says that a task does not fit into a message.
+var ErrTaskTooLong = fmt.Errorf("the task is too long: with its quoting it may have %d MiB; put it into a file, and name that in the task", MaxTask>>20)
+
+// envelope is what the message has beside the arguments of the call, at most.
+const envelope = 4 << 10
+
+// maxMessage is the longest message that is taken from the server, which belongs to
+// this program and repeats the answer in its result.
+const maxMessage = 1 << 30
+
 // Last is the word for the newest conversation.
 const Last = "last"
 
@@ -118,6 +132,7 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 	}
 	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON, cwd: task.Folder}
 	peer := jsonrpc.NewPeer(t, cl.mux(), &jsonrpc.Options{
+		MaxMessage:   maxMessage,
 		Cancellation: jsonrpc.MCPCancel,
 		Inline:       []string{"codex/event", mcptypes.ElicitationCreate.Name()}, // in the order of their arrival, before the result
 	})
@@ -206,6 +221,9 @@ func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallT
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		return nil, err
+	}
+	if len(raw) > MaxTask-envelope {
+		return nil, ErrTaskTooLong
 	}
 	return mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: name, Arguments: raw})
 }
