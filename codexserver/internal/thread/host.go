@@ -80,11 +80,11 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	h.deliver(submission, m)
 }
 
-// ends reports whether an event may be the last of its turn, which nobody keeps
-// from ending.
+// ends reports whether an event ends a turn that did not come to its end, which
+// nobody keeps from ending.
 func ends(m protocol.EventMsg) bool {
 	switch m.(type) {
-	case protocol.TaskComplete, protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
+	case protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
 		return true
 	}
 	return false
