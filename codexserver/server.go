@@ -56,6 +56,11 @@ type Options struct {
 	// A question that nobody is left to answer is decided by
 	// Approvals.OnUnsupported.
 	Finish bool
+	// MaxUnread is how many bytes of events may wait for a client that does not
+	// read. A turn waits for its client at an eighth of it. Turns that cannot wait
+	// (see [engine.Streamer]) lose their deltas beyond it, of which an event says
+	// how many; at twice as much the session ends. Default: 64 MiB.
+	MaxUnread int
 	// EngineName and EngineReason say in serverInfo which engine it is and why.
 	// Default: nothing is said.
 	EngineName, EngineReason string
@@ -64,6 +69,8 @@ type Options struct {
 	// Logger gets what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
 }
+
+const defaultMaxUnread = 64 << 20
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
 type Server struct {
@@ -94,6 +101,7 @@ func New(e engine.Engine, o *Options) *Server {
 			EngineReason: o.EngineReason,
 			Folder:       o.Folder,
 			Finish:       o.Finish,
+			MaxUnread:    cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread),
 			Logger:       log,
 		},
 		trace: *trace(o.Trace),
@@ -113,9 +121,11 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	session := legacy.NewSession(turns, s.legacy, func() { stop(jsonrpc.ErrClosed) })
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
-	peer := jsonrpc.NewPeer(t, session.Mux(), &jsonrpc.Options{
+	peer := jsonrpc.NewPeer(t, session.Handler(), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
 		Inline:         legacy.Inline(),
+		MaxConcurrent:  legacy.MaxConcurrent,
+		Egress:         s.legacy.Egress(),
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   -1,   // the session decides
 		Logger:         s.log,

@@ -20,6 +20,10 @@ const (
 	startLimit = 120 * time.Second
 	// closeLimit bounds the orderly end of a connection.
 	closeLimit = time.Second
+	// aliveLimit bounds the wait for any answer at all, and obituaryLimit that for
+	// the end of a connection that does not answer any more.
+	aliveLimit    = 5 * time.Second
+	obituaryLimit = 5 * time.Second
 )
 
 // child is one run of the app-server with the connection to it. It serves all
@@ -40,6 +44,7 @@ type child struct {
 
 	mu      sync.Mutex
 	lostErr error
+	lostAt  time.Time
 	threads map[string]*thread  // of conversations
 	agents  map[string]subAgent // by their own threads
 	limits  *rateLimits         // the account's, as last notified
@@ -66,10 +71,17 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 		FirstID:     1,
 		MaxMessage:  maxMessage,
 	})
-	c.run.Go(func() { c.lost(c.peer.Run(context.Background())) })
+	c.run.Go(func() {
+		err := c.peer.Run(context.Background())
+		if p, ok := t.(*process); ok && p.Close() != nil {
+			err = p.err // how it ended says more than what could not be written to it
+		}
+		c.lost(err)
+	})
 	if err := c.handshake(ctx, o); err != nil {
+		err = c.explain(err) // before the end that close brings about
 		c.close()
-		return nil, c.explain(err)
+		return nil, err
 	}
 	return c, nil
 }
@@ -134,8 +146,9 @@ func (c *child) call(ctx context.Context, limit time.Duration, method string, pa
 	return err
 }
 
-// control calls a method that is answered soon. An app-server that leaves it
-// unanswered hangs, and is killed, so that the next call finds a fresh one.
+// control calls a method that is answered soon. An app-server that leaves it and
+// everything else unanswered hangs, and is killed, so that the next call finds a
+// fresh one. One that answers has its turns to go on with.
 func (c *child) control(ctx context.Context, method string, params, result any) error {
 	return c.patient(ctx, controlLimit, method, params, result)
 }
@@ -143,10 +156,20 @@ func (c *child) control(ctx context.Context, method string, params, result any) 
 func (c *child) patient(ctx context.Context, limit time.Duration, method string, params, result any) error {
 	err := c.call(ctx, limit, method, params, result)
 	var late *timeoutError
-	if errors.As(err, &late) {
+	if errors.As(err, &late) && !c.answers() {
 		c.kill(err)
 	}
 	return c.explain(err)
+}
+
+// answers reports whether the app-server answers at all: it refuses a method that
+// it does not have.
+func (c *child) answers() bool {
+	ctx, stop := context.WithTimeout(context.Background(), aliveLimit)
+	defer stop()
+	err := c.peer.Call(ctx, "codexmcp/none", struct{}{}, nil)
+	var refusal *jsonrpc.Error
+	return err == nil || errors.As(err, &refusal)
 }
 
 type timeoutError struct {
@@ -173,7 +196,7 @@ func (c *child) lost(err error) {
 		return
 	default:
 	}
-	c.lostErr = err
+	c.lostErr, c.lostAt = err, time.Now()
 	close(c.gone)
 }
 

@@ -184,6 +184,10 @@ func (e *Engine) start(l *launch) {
 	c.close()
 }
 
+// StreamsEvents implements [engine.Streamer]: the events of all threads come from one
+// app-server, and none of them may hold up the others or the questions between them.
+func (*Engine) StreamsEvents() {}
+
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	c, err := e.child(ctx)

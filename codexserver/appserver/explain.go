@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -88,10 +89,17 @@ func advise(text string) string {
 	return text
 }
 
-// obituary says how the app-server ended.
+// obituary says how the app-server ended. The connection may have ended before the
+// process has, which is waited for.
 func (c *child) obituary() error {
+	limit := time.NewTimer(obituaryLimit)
+	defer limit.Stop()
+	select {
+	case <-c.gone:
+	case <-limit.C:
+	}
 	c.mu.Lock()
-	err := c.lostErr
+	err, at := c.lostErr, c.lostAt
 	c.mu.Unlock()
 	var late *timeoutError
 	switch {
@@ -105,7 +113,7 @@ func (c *child) obituary() error {
 	if errors.As(err, &exit) {
 		text += " (" + exit.Error() + ")"
 	}
-	if said := c.stderr.last(); said != "" {
+	if said := c.stderr.last(at); said != "" {
 		text += ": " + said
 	}
 	return errors.New(advise(text))

@@ -71,7 +71,8 @@ func setReadLimit(t jsonrpc.Transport, n int) {
 // the error then tells how it ended.
 func (p *process) Read(ctx context.Context) ([]byte, error) {
 	b, err := p.Transport.Read(ctx)
-	if errors.Is(err, io.EOF) && p.Close() != nil {
+	var one *jsonrpc.Error // the fault of one message
+	if err != nil && !errors.As(err, &one) && p.Close() != nil {
 		return nil, p.err
 	}
 	return b, err

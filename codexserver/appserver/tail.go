@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 )
 
 // tail keeps the last lines that the app-server wrote to its standard error,
@@ -13,9 +14,16 @@ import (
 type tail struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	part  []byte // of a line without its end
-	lines []string
+	mu     sync.Mutex
+	part   []byte // of a line without its end
+	partAt time.Time
+	lines  []stderrLine
+}
+
+// stderrLine is a line and when it was written.
+type stderrLine struct {
+	text string
+	at   time.Time
 }
 
 const (
@@ -46,7 +54,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	if room := tailWidth - len(t.part); len(b) > room {
 		b = b[:max(room, 0)]
 	}
-	t.part = append(t.part, b...)
+	t.part, t.partAt = append(t.part, b...), time.Now()
 	return n, nil
 }
 
@@ -60,25 +68,35 @@ func (t *tail) line(b []byte) {
 	if len(t.lines) == tailLines {
 		t.lines = append(t.lines[:0], t.lines[1:]...)
 	}
-	t.lines = append(t.lines, s)
+	t.lines = append(t.lines, stderrLine{s, time.Now()})
 }
 
-// last gives what the app-server said about its end: the lines from its last
-// "Error:" on, else its last line.
-func (t *tail) last() string {
+// lastWords are how programs begin what they say about their end: an error that
+// main returns, one of the command line, and a panic.
+var lastWords = regexp.MustCompile(`^(?:Error|error|fatal):|panicked at `)
+
+// lastMoment is how long before its end an app-server says why. What is older
+// was about something else.
+const lastMoment = 5 * time.Second
+
+// last returns what the app-server said about its end at that time, "" when it said
+// nothing: other lines may be of any program that it has started.
+func (t *tail) last(at time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := t.lines
 	if len(t.part) > 0 {
-		lines = append(lines[:len(lines):len(lines)], redact(string(t.part)))
+		lines = append(lines[:len(lines):len(lines)], stderrLine{redact(string(t.part)), t.partAt})
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], "Error:") {
-			return strings.Join(lines[i:min(len(lines), i+5)], " ")
+	for i := len(lines) - 1; i >= 0 && at.Sub(lines[i].at) <= lastMoment; i-- {
+		if !lastWords.MatchString(lines[i].text) {
+			continue
 		}
+		var words []string
+		for _, line := range lines[i:min(len(lines), i+5)] {
+			words = append(words, line.text)
+		}
+		return strings.Join(words, " ")
 	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return lines[len(lines)-1]
+	return ""
 }

@@ -33,7 +33,9 @@ type Conversation interface {
 // The three methods that approve always return. Once their context has ended they
 // return [elicit.Abort].
 type Host interface {
-	// Emit reports an event of the conversation.
+	// Emit reports an event of the conversation. While the client that attends the
+	// turn is far behind in its reading, Emit waits, until the turn is interrupted
+	// at the latest, except for events that cut a turn short and those of a [Streamer].
 	Emit(protocol.EventMsg)
 	// EmitAs is Emit under a submission id of the engine's own, for what it does
 	// by itself within a turn; "" is the turn's.

@@ -28,6 +28,15 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
+// Streamer is an engine whose conversations share one stream of events that must
+// not wait, such as the connection to another process. Emit of its hosts never
+// waits; the deltas that a client has no room for are left out, and an event says
+// how many.
+type Streamer interface {
+	// StreamsEvents says that Emit must not wait.
+	StreamsEvents()
+}
+
 // Resumer is an engine whose conversations outlive it in rollouts.
 type Resumer interface {
 	// Resume goes on with the conversation of a rollout. It emits

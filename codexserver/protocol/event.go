@@ -45,16 +45,24 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 	if err != nil {
 		return b, fmt.Errorf("protocol: event type: %w", err)
 	}
-	body, err := json.Marshal(m, json.Deterministic(true))
-	if err != nil {
+	out := appending(append(append(b, `{"type":`...), name...))
+	brace := len(out) // the members are written behind the type, and not copied there: an event may be long
+	if err := json.MarshalWrite(&out, m, json.Deterministic(true)); err != nil {
 		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
 	}
-	b = append(b, `{"type":`...)
-	b = append(b, name...)
-	if len(body) > 2 { // more than {}
-		b = append(b, ',')
+	if len(out)-brace == len("{}") {
+		return append(out[:brace], '}'), nil
 	}
-	return append(b, body[1:]...), nil
+	out[brace] = ','
+	return out, nil
+}
+
+// appending is a slice that is written to.
+type appending []byte
+
+func (a *appending) Write(b []byte) (int, error) {
+	*a = append(*a, b...)
+	return len(b), nil
 }
 
 // ParseEvent reads the flat JSON form. An unknown type becomes a [RawEvent]

@@ -74,9 +74,12 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 		if stdin == nil {
 			stdin = os.Stdin
 		}
-		b, err := io.ReadAll(stdin)
+		b, err := io.ReadAll(io.LimitReader(stdin, terminal.MaxTask+1))
 		if err != nil {
 			return "", fmt.Errorf("reading the task: %w", err)
+		}
+		if len(b) > terminal.MaxTask {
+			return "", terminal.ErrTaskTooLong
 		}
 		task = string(b)
 	}
@@ -106,6 +109,7 @@ func (a *askOptions) arguments(folder string) map[string]any {
 
 // ask is codex-mcp ask on the standard streams.
 func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	defer surviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr, os.Getenv)
 	var piped io.Reader
 	if console.Keys == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -293,6 +294,47 @@ func TestEndToEndAskJSON(t *testing.T) {
 
 // TestEndToEndAskLocked leaves to the server what it has locked, unless a flag
 // asks for it.
+func TestEndToEndAskLongTask(t *testing.T) {
+	for name, tt := range map[string]struct {
+		task   string
+		status int
+		says   string
+	}{
+		"too long":              {strings.Repeat("x", terminal.MaxTask+1), 2, "the task is too long"},
+		"too long when quoted":  {strings.Repeat(`"`, terminal.MaxTask/2), 1, "the task is too long"},
+		"nearly as long as may": {strings.Repeat("x", terminal.MaxTask-16<<10), 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sit(t, providertest.Turn{Text: []string{"Done."}})
+			bin, err := binary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 3*limit)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, bin, "ask", "--engine", "native", "-")
+			cmd.Dir, cmd.Env = s.f.cwd, append(os.Environ(), "CODEX_HOME="+s.f.home)
+			cmd.Stdin = strings.NewReader(tt.task)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			cmd.Run()
+			if got := cmd.ProcessState.ExitCode(); got != tt.status || !strings.Contains(stderr.String(), tt.says) {
+				t.Errorf("%v: %.1000s", cmd.ProcessState, &stderr)
+			}
+		})
+	}
+}
+
+// TestEndToEndAskLongAnswer has the answer twice in one message, which then is longer
+// than a server may be sent.
+func TestEndToEndAskLongAnswer(t *testing.T) {
+	const pieces = 40 // of 1 MiB
+	s := sit(t, providertest.Turn{Text: slices.Repeat([]string{strings.Repeat("x", 1<<20)}, pieces)})
+	if code := s.ask(s.piped(), "long"); code != terminal.StatusAnswered || len(s.out.String()) != pieces<<20+1 {
+		t.Errorf("status %d, %d bytes: %.1000s", code, len(s.out.String()), s.errs.String())
+	}
+}
+
 func TestEndToEndAskLocked(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Say("Fine."))

@@ -18,7 +18,7 @@ type runner func(ctx context.Context, o *options, stdout, stderr io.Writer) int
 
 // parse reads a command line. It answers some itself on stdout, such as --help,
 // in one write: grep -q closes a pipe after the first match. What is to be done
-// then is options.run. Its error is the user's mistake.
+// then is options.run. Its error is errOutput or the user's mistake.
 func parse(name string, args []string, stdout, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
 	root := o.commands()
@@ -32,14 +32,19 @@ func parse(name string, args []string, stdout, stderr io.Writer) (*options, erro
 	if err := root.Execute(); err != nil {
 		return nil, err
 	}
-	if _, err := stdout.Write(said.Bytes()); err != nil {
-		return nil, err
+	if said.Len() > 0 {
+		if _, err := stdout.Write(said.Bytes()); err != nil {
+			return nil, fmt.Errorf("%w: %w", errOutput, err)
+		}
 	}
 	if len(o.refusals) > 0 {
 		return nil, errors.New(strings.Join(o.refusals, "\n"))
 	}
 	return o, nil
 }
+
+// errOutput says that standard output takes no more.
+var errOutput = errors.New("standard output")
 
 // programName is the name under which the program speaks of itself: codex
 // where a link has that name, for clients whose command line cannot be changed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,7 +64,12 @@ func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
-	return doctor(ctx, o, stdout, c, err)
+	var report bytes.Buffer
+	code := doctor(ctx, o, &report, c, err)
+	if _, err := stdout.Write(report.Bytes()); err != nil {
+		return fail(stderr, err)
+	}
+	return code
 }
 
 // doctor looks at everything that the server depends on, prints one screen (or

@@ -63,12 +63,16 @@ func main() {
 func run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(name, args, stdout, stderr)
 	switch {
+	case errors.Is(err, errOutput):
+		return fail(stderr, err)
 	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v\n%[1]s --help has the commands and flags.\n", name, err)
 		return 2
 	case o.version:
 		info, _ := debug.ReadBuildInfo()
-		fmt.Fprintln(stdout, versionLine(name, info))
+		if _, err := fmt.Fprintln(stdout, versionLine(name, info)); err != nil {
+			return fail(stderr, err)
+		}
 		return 0
 	case o.run == nil:
 		return 0
@@ -78,6 +82,7 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 
 // serveClient serves the client on the standard streams.
 func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
+	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))

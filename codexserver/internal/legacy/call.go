@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
@@ -34,6 +35,11 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	if introduces(p.Meta) {
 		ss.end.begin()
 	}
+	leave, err := ss.limit.enterTool(p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	w := &watcher{remarks: remarks{ss}, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
 	defer w.progress.end()
 	id := callID(r.ID)
@@ -43,7 +49,17 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 		Attendance: thread.Attendance{Watcher: w, Awaited: true, Place: client{ss, id}, Elicit: ss.elicit},
 		Folder:     ss.folder,
 	}
-	return ss.server.Tools.Call(ctx, c, p.Name, p.Arguments), nil
+	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
+	w.Ready(ctx) // the events have the answer twice already
+	return encodeResult(result)
+}
+
+// encodeResult encodes a result into memory of its size: it has the answer twice,
+// and the peer's encoder would hold it several times more while it makes sure that
+// this is JSON.
+func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
+	const rest = 1 << 10
+	return mcptypes.AppendJSON(make([]byte, 0, 2*len(r.StructuredContent)+rest), r)
 }
 
 // callID is a request's id as text, whatever its JSON type.
@@ -61,6 +77,7 @@ type watcher struct {
 	request  jsonrpc.ID
 	progress *progress
 	failed   bool // the turn's error event was sent
+	gap      gap
 }
 
 // Event implements [thread.Watcher].
@@ -76,6 +93,6 @@ func (w *watcher) Event(thread string, e protocol.Event) {
 			return // the error event has ended the turn
 		}
 	}
-	w.session.sendToolEvent(w.request, thread, e)
+	w.gap.send(w.session, e, func(e protocol.Event) { w.session.sendToolEvent(w.request, thread, e) })
 	w.progress.event(e.Msg)
 }

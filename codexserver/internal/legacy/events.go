@@ -1,7 +1,9 @@
 package legacy
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -36,7 +38,14 @@ func (ss *Session) sendEvent(method string, member []byte, e protocol.Event) {
 		ss.log.Error("event not sent", "error", err)
 		return
 	}
-	ss.notify(method, json.RawMessage(append(b, '}')))
+	err = ss.peer.Notify(context.Background(), method, json.RawMessage(append(b, '}')))
+	switch {
+	case errors.Is(err, jsonrpc.ErrFull):
+		ss.log.Error("the client does not read: the session ends", "waiting", unread(ss.server.MaxUnread).end())
+		ss.stop()
+	case err != nil:
+		ss.log.Debug("event not sent", "method", method, "error", err)
+	}
 }
 
 // quote writes a string; bytes that are not UTF-8 become U+FFFD.

@@ -23,7 +23,7 @@ func (ss *Session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 		}
 		return info, nil
 	})
-	handleThen(m, "loginApiKey", func(ctx context.Context, p protocol.LoginAPIKeyParams) (empty, error) {
+	handleInOrder(ss, m, &ss.account, "loginApiKey", func(ctx context.Context, p protocol.LoginAPIKeyParams) (empty, error) {
 		if err := required("/apiKey", p.APIKey); err != nil {
 			return empty{}, err
 		}
@@ -32,7 +32,7 @@ func (ss *Session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 		}
 		return empty{}, nil
 	}, func(empty) { ss.authChanged(protocol.AuthAPIKey) })
-	handleThen(m, "logoutChatGpt", func(ctx context.Context, _ empty) (empty, error) {
+	handleInOrder(ss, m, &ss.account, "logoutChatGpt", func(ctx context.Context, _ empty) (empty, error) {
 		if err := a.Logout(ctx); err != nil {
 			return empty{}, failed("logout failed", err)
 		}
@@ -42,7 +42,7 @@ func (ss *Session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 }
 
 func (ss *Session) addLoginMethods(m *jsonrpc.Mux, a engine.Accounts) {
-	jsonrpc.Handle(m, "loginChatGpt", func(ctx context.Context, _ empty) (*protocol.LoginChatGPTResult, error) {
+	handleInOrder(ss, m, &ss.account, "loginChatGpt", func(ctx context.Context, _ empty) (*protocol.LoginChatGPTResult, error) {
 		login, err := a.LoginChatGPT(ctx, func(done protocol.LoginChatGPTComplete) {
 			ss.notify("loginChatGptComplete", done)
 			if done.Success {
@@ -53,8 +53,8 @@ func (ss *Session) addLoginMethods(m *jsonrpc.Mux, a engine.Accounts) {
 			return nil, answerFor("failed to start login server", err)
 		}
 		return login, nil
-	})
-	jsonrpc.Handle(m, "cancelLoginChatGpt", func(ctx context.Context, p protocol.CancelLoginChatGPTParams) (empty, error) {
+	}, nil)
+	handleInOrder(ss, m, &ss.account, "cancelLoginChatGpt", func(ctx context.Context, p protocol.CancelLoginChatGPTParams) (empty, error) {
 		if err := required("/loginId", p.LoginID); err != nil {
 			return empty{}, err
 		}
@@ -62,7 +62,7 @@ func (ss *Session) addLoginMethods(m *jsonrpc.Mux, a engine.Accounts) {
 			return empty{}, answerFor("login id "+p.LoginID, err)
 		}
 		return empty{}, nil
-	})
+	}, nil)
 }
 
 func (ss *Session) authChanged(mode protocol.AuthMode) {

@@ -132,7 +132,10 @@ func (ss *Session) addListener(_ context.Context, p protocol.AddConversationList
 	if err != nil {
 		return nil, err
 	}
-	t.Listen(id.String(), func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })
+	var g gap
+	t.Listen(id.String(), func(e protocol.Event) {
+		g.send(ss, e, func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })
+	})
 	return &protocol.AddConversationListenerResult{SubscriptionID: id.String()}, nil
 }
 

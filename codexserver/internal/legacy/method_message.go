@@ -11,7 +11,7 @@ import (
 func (ss *Session) addMessageMethods(m *jsonrpc.Mux) {
 	jsonrpc.Handle(m, "sendUserMessage", ss.sendUserMessage)
 	jsonrpc.Handle(m, "sendUserTurn", ss.sendUserTurn)
-	jsonrpc.Handle(m, "interruptConversation", ss.interruptConversation)
+	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
 func (ss *Session) sendUserMessage(_ context.Context, p protocol.SendUserMessageParams) (empty, error) {
@@ -75,17 +75,32 @@ func (ss *Session) submit(t *thread.Thread, in protocol.TurnInput) {
 	})
 }
 
-func (ss *Session) interruptConversation(ctx context.Context, p protocol.InterruptConversationParams) (*protocol.InterruptConversationResult, error) {
+// interruptConversation interrupts at once, on the read loop, the turn that is
+// the first now, and answers when it has ended.
+func (ss *Session) interruptConversation(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p protocol.InterruptConversationParams
+	if err := r.Bind(&p); err != nil {
+		return nil, err
+	}
 	t, err := ss.find(p.ConversationID)
 	if err != nil {
 		return nil, err
 	}
-	ran, err := t.Interrupt(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ran:
+	ended := t.Stop(thread.ErrInterrupted)
+	if ended == nil {
 		return nil, refused("no turn of conversation %s is running", p.ConversationID)
 	}
-	return &protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil
+	reply := r.Responder()
+	ss.turns.Go(func() {
+		select {
+		case <-ended:
+			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
+		case <-ctx.Done():
+			err = reply.Reply(nil, context.Cause(ctx))
+		}
+		if err != nil {
+			ss.log.Debug("interrupt", "error", err)
+		}
+	})
+	return nil, nil
 }

@@ -23,7 +23,7 @@ func (ss *Session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 			}
 			return &protocol.GetUserSavedConfigResult{Config: *saved}, nil
 		})
-		jsonrpc.Handle(m, "setDefaultModel", func(ctx context.Context, p protocol.SetDefaultModelParams) (empty, error) {
+		handleInOrder(ss, m, &ss.settings, "setDefaultModel", func(ctx context.Context, p protocol.SetDefaultModelParams) (empty, error) {
 			if p.ReasoningEffort != nil {
 				if err := oneOf("/reasoningEffort", *p.ReasoningEffort, protocol.ReasoningEfforts()); err != nil {
 					return empty{}, err
@@ -33,7 +33,7 @@ func (ss *Session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 				return empty{}, failed("failed to persist model selection", err)
 			}
 			return empty{}, nil
-		})
+		}, nil)
 	}
 	if d, ok := e.(engine.Differ); ok {
 		jsonrpc.Handle(m, "gitDiffToRemote", func(ctx context.Context, p protocol.GitDiffToRemoteParams) (*protocol.GitDiffToRemoteResult, error) {

@@ -1,7 +1,6 @@
 package legacy
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,10 +11,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Mux routes the methods that this server has; the peer answers any other
-// request with -32601. A group of JSON-RPC methods is there when the engine has
+// Handler handles the methods that this server has; any other request is answered
+// with -32601. A group of JSON-RPC methods is there when the engine has
 // the interface behind it.
-func (ss *Session) Mux() *jsonrpc.Mux {
+func (ss *Session) Handler() jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
 	mcptypes.Initialize.Handle(m, ss.initialize)
 	mcptypes.Ping.Handle(m, ss.ping)
@@ -30,35 +29,20 @@ func (ss *Session) Mux() *jsonrpc.Mux {
 		ss.addAccountMethods(m, a)
 	}
 	ss.addWorkspaceMethods(m, e)
-	return m
+	return ss.limit.handler(m)
 }
 
-// Inline are the methods whose order counts and that take no time.
+// Inline are the methods whose order counts, and those that answer whatever else
+// goes on. They take no time, or take their
+// place in a lane (see handleInOrder) and go on elsewhere.
 func Inline() []string {
 	return []string{
-		mcptypes.LoggingSetLevel.Name(),
+		mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name(),
 		"addConversationListener", "removeConversationListener",
-		"sendUserMessage", "sendUserTurn",
+		"sendUserMessage", "sendUserTurn", "interruptConversation",
+		"setDefaultModel",
+		"loginApiKey", "loginChatGpt", "cancelLoginChatGpt", "logoutChatGpt",
 	}
-}
-
-// handleThen adds a method that has something to say after its answer.
-func handleThen[P, R any](m *jsonrpc.Mux, method string, f func(context.Context, P) (R, error), then func(R)) {
-	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		var p P
-		if err := r.Bind(&p); err != nil {
-			return nil, err
-		}
-		result, err := f(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Responder().Reply(result, nil); err != nil {
-			return nil, err
-		}
-		then(result)
-		return nil, nil
-	}))
 }
 
 type empty = struct{}

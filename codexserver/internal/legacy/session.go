@@ -34,7 +34,9 @@ type Server struct {
 	// Finish lets calls finish when the input of a client has ended that has said
 	// initialize.
 	Finish bool
-	Logger *slog.Logger
+	// MaxUnread is how many bytes may wait for a client.
+	MaxUnread int
+	Logger    *slog.Logger
 }
 
 // Session is one connection to a client, from its first message to its last.
@@ -46,6 +48,11 @@ type Session struct {
 	threads *thread.Share
 	turns   sync.WaitGroup // turns that no request waits for
 	end     inputEnd
+	stop    func() // ends the handling of requests
+	pace    pace
+
+	limit             limit
+	settings, account lane
 
 	mu      sync.Mutex
 	client  *mcptypes.InitializeRequestParams // nil until initialize
@@ -56,10 +63,10 @@ type Session struct {
 }
 
 // NewSession returns a session whose turns end with ctx. It serves nothing before
-// [Session.Connect]. It calls stop when the client has gone and its calls should
-// end.
+// [Session.Connect]. It calls stop when the client has gone, or reads nothing, and
+// its calls should end.
 func NewSession(ctx context.Context, s *Server, stop func()) *Session {
-	ss := &Session{server: s, log: s.Logger, ctx: ctx, threads: s.Threads.Share(), level: mcptypes.LoggingLevelWarning}
+	ss := &Session{server: s, log: s.Logger, ctx: ctx, threads: s.Threads.Share(), level: mcptypes.LoggingLevelWarning, stop: stop}
 	if !s.Finish {
 		ss.end.stop = stop
 	}
@@ -67,7 +74,7 @@ func NewSession(ctx context.Context, s *Server, stop func()) *Session {
 	return ss
 }
 
-// Connect makes p the client's side. Its handler is [Session.Mux].
+// Connect makes p the client's side. Its handler is [Session.Handler].
 func (ss *Session) Connect(p *jsonrpc.Peer) { ss.peer = p }
 
 // InputEnded notes that the client sends nothing more. It is a hook of the peer.
@@ -103,7 +110,8 @@ func (ss *Session) theAsker() *elicit.Asker {
 	return ss.asker
 }
 
-// notify queues a notification; only a closed connection keeps it from going out.
+// notify queues a notification. It does not go out when the connection is closed or
+// too much waits already.
 func (ss *Session) notify(method string, params any) {
 	if err := ss.peer.Notify(context.Background(), method, params); err != nil {
 		ss.log.Debug("notification not sent", "method", method, "error", err)
@@ -132,6 +140,11 @@ func (ss *Session) warn(data any) {
 
 // remarks sends the client, as log messages, what a person should read of a turn.
 type remarks struct{ session *Session }
+
+// Ready implements [thread.Watcher].
+func (r remarks) Ready(ctx context.Context) {
+	r.session.pace.wait(ctx, r.session.peer, unread(r.session.server.MaxUnread))
+}
 
 // Event implements [thread.Watcher]: the events of the turn go to the listeners.
 func (remarks) Event(string, protocol.Event) {}

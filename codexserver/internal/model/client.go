@@ -66,37 +66,48 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	// The watch ends what is silent, be it before the headers or after.
 	attempt, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(idle, func() { cancel(errIdle) })
+	var now phase
+	watch := time.AfterFunc(idle, func() { cancel(&silenceError{now.silence(idle)}) })
 	defer watch.Stop()
 
-	resp, err := c.send(attempt, watch, idle, wire, req, body)
+	resp, err := c.send(now.trace(attempt), watch, idle, wire, req, body)
 	if err != nil {
-		return nil, ended(ctx, attempt, err)
+		return nil, c.ended(ctx, attempt, wire, err)
 	}
 	defer resp.Body.Close()
+	now.now.Store(streaming)
 	events := newSSE(resp.Body, c.MaxBytes)
 	next := func() ([]byte, error) {
 		watch.Reset(idle)
+		defer watch.Stop() // what emit waits for is not the provider's silence
 		return events.next()
 	}
 	out, err := wire.read(&stream{next: next, emit: emit, header: resp.Header, maxCalls: c.MaxToolCalls})
 	if err != nil {
-		return nil, ended(ctx, attempt, c.redactErr(err))
+		return nil, c.ended(ctx, attempt, wire, c.redactErr(err))
 	}
 	return out, nil
 }
 
-var errIdle = errors.New("idle timeout waiting for SSE")
+// silenceError is the cause of an attempt that our watch has ended.
+type silenceError struct{ error }
 
 // ended says why an attempt ended: the caller's wish, our watch, or err itself.
-func ended(ctx, attempt context.Context, err error) error {
+func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(context.Cause(attempt), errIdle) {
-		return &StreamError{Reason: errIdle.Error()}
+	var silent *silenceError
+	if !errors.As(context.Cause(attempt), &silent) {
+		return err
 	}
-	return err
+	var connect *ConnectError
+	if errors.As(silent.error, &connect) {
+		if target, err := c.target(w.path()); err == nil {
+			connect.URL = shown(target)
+		}
+	}
+	return silent.error
 }
 
 // send posts the request until it is accepted or refused for good. The watch
@@ -143,8 +154,7 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 		if errors.As(err, &ue) {
 			err = ue.Err
 		}
-		target.RawQuery = ""
-		return nil, &ConnectError{URL: target.Redacted(), Err: err}
+		return nil, &ConnectError{URL: shown(target), Err: err}
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
@@ -168,6 +178,12 @@ func (c *Client) target(path string) (*url.URL, error) {
 	}
 	u.RawQuery = q.Encode()
 	return u, nil
+}
+
+// shown is a URL without what may be a secret in it.
+func shown(u *url.URL) string {
+	u.RawQuery = ""
+	return u.Redacted()
 }
 
 func (c *Client) setHeaders(h http.Header, wire wire, req *Request) error {
@@ -245,7 +261,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}
 	default:
-		return &RetryLimitError{Code: status, After: after}
+		return &RetryLimitError{Code: status, Message: shorten(c.redact(wordsOf(body))), After: after}
 	}
 }
 

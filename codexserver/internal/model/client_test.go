@@ -213,6 +213,9 @@ func TestRetries(t *testing.T) {
 	}{
 		{"503 then well", []answer{{status: 503}, {body: sse(chatDone)}}, 2, 180 * time.Millisecond, ""},
 		{"always 503", []answer{{status: 503}}, 3, 540 * time.Millisecond, "exceeded retry limit, last status: 503 Service Unavailable"},
+		{"503 with words", []answer{{status: 503, body: `{"error":{"message":"The model key-1234567890 is overloaded"}}`}}, 3, 540 * time.Millisecond, "last status: 503 Service Unavailable: The model [redacted] is overloaded"},
+		{"503 with a word", []answer{{status: 503, body: `{"error":"later"}`}}, 3, 540 * time.Millisecond, "Unavailable: later"},
+		{"503 with text", []answer{{status: 503, body: "no upstream\n"}}, 3, 540 * time.Millisecond, "Unavailable: no upstream"},
 		{"429 that says when", []answer{{status: 429, header: http.Header{"Retry-After": {"7"}}}, {body: sse(chatDone)}}, 2, 7 * time.Second, ""},
 		{"refused", []answer{{err: errors.New("connection refused")}}, 3, 540 * time.Millisecond, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
 		{"400", []answer{{status: 400, body: "bad"}}, 1, 0, "unexpected status 400 Bad Request: bad"},

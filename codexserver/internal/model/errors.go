@@ -30,13 +30,19 @@ func (e *StatusError) Error() string {
 // RetryLimitError is a request that was refused as often as it may be.
 type RetryLimitError struct {
 	Code int
+	// Message is what the provider said, without its keys; "" when it said nothing.
+	Message string
 	// After is how long the provider asks to wait, 0 when it does not say.
 	After time.Duration
 }
 
 // Error implements error.
 func (e *RetryLimitError) Error() string {
-	return "exceeded retry limit, last status: " + statusLine(e.Code)
+	text := "exceeded retry limit, last status: " + statusLine(e.Code)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
 }
 
 // ConnectError is a request that got no answer.

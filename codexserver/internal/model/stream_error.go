@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -47,6 +48,35 @@ func streamError(raw jsontext.Value) error {
 		message = shorten(string(raw))
 	}
 	return &StreamError{Reason: message, After: askedDelay(message)}
+}
+
+// wordsOf returns what a provider says in an answer that is no stream: its message,
+// or the answer itself if that is text.
+func wordsOf(body []byte) string {
+	var told struct {
+		Error   jsontext.Value `json:"error"`
+		Message jsontext.Value `json:"message"`
+		Detail  jsontext.Value `json:"detail"`
+	}
+	text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")
+	if json.Unmarshal(body, &told, lenient) != nil {
+		if strings.HasPrefix(text, "<") {
+			return "" // a page for people
+		}
+		return text
+	}
+	var inner struct {
+		Message jsontext.Value `json:"message"`
+	}
+	if told.Error.Kind() == '{' && json.Unmarshal(told.Error, &inner, lenient) == nil && len(inner.Message) > 0 {
+		return textOf(inner.Message)
+	}
+	for _, raw := range []jsontext.Value{told.Error, told.Message, told.Detail} {
+		if words := textOf(raw); words != "" {
+			return words
+		}
+	}
+	return text
 }
 
 func shorten(s string) string {

@@ -40,6 +40,20 @@ type Task struct {
 	Pause time.Duration
 }
 
+// MaxTask is how long the message with the task may be, in bytes: what the server
+// takes.
+const MaxTask = 64 << 20
+
+// ErrTaskTooLong says that a task does not fit into a message.
+var ErrTaskTooLong = fmt.Errorf("the task is too long: with its quoting it may have %d MiB; put it into a file, and name that in the task", MaxTask>>20)
+
+// envelope is what the message has beside the arguments of the call, at most.
+const envelope = 4 << 10
+
+// maxMessage is the longest message that is taken from the server, which belongs to
+// this program and repeats the answer in its result.
+const maxMessage = 1 << 30
+
 // Last is the word for the newest conversation.
 const Last = "last"
 
@@ -61,6 +75,7 @@ type client struct {
 	console   *Console
 	task      *Task
 	signals   <-chan os.Signal
+	broken    <-chan struct{} // closed when standard output takes no more; nil once that is known
 	inbox     *inbox
 	keys      *reader
 	s         *screen
@@ -72,6 +87,7 @@ type client struct {
 	began       time.Time // of the turn under way; zero without one
 	interrupted bool
 	stopped     bool             // by a key, which has been shown
+	lost        bool             // interrupted because standard output takes no more
 	ended       bool             // the call has
 	late        <-chan time.Time // the interrupted turn takes too long to end
 }
@@ -92,15 +108,31 @@ type (
 
 // Run hands a task to the server at the other end of t and returns the exit
 // status when it is done. The first os.Interrupt of signals interrupts the turn,
-// a second one, and any other signal, ends Run at once.
+// a second one, and any other signal, ends Run at once. Standard output that
+// cannot be written to interrupts the turn, and the status is StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
-	cl := &client{console: c, task: task, signals: signals, inbox: newInbox(), s: c.screen(task.JSON)}
+	out, stderr := newOutput(c.Out), c.Err
+	checked := *c
+	if checked.Out = out; c.Joined {
+		checked.Err = out
+	}
+	code := run(ctx, t, &checked, out, task, signals)
+	if err := out.failure(); err != nil && code != StatusInterrupted {
+		fmt.Fprintf(stderr, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), err)
+		return StatusFailed
+	}
+	return code
+}
+
+func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task *Task, signals <-chan os.Signal) int {
+	cl := &client{console: c, task: task, signals: signals, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
 	asks := c.Asks(task.JSON)
 	if asks {
 		cl.keys = newReader(c.Keys)
 	}
 	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON, cwd: task.Folder}
 	peer := jsonrpc.NewPeer(t, cl.mux(), &jsonrpc.Options{
+		MaxMessage:   maxMessage,
 		Cancellation: jsonrpc.MCPCancel,
 		Inline:       []string{"codex/event", mcptypes.ElicitationCreate.Name()}, // in the order of their arrival, before the result
 	})
@@ -190,6 +222,9 @@ func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallT
 	if err != nil {
 		return nil, err
 	}
+	if len(raw) > MaxTask-envelope {
+		return nil, ErrTaskTooLong
+	}
 	return mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: name, Arguments: raw})
 }
 
@@ -234,6 +269,10 @@ func (cl *client) loop() int {
 			}
 		case <-cl.late:
 			return cl.leave()
+		case <-cl.broken:
+			if cl.lose() {
+				return cl.leave()
+			}
 		default:
 		}
 		if m := cl.inbox.take(); m != nil {
@@ -252,6 +291,10 @@ func (cl *client) loop() int {
 			}
 		case <-cl.late:
 			return cl.leave()
+		case <-cl.broken:
+			if cl.lose() {
+				return cl.leave()
+			}
 		}
 	}
 }
@@ -348,6 +391,22 @@ func (cl *client) stop() {
 	cl.late = time.After(abortTime)
 	cl.interrupt()
 	cl.s.tell(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
+}
+
+// lose interrupts the turn because standard output takes no more, unless a
+// signal, after which writes are given up, has come before.
+func (cl *client) lose() (leave bool) {
+	cl.broken = nil
+	select {
+	case sig := <-cl.signals:
+		return cl.signalled(sig)
+	default:
+	}
+	if !cl.interrupted {
+		cl.lost = true
+		cl.stop()
+	}
+	return false
 }
 
 // leave gives up on the turn.

@@ -14,6 +14,9 @@ type Console struct {
 	Out, Err io.Writer
 	// OutTerminal and ErrTerminal tell which of them is a terminal.
 	OutTerminal, ErrTerminal bool
+	// Joined says that both are one file, as after 2>&1: what cannot be
+	// written to Err cannot be written to Out.
+	Joined bool
 	// Keys are the keys of the terminal on standard input; nil when there is
 	// none, and nobody can be asked.
 	Keys Keyboard
@@ -49,6 +52,7 @@ func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) stri
 	if f, ok := stdout.(*os.File); ok && isTerminal(f) {
 		c.OutTerminal, screen = true, f
 	}
+	c.Joined = sameFile(stdout, stderr)
 	if screen != nil {
 		able := getenv("TERM") != "dumb" && enableSequences(screen)
 		c.Moves = able
@@ -70,6 +74,21 @@ func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) stri
 const usualWidth = 80
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
+
+// sameFile reports whether both write to one file.
+func sameFile(a, b io.Writer) bool {
+	one, ok := a.(*os.File)
+	two, both := b.(*os.File)
+	if !ok || !both {
+		return false
+	}
+	here, err := one.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := two.Stat()
+	return err == nil && os.SameFile(here, there)
+}
 
 // keyboard is the terminal on standard input.
 type keyboard struct{ *os.File }

@@ -49,6 +49,9 @@ func (cl *client) finish(e end) int {
 	if cl.interrupted || errors.Is(e.err, context.Canceled) {
 		code = StatusInterrupted
 	}
+	if cl.lost {
+		code = StatusFailed
+	}
 	if len(texts) == 0 {
 		texts = []string{""}
 	}
@@ -101,7 +104,7 @@ func (cl *client) line(raw stdjson.RawMessage) {
 		}
 	}
 	b.WriteByte('\n')
-	io.WriteString(cl.console.Out, b.String()) // a reader that is gone ends the program by its signal
+	io.WriteString(cl.console.Out, b.String()) // the output notes the error
 }
 
 func threadOf(structured stdjson.RawMessage) string {

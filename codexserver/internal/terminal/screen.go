@@ -52,7 +52,7 @@ func (s *screen) send(text string) {
 	if s.raw {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
-	io.WriteString(s.w, text) // a terminal that is gone ends the program by its signal
+	io.WriteString(s.w, text) // an output notes the error; progress that nobody reads is none
 }
 
 // fresh brings the cursor to the beginning of a line.

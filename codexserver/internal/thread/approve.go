@@ -24,7 +24,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	q := exec.Question()
 	q.Safe = r.Safe
 	q.Once = q.Once || r.Once
-	h.Emit(r)
+	h.deliver("", r) // a question waits for no client: the desk may answer it
 	return h.approve(ctx, r, q)
 }
 
@@ -34,7 +34,7 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
 	}).Question()
 	q.Once = q.Once || r.Once
-	h.Emit(r)
+	h.deliver("", r)
 	return h.approve(ctx, r, q)
 }
 
@@ -67,7 +67,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 		watcher.Decided(d)
 	}
 	if words := d.ForCaller(); words != "" {
-		h.Emit(protocol.BackgroundEvent{Message: words})
+		h.deliver("", protocol.BackgroundEvent{Message: words})
 	}
 	return d.Outcome
 }

@@ -22,23 +22,26 @@ type host struct {
 	log    *slog.Logger
 	board  *approval.Board
 	stop   func() // interrupts the running turn
+	stream bool   // the engine is an [engine.Streamer]
 
-	mu          sync.Mutex // also keeps events in the order of Emit
-	attended    Attendance // of the running turn; of the last one between turns
-	event       string     // the submission id of the turn's events
-	turnID      string     // of the running turn; of the last one between turns
-	submissions int        // messages, approvals and interrupts so far
+	mu          sync.Mutex      // also keeps events in the order of Emit
+	attended    Attendance      // of the running turn; of the last one between turns
+	event       string          // the submission id of the turn's events
+	turnID      string          // of the running turn; of the last one between turns
+	turn        context.Context // of the running turn; nil between turns
+	submissions int             // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
 	listeners   listeners
 }
 
 var _ engine.Host = (*host)(nil)
 
-// begin lets a attend the turn that starts now. It returns how the place leaves.
-func (h *host) begin(a Attendance) (leave func()) {
+// begin lets a attend the turn that starts now, which ends with ctx at the
+// latest. It returns how the place leaves.
+func (h *host) begin(ctx context.Context, a Attendance) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.attended = a
+	h.attended, h.turn = a, ctx
 	h.turnID = newTurnID()
 	if h.event = a.Submission; h.event == "" {
 		h.event = h.submit()
@@ -53,6 +56,7 @@ func (h *host) begin(a Attendance) (leave func()) {
 func (h *host) end(interrupted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.turn = nil
 	if interrupted {
 		h.submit()
 	}
@@ -70,6 +74,36 @@ func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
 
 // EmitAs implements [engine.Host].
 func (h *host) EmitAs(submission string, m protocol.EventMsg) {
+	if !h.stream && !ends(m) {
+		h.ready()
+	}
+	h.deliver(submission, m)
+}
+
+// ends reports whether an event ends a turn that did not come to its end, which
+// nobody keeps from ending.
+func ends(m protocol.EventMsg) bool {
+	switch m.(type) {
+	case protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
+		return true
+	}
+	return false
+}
+
+// ready waits, without the lock, until whoever attends the running turn has room
+// for another event: the engine is to wait rather than what it makes to pile up.
+// The turn's end ends the wait.
+func (h *host) ready() {
+	h.mu.Lock()
+	w, turn := h.attended.Watcher, h.turn
+	h.mu.Unlock()
+	if w != nil && turn != nil {
+		w.Ready(turn)
+	}
+}
+
+// deliver hands an event to everybody who is to see it, without waiting.
+func (h *host) deliver(submission string, m protocol.EventMsg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m = stamp(m, h.turnID)
@@ -131,5 +165,5 @@ func (h *host) invite(words string) {
 	if watcher != nil {
 		watcher.Notice(words)
 	}
-	h.Emit(protocol.BackgroundEvent{Message: words})
+	h.deliver("", protocol.BackgroundEvent{Message: words})
 }

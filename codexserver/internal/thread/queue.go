@@ -16,18 +16,34 @@ type queue struct {
 type Ticket struct {
 	queue *queue
 	first chan struct{} // closed when the ticket is the first
+	left  chan struct{} // closed when it was given up
+
+	// Guarded by Thread.mu.
+	closes bool  // it is for the thread's end, not for a turn
+	begun  bool  // its turn has
+	cause  error // why the turn was interrupted before it began
 }
 
 // join takes the last ticket, without waiting.
 func (q *queue) join() *Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := &Ticket{queue: q, first: make(chan struct{})}
+	t := &Ticket{queue: q, first: make(chan struct{}), left: make(chan struct{})}
 	q.tickets = append(q.tickets, t)
 	if len(q.tickets) == 1 {
 		close(t.first)
 	}
 	return t
+}
+
+// head returns the first ticket, nil when there is none.
+func (q *queue) head() *Ticket {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.tickets) == 0 {
+		return nil
+	}
+	return q.tickets[0]
 }
 
 // wait waits to be the first. When ctx ends before that it returns the cause;
@@ -54,6 +70,7 @@ func (t *Ticket) leave() {
 	for i, other := range q.tickets {
 		if other == t {
 			q.tickets = append(q.tickets[:i], q.tickets[i+1:]...)
+			close(t.left)
 			if i == 0 && len(q.tickets) > 0 {
 				close(q.tickets[0].first)
 			}

@@ -52,8 +52,9 @@ func (t *Table) Share() *Share { return &Share{table: t} }
 func (t *Table) newHost(thread *Thread, a Attendance) *host {
 	h := &host{
 		server: t.server, desk: t.approvals.Desk, log: t.log, attended: a,
-		stop: func() { thread.stop(ErrStopped) },
+		stop: func() { thread.Stop(ErrStopped) },
 	}
+	_, h.stream = t.engine.(engine.Streamer)
 	h.board = approval.NewBoard(t.approvals, h.invite)
 	return h
 }

@@ -56,27 +56,34 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 	defer cancel(nil)
 	now := &turn{cancel: cancel, ended: make(chan struct{})}
 	defer close(now.ended)
-	if !t.set(now) {
+	if !t.begin(ticket, now) {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
 	}
 
-	leave := t.host.begin(a)
+	leave := t.host.begin(ctx, a)
 	defer leave()
 	t.host.show(t.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
 	err := t.conversation.Turn(ctx, in)
 	t.host.end(ctx.Err() != nil)
-	t.set(nil)
+	t.mu.Lock()
+	t.turn = nil
+	t.mu.Unlock()
 	return err
 }
 
-// set makes now the running turn. It returns false when the thread is closed.
-func (t *Thread) set(now *turn) bool {
+// begin makes now, the turn of the ticket, the running one. It returns false when
+// the thread is closed.
+func (t *Thread) begin(ticket *Ticket, now *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.closed {
-		t.turn = now
+	if t.closed {
+		return false
 	}
-	return !t.closed
+	t.turn, ticket.begun = now, true
+	if ticket.cause != nil {
+		now.cancel(ticket.cause)
+	}
+	return true
 }
 
 // Busy reports whether a turn is running.
@@ -86,26 +93,33 @@ func (t *Thread) Busy() bool {
 	return t.turn != nil
 }
 
-// stop interrupts the running turn without waiting for its end. It returns nil
-// when none is running.
-func (t *Thread) stop(cause error) *turn {
+// Stop interrupts the running turn, or the queued one that is about to begin,
+// without waiting. The channel is closed when that turn has ended; it is nil when
+// there is none.
+func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.turn != nil {
 		t.turn.cancel(cause)
+		return t.turn.ended
 	}
-	return t.turn
+	next := t.queue.head()
+	if next == nil || next.begun || next.closes || t.closed {
+		return nil
+	}
+	next.cause = cause
+	return next.left
 }
 
 // Interrupt ends the running turn and waits for its end. It returns false when
 // none is running.
 func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
-	now := t.stop(ErrInterrupted)
-	if now == nil {
+	ended := t.Stop(ErrInterrupted)
+	if ended == nil {
 		return false, nil
 	}
 	select {
-	case <-now.ended:
+	case <-ended:
 		return true, nil
 	case <-ctx.Done():
 		return true, context.Cause(ctx)
@@ -115,7 +129,7 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 // Warn logs the words and sends them as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
 	t.host.log.Warn(words, "thread", t.ID())
-	t.host.EmitAs(submission, protocol.BackgroundEvent{Message: words})
+	t.host.deliver(submission, protocol.BackgroundEvent{Message: words})
 }
 
 // Listen adds a listener, which gets the events that were kept for the first
@@ -136,7 +150,10 @@ func (t *Thread) Unlisten(id string) bool {
 // close closes the engine's conversation after the turns that are queued. A
 // later turn does not begin.
 func (t *Thread) close(ctx context.Context) error {
+	t.mu.Lock()
 	ticket := t.queue.join()
+	ticket.closes = true
+	t.mu.Unlock()
 	defer ticket.leave()
 	if err := ticket.wait(ctx); err != nil {
 		return err

@@ -8,9 +8,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Watcher sees what happens in a turn. Its methods are called one at a time, in
-// order, and must not block.
+// Watcher sees what happens in a turn. Its methods but Ready are called one at a
+// time, in order, and must not block.
 type Watcher interface {
+	// Ready waits until there is room for another event, or ctx ends. It is called
+	// before events that can wait, by several goroutines at a time.
+	Ready(ctx context.Context)
 	// Event reports an event of the turn. The thread's id is "" before the thread
 	// has begun.
 	Event(thread string, e protocol.Event)

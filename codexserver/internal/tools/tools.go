@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -68,6 +67,10 @@ func New(e engine.Engine, o Options) *Table {
 	return t
 }
 
+// Short reports whether calls of the tool of that name take little time,
+// whatever else goes on.
+func Short(name string) bool { return name == "codex-list" || name == "codex-interrupt" }
+
 // List returns the tools as clients see them, in a fixed order.
 func (t *Table) List() ([]mcptypes.Tool, error) {
 	definitions := make([]string, len(t.tools))
@@ -108,11 +111,15 @@ const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempoten
 // content came with MCP 2025-06-18; it is sent under earlier versions too, as Codex
 // did, whose clients find the thread's id there.
 func result(thread string, texts ...string) *mcptypes.CallToolResult {
-	structured, _ := json.Marshal(struct { // strings always encode
-		ThreadID string `json:"threadId"`
-		Content  string `json:"content"`
-	}{thread, strings.Join(texts, "\n\n")}, jsontext.AllowInvalidUTF8(true))
+	structured := quote([]byte(`{"threadId":`), thread)
+	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: structured}
+}
+
+// quote appends a string; bytes that are not UTF-8 become U+FFFD.
+func quote(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // the error is about those bytes
+	return b
 }
 
 // failure returns the result of a call that failed before it had a turn.

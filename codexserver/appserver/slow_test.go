@@ -1,0 +1,72 @@
+package appserver_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestSlowRequestEndsNoTurn leaves a request without an answer while a turn runs. The
+// app-server is ended only when it answers nothing else either.
+func TestSlowRequestEndsNoTurn(t *testing.T) {
+	for name, hangs := range map[string]bool{"slow": false, "hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				never := func(r *run, _ *jsonrpc.Request) (any, error) {
+					<-r.ctx.Done()
+					return nil, r.ctx.Err()
+				}
+				f.on["thread/list"] = never
+				if hangs {
+					f.on["codexmcp/none"] = never
+				}
+				f.turn = func(r *run) {
+					select {
+					case <-time.After(time.Minute):
+						answered(r)
+					case <-r.ctx.Done():
+					}
+				}
+				e := f.engine(appserver.Options{})
+				conv := start(t, e, &recorder{})
+				turn := make(chan error, 1)
+				go func() { turn <- conv.Turn(t.Context(), text("go")) }()
+				_, err := e.List(t.Context(), protocol.ListConversationsParams{})
+				if err == nil || !strings.Contains(err.Error(), "did not answer thread/list within 30s") {
+					t.Errorf("error %v", err)
+				}
+				if err := <-turn; (err != nil) != hangs {
+					t.Errorf("the turn ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestLastWords looks for what an app-server says about its end among what it, and
+// whatever it has started, has written before.
+func TestLastWords(t *testing.T) {
+	for _, tt := range []struct {
+		name, written string
+		after         time.Duration
+		want          string
+	}{
+		{"an error", "WARN x\nError: no such file\n\nCaused by:\n    it is gone\n", 0, "Error: no such file Caused by: it is gone"},
+		{"a panic", "\nthread 'main' panicked at src/main.rs:1:2:\nboom\n", 0, "thread 'main' panicked at src/main.rs:1:2: boom"},
+		{"a wrong flag", "error: unexpected argument '-x'", 0, "error: unexpected argument '-x'"},
+		{"a log line", "2026-01-01T00:00:00Z ERROR codex: a tool of a server failed\n", 0, ""},
+		{"a line of a server that it has started", "listening on port 7\n", 0, ""},
+		{"an error long ago", "Error: it rains\n", time.Minute, ""},
+		{"nothing", "", 0, ""},
+	} {
+		if got := appserver.LastWords(tt.written, tt.after); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// surviveBrokenPipes makes a write to a pipe that nobody reads an error rather
+// than the end of the program. The signal is received, not ignored: commands
+// would inherit that it is ignored.
+func surviveBrokenPipes() (stop func()) {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGPIPE)
+	return func() { signal.Stop(received) }
+}

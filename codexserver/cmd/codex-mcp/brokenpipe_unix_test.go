@@ -1,0 +1,125 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndNobodyReadsStandardError closes the reading end of the server's
+// standard error before the server has written to it.
+func TestEndToEndNobodyReadsStandardError(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Turn{Text: []string{"Done."}})
+	cmd := s.command(t, "--engine", "native", "--log", "debug")
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}` + "\n")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	cmd.Stderr = unread(t)
+	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), `"text":"Done."`) {
+		t.Errorf("%v: %s", err, &stdout)
+	}
+}
+
+// TestEndToEndAskWithoutItsOutput ends the turn of codex-mcp ask when nobody
+// reads the standard output any more.
+func TestEndToEndAskWithoutItsOutput(t *testing.T) {
+	t.Run("json", func(t *testing.T) {
+		t.Parallel()
+		s := sit(t, providertest.Turn{Wait: make(chan struct{})})
+		cmd := s.command(t, "ask", "--engine", "native", "--json", "wait for ever")
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = unread(t), &stderr
+		cmd.Run()
+		failedToWrite(t, cmd, stderr.String(), "broken pipe")
+	})
+	t.Run("both streams in one pipe", func(t *testing.T) {
+		t.Parallel()
+		s := sit(t, providertest.Turn{Wait: make(chan struct{})})
+		cmd := s.command(t, "ask", "--engine", "native", "wait for ever")
+		w := unread(t)
+		cmd.Stdout, cmd.Stderr = w, w
+		cmd.Run()
+		failedToWrite(t, cmd, "", "")
+	})
+	t.Run("progress alone", func(t *testing.T) {
+		t.Parallel()
+		s := sit(t, providertest.Turn{Text: []string{"Done."}})
+		cmd := s.command(t, "ask", "--engine", "native", "go")
+		var stdout bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, unread(t)
+		if err := cmd.Run(); err != nil || stdout.String() != "Done.\n" {
+			t.Errorf("%v: %q", err, &stdout)
+		}
+	})
+}
+
+// TestEndToEndFullDevice writes to a device that has no room.
+func TestEndToEndFullDevice(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Logf("this system has none: %v", err)
+		return
+	}
+	for _, args := range [][]string{
+		{"--version"}, {"--help"}, {"completion", "bash"}, {"ask", "--engine", "native", "go"}, {"ask", "--engine", "native", "--json", "go"},
+		{"doctor", "--engine", "native"}, {"doctor", "--engine", "native", "--json"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer full.Close()
+			s := sit(t, providertest.Turn{Text: []string{"Done."}})
+			cmd := s.command(t, args...)
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = full, &stderr
+			cmd.Run()
+			failedToWrite(t, cmd, stderr.String(), "no space left on device")
+		})
+	}
+}
+
+// command is the program with the person's configuration; it ends with the test.
+func (s *person) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = s.f.cwd
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home, "CODEX_BIN="+filepath.Join(s.f.home, "none"))
+	return cmd
+}
+
+// unread returns the writing end of a pipe whose reading end is closed.
+func unread(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func failedToWrite(t *testing.T, cmd *exec.Cmd, stderr, why string) {
+	t.Helper()
+	if got := cmd.ProcessState.ExitCode(); got != terminal.StatusFailed || !strings.Contains(stderr, why) {
+		t.Errorf("%v: %s", cmd.ProcessState, stderr)
+	}
+}

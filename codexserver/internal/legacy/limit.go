@@ -1,0 +1,83 @@
+package legacy
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+const (
+	// maxLong is how many requests that may take long are handled at a time. The
+	// next is refused: the client would wait for it behind calls that may never
+	// end.
+	maxLong = 4096
+	// spare are the places for all other requests.
+	spare = 1024
+)
+
+// MaxConcurrent is how many requests of a session are handled at a time.
+const MaxConcurrent = maxLong + spare
+
+// short are the methods that are answered however much is under way. What a
+// tool's call counts for depends on the tool.
+var short = map[string]bool{
+	mcptypes.Initialize.Name():      true,
+	mcptypes.Ping.Name():            true,
+	mcptypes.ToolsList.Name():       true,
+	mcptypes.LoggingSetLevel.Name(): true,
+	"addConversationListener":       true,
+	"removeConversationListener":    true,
+	"interruptConversation":         true,
+	"listConversations":             true,
+	"getAuthStatus":                 true,
+	"getUserAgent":                  true,
+	"getUserSavedConfig":            true,
+	"userInfo":                      true,
+	"cancelLoginChatGpt":            true,
+}
+
+// limit counts the requests under way that may take long. The zero limit is
+// ready.
+type limit struct{ long atomic.Int64 }
+
+// enter refuses what is more than maxLong. What has entered is to leave.
+func (l *limit) enter() error {
+	if l.long.Add(1) > maxLong {
+		l.leave()
+		return jsonrpc.Errorf(jsonrpc.CodeOverloaded,
+			"overloaded: %d requests are under way; send this one again when one of them has ended or was cancelled", maxLong)
+	}
+	return nil
+}
+
+func (l *limit) leave() { l.long.Add(-1) }
+
+// handler refuses requests of h that are too many. Those that are handled in
+// order, and calls of tools, count themselves.
+func (l *limit) handler(h jsonrpc.Handler) jsonrpc.Handler {
+	counted := map[string]bool{mcptypes.ToolsCall.Name(): true}
+	for _, method := range Inline() {
+		counted[method] = true
+	}
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if r.IsNotification() || short[r.Method] || counted[r.Method] {
+			return h.ServeRPC(ctx, r)
+		}
+		if err := l.enter(); err != nil {
+			return nil, err
+		}
+		defer l.leave()
+		return h.ServeRPC(ctx, r)
+	})
+}
+
+// enterTool is enter for a call of a tool.
+func (l *limit) enterTool(name string) (leave func(), err error) {
+	if tools.Short(name) {
+		return func() {}, nil
+	}
+	return l.leave, l.enter()
+}

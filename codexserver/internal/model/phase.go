@@ -1,0 +1,43 @@
+package model
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+)
+
+// phase is what an attempt waits for now. The zero phase is connecting.
+type phase struct{ now atomic.Int32 }
+
+const (
+	connecting = iota
+	shakingHands
+	awaitingAnswer
+	streaming
+)
+
+// trace returns a context whose request notes how far it has come.
+func (p *phase) trace(ctx context.Context) context.Context {
+	p.now.Store(connecting)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeStart: func() { p.now.Store(shakingHands) },
+		TLSHandshakeDone:  func(tls.ConnectionState, error) { p.now.Store(connecting) },
+		GotConn:           func(httptrace.GotConnInfo) { p.now.Store(awaitingAnswer) },
+	})
+}
+
+// silence is what is said of a provider that was silent for a while.
+func (p *phase) silence(idle time.Duration) error {
+	switch p.now.Load() {
+	case connecting:
+		return &ConnectError{Err: fmt.Errorf("no connection within %v", idle)}
+	case shakingHands:
+		return &ConnectError{Err: fmt.Errorf("the TLS handshake was not finished within %v", idle)}
+	case awaitingAnswer:
+		return &ConnectError{Err: fmt.Errorf("no answer within %v", idle)}
+	}
+	return &StreamError{Reason: "idle timeout waiting for SSE"}
+}

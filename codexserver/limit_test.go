@@ -1,0 +1,61 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestStalledCalls lets calls hang, and looks at what is answered all the same.
+func TestStalledCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stall := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		})
+		c := connectWith(t, &full{TurnFunc: stall}, &codexserver.Options{SessionTools: true})
+		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		id := c.newConversation(t)
+		c.ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+		const call = `{"name":"codex","arguments":{"prompt":"hang"}}`
+		const most = 4096
+		var calls []*jsonrpc.Call
+		for range most {
+			calls = append(calls, c.Start(t.Context(), "tools/call", json.RawMessage(call)))
+		}
+		synctest.Wait()
+		const refused = "4096 requests are under way"
+		for _, tt := range []struct{ method, params, want string }{
+			{"ping", `{}`, `{}`},
+			{"tools/list", `{}`, `"codex-reply"`},
+			{"listConversations", `{}`, `"past"`},
+			{"getAuthStatus", `{}`, `apikey`},
+			{"getUserSavedConfig", `{}`, `"config"`},
+			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},
+			{"interruptConversation", fmt.Sprintf(`{"conversationId":%q}`, id), `interrupted`},
+			{"tools/call", call, refused},
+			{"newConversation", `{}`, refused},
+			{"setDefaultModel", `{"model":"m"}`, refused},
+			{"execOneOffCommand", `{"command":["ls"]}`, refused},
+		} {
+			if got := c.ask(t, tt.method, tt.params); !strings.Contains(got, tt.want) {
+				t.Errorf("%s %s: %s, want %s", tt.method, tt.params, got, tt.want)
+			}
+		}
+		if err := c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := c.ask(t, "setDefaultModel", `{"model":"m"}`); got != `{}` {
+			t.Errorf("with a free place: %s", got)
+		}
+	})
+}

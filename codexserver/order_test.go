@@ -1,0 +1,167 @@
+package codexserver_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// writer is an engine whose writes take the less time the later they come.
+type writer struct {
+	full
+	next  time.Duration
+	wrote []string
+}
+
+func (w *writer) write(what string) error {
+	w.mu.Lock()
+	w.next -= time.Millisecond
+	wait := w.next
+	w.mu.Unlock()
+	<-time.After(wait)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrote = append(w.wrote, what)
+	return nil
+}
+
+func (w *writer) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelParams) error {
+	if *p.Model == "broken" {
+		panic("broken")
+	}
+	return w.write(*p.Model)
+}
+
+func (w *writer) LoginAPIKey(_ context.Context, key string) error { return w.write(key) }
+func (w *writer) Logout(context.Context) error                    { return w.write("") }
+
+// TestChangesHappenInOrder sends twenty changes with one write.
+func TestChangesHappenInOrder(t *testing.T) {
+	for name, request := range map[string]func(i int) (method, params, change string){
+		"setDefaultModel": func(i int) (string, string, string) {
+			return "setDefaultModel", fmt.Sprintf(`{"model":"m%d","reasoningEffort":null}`, i), fmt.Sprintf("m%d", i)
+		},
+		"the account": func(i int) (string, string, string) {
+			if i%2 == 1 {
+				return "logoutChatGpt", `{}`, ""
+			}
+			return "loginApiKey", fmt.Sprintf(`{"apiKey":"k%d"}`, i), fmt.Sprintf("k%d", i)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &writer{next: time.Second}
+				end := serveLines(t, w)
+				var lines [][]byte
+				var want []string
+				for i := range 20 {
+					method, params, change := request(i)
+					lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, i, method, params))
+					want = append(want, change)
+				}
+				if err := end.Write(t.Context(), lines); err != nil {
+					t.Fatal(err)
+				}
+				for range lines {
+					read(t, end, `"result":{}`)
+				}
+				if diff := cmp.Diff(want, w.wrote); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestChangeThatPanics loses no other change.
+func TestChangeThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &writer{next: time.Second}
+		end := serveLines(t, w)
+		err := end.Write(t.Context(), [][]byte{
+			[]byte(`{"jsonrpc":"2.0","id":1,"method":"setDefaultModel","params":{"model":"broken"}}`),
+			[]byte(`{"jsonrpc":"2.0","id":2,"method":"setDefaultModel","params":{"model":7}}`),
+			[]byte(`{"jsonrpc":"2.0","id":3,"method":"setDefaultModel","params":{"model":"fine"}}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read(t, end, `"id":1,"error":{"code":-32603,`)
+		read(t, end, `"id":2,"error":{"code":-32602,`)
+		read(t, end, `"id":3,"result":{}`)
+	})
+}
+
+// TestInterruptRightAfterTheMessage sends a message and its interrupt with one
+// write, many times: the turn has mostly not begun when the interrupt arrives.
+func TestInterruptRightAfterTheMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := serveLines(t, engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		}))
+		if err := end.Write(t.Context(), [][]byte{[]byte(`{"jsonrpc":"2.0","id":0,"method":"newConversation","params":{}}`)}); err != nil {
+			t.Fatal(err)
+		}
+		_, id, _ := strings.Cut(read(t, end, `"conversationId"`), `"conversationId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		for range 100 {
+			err := end.Write(t.Context(), [][]byte{
+				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id),
+				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":2,"method":"interruptConversation","params":{"conversationId":%q}}`, id),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			read(t, end, `"id":1,"result":{}`)
+			read(t, end, `"abortReason":"interrupted"`)
+		}
+	})
+}
+
+// serveLines serves e and returns the client's end of the wire.
+func serveLines(t *testing.T, e engine.Engine) jsonrpc.Transport {
+	t.Helper()
+	return serveWith(t, e, nil)
+}
+
+func serveWith(t *testing.T, e engine.Engine, o *codexserver.Options) jsonrpc.Transport {
+	t.Helper()
+	ours, theirs := jsonrpc.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- codexserver.New(e, o).Serve(context.Background(), theirs) }()
+	t.Cleanup(func() {
+		ours.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return ours
+}
+
+// read returns the next message that is no notification, which must contain a text.
+func read(t *testing.T, end jsonrpc.Transport, want string) string {
+	t.Helper()
+	for {
+		line, err := end.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(line), `"id":`) || strings.Contains(string(line), `"method":`) {
+			continue
+		}
+		if !strings.Contains(string(line), want) {
+			t.Fatalf("%s: not %s", line, want)
+		}
+		return string(line)
+	}
+}

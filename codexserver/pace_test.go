@@ -1,0 +1,233 @@
+package codexserver_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// flood is an engine whose turns emit as many deltas of a size as they can, count
+// them, and end when they were interrupted.
+type flood struct {
+	engine.TurnFunc
+	most    int
+	emitted atomic.Int64
+	ended   atomic.Int64
+}
+
+const (
+	piece  = 8 << 10
+	unread = 4 << 20 // the most that may wait for a client
+	inPipe = 1 << 20 // what the pipe takes in by itself
+)
+
+var unreads = &codexserver.Options{MaxUnread: unread}
+
+func newFlood(most int) *flood {
+	f := &flood{most: most}
+	text := strings.Repeat("x", piece)
+	f.TurnFunc = func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		defer f.ended.Add(1)
+		for range f.most {
+			if ctx.Err() != nil {
+				return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+			}
+			host.Emit(protocol.AgentMessageDelta{Delta: text})
+			f.emitted.Add(1)
+		}
+		host.Emit(protocol.AgentMessage{Message: "whole"})
+		return nil
+	}
+	return f
+}
+
+// relay is a flood that cannot wait.
+type relay struct{ *flood }
+
+func (relay) StreamsEvents() {}
+
+// listened begins a conversation on a session of its own that listens to it.
+func listened(t *testing.T, end jsonrpc.Transport) (id string) {
+	t.Helper()
+	send(t, end, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	read(t, end, `"serverInfo"`)
+	send(t, end, `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{}}`)
+	_, id, _ = strings.Cut(read(t, end, `"conversationId"`), `"conversationId":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"addConversationListener","params":{"conversationId":%q}}`, id))
+	read(t, end, `"subscriptionId"`)
+	return id
+}
+
+func send(t *testing.T, end jsonrpc.Transport, line string) {
+	t.Helper()
+	if err := end.Write(t.Context(), [][]byte{[]byte(line)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// events reads the wire until a message with the text has come, and returns how many
+// deltas came, and the words of the background events.
+func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words []string) {
+	t.Helper()
+	for {
+		b, err := end.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := string(b)
+		switch {
+		case strings.Contains(line, `"type":"agent_message_delta"`):
+			deltas++
+		case strings.Contains(line, `"type":"background_event"`):
+			_, m, _ := strings.Cut(line, `"message":"`)
+			m, _, _ = strings.Cut(m, `"`)
+			words = append(words, m)
+		}
+		if strings.Contains(line, last) {
+			return deltas, words
+		}
+	}
+}
+
+// TestTurnWaitsForItsClient floods clients that do not read.
+func TestTurnWaitsForItsClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlood(1 << 14) // 128 MiB
+		end := serveWith(t, f, unreads)
+		id := listened(t, end)
+		send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		const calls = 20 // more turns do not get further ahead
+		for i := range calls {
+			send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`, 100+i))
+		}
+		synctest.Wait()
+		if ahead := f.emitted.Load() * piece; ahead < unread/8 || ahead > unread/8+inPipe+unread/8 {
+			t.Errorf("the turns are %d bytes ahead", ahead)
+		}
+		before := f.ended.Load()
+		send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":4,"method":"interruptConversation","params":{"conversationId":%q}}`, id))
+		for i := range calls {
+			send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
+		}
+		synctest.Wait()
+		if got := f.ended.Load(); before != 0 || got != calls+1 {
+			t.Errorf("%d turns ended before, %d after the interrupts", before, got)
+		}
+		// Reading on, the client gets everything that was emitted.
+		send(t, end, `{"jsonrpc":"2.0","id":5,"method":"ping"}`)
+		came, words := events(t, end, `"id":5,`)
+		if len(words) != 0 || int64(came) != f.emitted.Load() {
+			t.Errorf("%d deltas came of %d: %q", came, f.emitted.Load(), words)
+		}
+	})
+}
+
+// TestSessionEndsThoughNobodyReads closes the client's end of a session whose turn
+// waits for it; the cleanup waits for the server.
+func TestSessionEndsThoughNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlood(1 << 14)
+		ctx, cancel := context.WithCancel(t.Context())
+		ours, theirs := jsonrpc.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- codexserver.New(f, unreads).Serve(ctx, theirs) }()
+		id := listened(t, ours)
+		send(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		synctest.Wait()
+		cancel()
+		if err := <-served; err != nil || f.ended.Load() != 1 {
+			t.Errorf("%v, %d turns ended", err, f.ended.Load())
+		}
+	})
+}
+
+// TestDeltasAreLeftOut floods a client that does not read from an engine that cannot
+// wait, and then reads.
+func TestDeltasAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 3000
+		f := newFlood(most)
+		end := serveWith(t, relay{f}, unreads)
+		listened(t, end)
+		send(t, end, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+		synctest.Wait()
+		if got := f.emitted.Load(); got != most {
+			t.Errorf("%d deltas were emitted", got)
+		}
+		came, words := events(t, end, `"task_complete"`)
+		if queued := came * piece; queued < unread*9/10 || queued > unread+inPipe+unread/8 {
+			t.Errorf("%d bytes had queued up", queued)
+		}
+		if want := fmt.Sprintf("%d deltas were left out: the client did not read.", most-came); len(words) != 1 || words[0] != want {
+			t.Errorf("got %q, want %q", words, want)
+		}
+		read(t, end, `"text":"whole"`)
+	})
+}
+
+// TestQuestionGoesOnThoughNobodyReads asks at the desk while the client of the turn reads
+// nothing: the desk's answer counts.
+func TestQuestionGoesOnThoughNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		decided := make(chan string, 1)
+		full := newFlood(1 << 14)
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+			go full.TurnFunc(ctx, host, in)
+			synctest.Wait() // it waits for the client
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
+			decided <- string(out.Decision)
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		})
+		d := &desk{ask: func(context.Context) (string, error) {
+			return `{"action":"accept","content":{"decision":"approved"}}`, nil
+		}}
+		ours, theirs := jsonrpc.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() {
+			served <- codexserver.New(e, &codexserver.Options{Desk: d, MaxUnread: unread}).Serve(ctx, theirs)
+		}()
+		id := listened(t, ours)
+		send(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		if got := <-decided; got != "approved" {
+			t.Errorf("decided %s", got)
+		}
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNothingElseIsLeftOut floods a client that does not read with events that are
+// no deltas, from an engine that cannot wait: the session ends.
+func TestNothingElseIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		text := strings.Repeat("x", 1<<16)
+		f := &flood{TurnFunc: func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			for range 200 {
+				host.Emit(protocol.AgentMessage{Message: text})
+			}
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		}}
+		ours, theirs := jsonrpc.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- codexserver.New(relay{f}, unreads).Serve(t.Context(), theirs) }()
+		id := listened(t, ours)
+		send(t, ours, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
