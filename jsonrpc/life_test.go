@@ -208,6 +208,49 @@ func TestDrainTimeout(t *testing.T) {
 	})
 }
 
+func TestDrainWithoutBound(t *testing.T) {
+	hour := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		select {
+		case <-time.After(time.Hour):
+			return struct{}{}, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	})
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, hour, &jsonrpc.Options{DrainTimeout: -1})
+		ended := r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"long"}`)
+		_ = r.in.Close()
+		r.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, func(t *testing.T) { // the context ends it, also for a handler that does not heed it
+		rude := make(chan struct{})
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if r.Method == "rude" {
+				<-rude
+			}
+			return hour(ctx, r)
+		})
+		r := newRaw(t, h, &jsonrpc.Options{DrainTimeout: -1})
+		ctx, cancel := context.WithCancelCause(context.Background())
+		ended := r.run(ctx)
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"long"}`, `{"jsonrpc":"2.0","id":2,"method":"rude"}`)
+		_ = r.in.Close()
+		synctest.Wait()
+		why := errors.New("signal")
+		cancel(why)
+		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"signal"}}`)
+		if err := <-ended; !errors.Is(err, why) {
+			t.Errorf("Run: %v", err)
+		}
+		close(rude)
+	})
+}
+
 // brokenEnds is a stream of which one direction fails.
 type brokenEnds struct {
 	read, write error

@@ -68,7 +68,7 @@ type Options struct {
 	// DrainTimeout bounds how long requests accepted before the end of input
 	// may take to finish and to be answered. After it their contexts end with
 	// the cause ErrClosed, and one more second later the peer leaves them
-	// behind. Default: 5 s.
+	// behind. Less than 0 is no bound but Run's context. Default: 5 s.
 	DrainTimeout time.Duration
 
 	// CrashOnPanic lets a panic in a handler end the process. Default: the
@@ -134,12 +134,14 @@ func (o *Options) withDefaults() Options {
 	def(&c.MaxPending, defaultMaxPending)
 	def(&c.Egress.HighWater, defaultHighWater)
 	def(&c.Egress.HardLimit, defaultHardLimit)
-	def(&c.DrainTimeout, defaultDrain)
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = defaultDrain
+	}
 	c.LenientVersion = c.LenientVersion || c.OmitVersion
 	return c
 }
 
-func def[T int | time.Duration](v *T, d T) {
+func def(v *int, d int) {
 	if *v <= 0 {
 		*v = d
 	}

@@ -79,11 +79,12 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 	select {
 	case err := <-read:
 		read <- err
-		if err == nil && !p.settle(p.live, p.o.DrainTimeout) {
-			cancel(ErrClosed)
-			p.settle(p.live, leaveBehind)
+		if err != nil || p.drain(ctx) {
+			return nil
 		}
-		return nil
+		cancel(ErrClosed)
+		p.settle(p.live, leaveBehind)
+		return context.Cause(ctx)
 	case <-p.live.Done():
 		return nil
 	case <-p.shutdown:
@@ -103,6 +104,14 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 	}
 	p.settle(p.live, leaveBehind)
 	return context.Cause(ctx)
+}
+
+// drain waits after the end of input as long as the options and ctx allow.
+func (p *Peer) drain(ctx context.Context) bool {
+	until, stop := context.WithCancel(p.live)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	return p.settle(until, p.o.DrainTimeout)
 }
 
 // settle waits, for the limit if there is one, until everything accepted is
