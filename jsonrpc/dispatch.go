@@ -327,9 +327,6 @@ func (p *Peer) call(r *Request) (v any, err error) {
 			p.abandon(r, errGoexit)
 			return
 		}
-		if p.o.CrashOnPanic {
-			panic(what)
-		}
 		p.panicked(r, what)
 	}()
 	var ctx context.Context = &r.ctx

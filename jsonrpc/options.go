@@ -71,10 +71,6 @@ type Options struct {
 	// behind. Less than 0 is no bound but Run's context. Default: 5 s.
 	DrainTimeout time.Duration
 
-	// CrashOnPanic lets a panic in a handler end the process. Default: the
-	// request is answered with CodeInternalError, the connection lives on.
-	CrashOnPanic bool
-
 	// Logger receives one Debug record for each request handled and call
 	// made, and Warn records for what went wrong on the wire. Params and
 	// results are never logged. Default: none.
