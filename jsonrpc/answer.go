@@ -42,13 +42,23 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	default:
 		w = ifPrompt
 	}
-	var b *bytes.Buffer
-	if !cancelled || p.o.Cancellation.Answer {
-		if cancelled && err != nil {
-			err = Errorf(CodeRequestCancelled, "request cancelled")
-		}
-		b = p.encodeAnswer(r, v, err)
+	if cancelled && !p.o.Cancellation.Answer {
+		p.deliver(r, nil, c, w)
+		return true
 	}
+	if cancelled && err != nil {
+		err = Errorf(CodeRequestCancelled, "request cancelled")
+	}
+	b := getBuffer()
+	// Deferred, because a MarshalJSON may end this goroutine: the request has
+	// been claimed above, and nothing else would answer it.
+	defer func() { p.deliver(r, b, c, w) }()
+	p.encodeAnswer(b, r, v, err)
+	return true
+}
+
+// deliver sends an answer, nil for none, and ends the request.
+func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	switch {
 	case r.batch != nil:
 		r.batch.done(p, b, c)
@@ -56,23 +66,38 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		p.post(b, c, w)
 	}
 	r.ctx.end(context.Canceled)
-	in.finished()
-	return true
+	p.in.finished()
 }
 
-// encodeAnswer returns the response in a buffer of its own.
-func (p *Peer) encodeAnswer(r *Request, v any, err error) *bytes.Buffer {
-	b := getBuffer()
+// encodeAnswer writes the response into b. Results and errors bring code of
+// their own (MarshalJSON, Error, As); its panic fails this request alone.
+func (p *Peer) encodeAnswer(b *bytes.Buffer, r *Request, v any, err error) {
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		what := recover() // nil if the goroutine is being ended
+		b.Reset()
+		p.writeError(b, r.ID, &Error{Code: CodeInternalError, Message: "internal error: encoding the answer panicked"})
+		if what != nil {
+			p.panicked(r, what)
+		}
+	}()
+	p.writeAnswer(b, r, v, err)
+	finished = true
+}
+
+func (p *Peer) writeAnswer(b *bytes.Buffer, r *Request, v any, err error) {
 	if err == nil {
 		if err = p.writeResult(b, r.ID, v); err == nil {
-			return b
+			return
 		}
 		b.Reset()
 		p.problem(err, nil)
 		err = Errorf(CodeInternalError, "the result of %s cannot be encoded", r.Method)
 	}
 	p.writeError(b, r.ID, asError(err))
-	return b
 }
 
 // abandon answers a request whose handler ended its goroutine.

@@ -85,7 +85,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
-			c.abandon(ctx.Err(), context.Cause(ctx).Error())
+			c.abandon(ctx.Err(), causeText(ctx))
 			<-c.ready // by abandon or by the reader, whoever came first
 		}
 		err = c.decode(result)
@@ -105,7 +105,7 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 		return c
 	}
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), context.Cause(ctx).Error()) })
+		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), causeText(ctx)) })
 		p.calls.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {
@@ -201,6 +201,13 @@ func (c *Call) complete() {
 	} else {
 		close(c.ready)
 	}
+}
+
+// causeText returns the text of the context's cause, "" if Error panics: the
+// callback of Start runs on a goroutine where nothing else would recover.
+func causeText(ctx context.Context) (text string) {
+	defer func() { _ = recover() }()
+	return context.Cause(ctx).Error()
 }
 
 // abandon ends a call from this side.

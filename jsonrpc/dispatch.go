@@ -353,10 +353,24 @@ func (p *Peer) panicked(r *Request, what any) {
 
 // noteDone ends a notification.
 func (p *Peer) noteDone(r *Request, err error) {
-	if err != nil && !errors.Is(err, CodeMethodNotFound) {
-		p.problem(fmt.Errorf("notification %s: %w", r.Method, err), nil)
+	defer p.in.finished()
+	if err = p.noteFault(r, err); err != nil {
+		p.problem(err, nil)
 	}
-	p.in.finished()
+}
+
+// noteFault returns what to report about a handler's error, nil for nothing.
+// A panic in the error's own methods is reported as the handler's.
+func (p *Peer) noteFault(r *Request, err error) error {
+	defer func() {
+		if what := recover(); what != nil {
+			p.panicked(r, what)
+		}
+	}()
+	if err == nil || errors.Is(err, CodeMethodNotFound) {
+		return nil
+	}
+	return fmt.Errorf("notification %s: %w", r.Method, err)
 }
 
 // finished takes one off the active and tells who waits for the last.

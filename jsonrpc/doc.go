@@ -61,7 +61,8 @@
 //   - a request that nobody handles with [CodeMethodNotFound];
 //   - params that do not fit with [CodeInvalidParams] and the JSON path of the
 //     fault, see [Request.Bind];
-//   - a handler that panics with [CodeInternalError];
+//   - a handler that panics, or whose result or error panics while it is
+//     encoded, with [CodeInternalError];
 //   - notifications and responses, however broken, with nothing.
 //
 // An answer completes a call if its id is the same: "1" is not 1. An answer to

@@ -30,7 +30,8 @@ type Hooks struct {
 	// being handled go on, see [Options].DrainTimeout.
 	InputEnd func(err error)
 
-	// Panic is called when a handler has panicked, with what it panicked with.
+	// Panic is called when a handler has panicked, or a method of the result or
+	// error it returned, with what it panicked with.
 	Panic func(r *Request, v any, stack []byte)
 
 	// Pressure is called when the egress queue crosses its high water mark.

@@ -39,7 +39,7 @@ func (p *Peer) Run(ctx context.Context) error {
 	p.life.Unlock()
 
 	read, wrote := make(chan error, 1), make(chan struct{})
-	go func() { read <- p.readLoop() }()
+	go p.read(read)
 	go func() {
 		defer close(wrote)
 		p.broke(p.out.run())
@@ -146,6 +146,20 @@ func (p *Peer) waitAll(wait func()) {
 	case <-timer.C:
 		p.problem(errors.New("goroutines left behind at the end"), nil)
 	}
+}
+
+// read runs the read loop and reports its end. A handler on the read loop may
+// end the goroutine (testing.T.FailNow does); another then reads on.
+func (p *Peer) read(end chan<- error) {
+	returned := false
+	defer func() {
+		if !returned {
+			go p.read(end)
+		}
+	}()
+	err := p.readLoop()
+	returned = true
+	end <- err
 }
 
 // readLoop reads until the input ends; nil at a clean end.
