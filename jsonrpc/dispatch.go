@@ -30,6 +30,7 @@ type inbound struct {
 	bytes    int             // size of queue and waiting
 	dropped  uint64
 	refusing bool          // the peer is shutting down
+	ended    bool          // no handler starts any more
 	idle     chan struct{} // closed when active falls to 0; nil if nobody waits
 }
 
@@ -103,6 +104,10 @@ func (p *Peer) accept(r *Request) {
 	}
 	in := &p.in
 	in.mu.Lock()
+	if in.ended {
+		in.mu.Unlock()
+		return
+	}
 	behind := in.ordering && in.yielding == 0
 	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
@@ -169,6 +174,10 @@ func (p *Peer) reject(r *Request, e *Error) {
 
 func (p *Peer) acceptInline(r *Request) {
 	p.in.mu.Lock()
+	if p.in.ended {
+		p.in.mu.Unlock()
+		return
+	}
 	e := p.admit(r, false)
 	p.in.mu.Unlock()
 	if e != nil {
@@ -293,7 +302,11 @@ func (p *Peer) next() (r *Request) {
 
 // handle runs the handler of a request and answers it.
 func (p *Peer) handle(r *Request) {
-	if p.state(r).cancelled { // before it began
+	switch s := p.state(r); {
+	case s.ended: // before it began
+		p.in.finished()
+		return
+	case s.cancelled: // before it began
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
@@ -303,11 +316,12 @@ func (p *Peer) handle(r *Request) {
 	}
 }
 
-// state returns a request's flags as they are now.
-func (p *Peer) state(r *Request) (s struct{ cancelled, detached bool }) {
+// state returns a request's flags, and whether the peer has ended, as they are
+// now.
+func (p *Peer) state(r *Request) (s struct{ cancelled, detached, ended bool }) {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
-	s.cancelled, s.detached = r.cancelled, r.detached
+	s.cancelled, s.detached, s.ended = r.cancelled, r.detached, p.in.ended
 	return s
 }
 
@@ -377,10 +391,26 @@ func (p *Peer) noteFault(r *Request, err error) error {
 func (in *inbound) finished() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.active--; in.active == 0 && in.idle != nil {
+	in.retire(1)
+}
+
+// retire is finished for n, with the lock held.
+func (in *inbound) retire(n int) {
+	if in.active -= n; in.active == 0 && in.idle != nil {
 		close(in.idle)
 		in.idle = nil
 	}
+}
+
+// end drops what has not started and refuses everything from now on. A
+// transport whose Close does not unblock Read keeps delivering; without this
+// its messages would be handled after Run has returned.
+func (in *inbound) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	in.retire(in.queue.len() + in.waiting.len())
+	in.queue, in.waiting, in.behind, in.bytes = fifo{}, fifo{}, 0, 0
 }
 
 // wait returns when nothing accepted is unfinished, or ctx ends.

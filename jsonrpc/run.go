@@ -166,6 +166,9 @@ func (p *Peer) read(end chan<- error) {
 func (p *Peer) readLoop() error {
 	for {
 		line, err := p.t.Read(p.conn)
+		if p.conn.Err() != nil { // Close did not unblock Read
+			line, err = nil, ErrClosed
+		}
 		if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
 			err = tooLong(p.o.MaxMessage)
 		}
@@ -230,6 +233,7 @@ func (p *Peer) disconnect() error {
 		p.life.ending = true
 		p.life.Unlock()
 		p.calls.fail(ErrClosed)
+		p.in.end()
 		p.out.close(ErrClosed)
 		p.liveEnd()
 		p.closeErr = p.t.Close()
