@@ -30,7 +30,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	}
 	r.answered = true
 	delete(in.inflight, r.ID)
-	cancelled, alone := r.cancelled, in.running <= 1
+	cancelled, alone := r.cancelled, in.running-in.kept <= 1
 	in.mu.Unlock()
 	c, w := answer, byWriter
 	switch {
@@ -66,6 +66,9 @@ func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 		p.post(b, c, w)
 	}
 	r.ctx.end(context.Canceled)
+	if r.kept { // settled when answered was set
+		p.vacateKept()
+	}
 	p.in.finished()
 }
 

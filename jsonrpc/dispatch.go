@@ -25,7 +25,8 @@ type inbound struct {
 	ordering bool            // the ordered goroutine exists
 	yielding int             // calls that handlers of notifications wait for
 	waiting  fifo            // may start when one of those running has finished
-	running  int             // requests in their handlers
+	running  int             // requests that hold one of MaxConcurrent places
+	kept     int             // those of running whose handler has returned and left the answer to a Responder
 	active   int             // accepted and not finished: requests and notifications
 	bytes    int             // size of queue and waiting
 	dropped  uint64
@@ -191,7 +192,23 @@ func (p *Peer) acceptInline(r *Request) {
 	}
 	if !p.state(r).detached {
 		p.answer(r, v, err, onReadLoop)
+		return
 	}
+	// The read loop did not wait for a free place. Now that the request stays,
+	// it takes one, beyond the limit if none is free.
+	p.in.mu.Lock()
+	if !r.answered {
+		p.in.running++
+		p.in.keep(r)
+	}
+	p.in.mu.Unlock()
+}
+
+// keep leaves a place to a request whose handler has returned, until it is
+// answered. The lock is held.
+func (in *inbound) keep(r *Request) {
+	r.kept = true
+	in.kept++
 }
 
 // ordered handles notifications, and starts the requests among them, until
@@ -275,7 +292,7 @@ func (p *Peer) spawn(r *Request) {
 func (p *Peer) serve(r *Request) {
 	defer func() {
 		if r != nil { // the handler ended this goroutine: another takes over
-			if r = p.next(); r != nil {
+			if r = p.next(r); r != nil {
 				p.spawn(r)
 			}
 		}
@@ -283,21 +300,43 @@ func (p *Peer) serve(r *Request) {
 	}()
 	for r != nil {
 		p.handle(r)
-		r = p.next()
+		r = p.next(r)
 	}
 }
 
-// next returns a request that may run in the place of one that has finished.
-func (p *Peer) next() (r *Request) {
+// next returns a request that may run in the place of one whose handler has
+// returned; nil if none waits, or if the request keeps its place.
+func (p *Peer) next(done *Request) *Request {
 	in := &p.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if r = in.waiting.pop(); r == nil {
+	if done.detached && !done.answered {
+		in.keep(done)
+		return nil
+	}
+	return in.vacate()
+}
+
+// vacate gives up a place, or returns the request that takes it over. The lock
+// is held.
+func (in *inbound) vacate() *Request {
+	r := in.waiting.pop()
+	if r == nil {
 		in.running--
 		return nil
 	}
 	in.bytes -= r.size
 	return r
+}
+
+// vacateKept gives up the place of a detached request that has been answered.
+func (p *Peer) vacateKept() {
+	p.in.mu.Lock()
+	p.in.kept--
+	if r := p.in.vacate(); r != nil {
+		p.spawn(r)
+	}
+	p.in.mu.Unlock()
 }
 
 // handle runs the handler of a request and answers it.

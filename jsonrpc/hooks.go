@@ -41,7 +41,7 @@ type Hooks struct {
 // Stats is a snapshot of a peer.
 type Stats struct {
 	Pending       int    // outgoing calls without an answer yet
-	Running       int    // inbound requests being handled
+	Running       int    // inbound requests being handled, and detached ones not answered yet
 	Waiting       int    // inbound requests and notifications waiting to be handled
 	WaitingBytes  int    // size of those
 	Received      uint64 // messages read from it

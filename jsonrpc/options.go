@@ -47,9 +47,12 @@ type Options struct {
 	MaxBatch int
 
 	// MaxConcurrent is the number of requests handled at the same time;
-	// further ones wait their turn. A handler that calls back keeps its place,
-	// so two sides that call each other back and forth deeper than this wait
-	// for each other. Default: 1024.
+	// further ones wait their turn. A request holds its place until it has
+	// been answered, also while its handler calls back or has left the answer
+	// to a [Responder]. So two sides that call each other back and forth deeper
+	// than this wait for each other, as do detached requests that are only
+	// answered after a further request. Inline methods take a place when they
+	// detach, above the limit if none is free. Default: 1024.
 	MaxConcurrent int
 
 	// MaxQueued is the number of bytes that requests and notifications may

@@ -46,6 +46,7 @@ type Request struct {
 	// Guarded by peer.in.mu.
 	cancelled bool // by the other side
 	detached  bool // Responder was called
+	kept      bool // has a place though its handler has returned; not changed once answered
 	answered  bool
 }
 
@@ -177,8 +178,9 @@ func wanted(t reflect.Type) string {
 }
 
 // Responder detaches the request: what ServeRPC returns is ignored, and the
-// request is answered, once and from any goroutine, with Reply. The context
-// of the handler lives on until then.
+// request is answered, once and from any goroutine, with Reply. Until then the
+// context of the handler lives on, and the request counts as being handled: for
+// [Options].MaxConcurrent and in [Stats].Running.
 func (r *Request) Responder() *Responder {
 	r.peer.in.mu.Lock()
 	r.detached = true
