@@ -31,27 +31,33 @@ type Call struct {
 	method string
 	ready  chan struct{} // closed when done; of capacity 1 and sent to in a pooled call
 	pooled bool          // belongs to Peer.Call
-	note   bool          // made by the handler of a notification
+	note   *Peer         // the peer whose notification's handler made the call; nil for other callers
 	raw    []byte        // the result
 	errv   []byte        // the error member
 	err    error         // why there is no answer
 	hook   func(error)   // tells of the end
 	stop   func() bool   // unhooks the caller's context
+
+	// Guarded by note.in.mu.
+	awaited bool // note lets requests overtake
+	over    bool // the call has ended
 }
 
 // ID returns the id of the call.
 func (c *Call) ID() ID { return c.id }
 
-// Done is closed when the call has ended: answered, cancelled or failed.
-func (c *Call) Done() <-chan struct{} { return c.ready }
+// Done is closed when the call has ended: answered, cancelled or failed. The
+// handler of a notification that takes the channel is expected to wait on it:
+// requests overtake from then on, see [Peer.Call].
+func (c *Call) Done() <-chan struct{} {
+	c.await()
+	return c.ready
+}
 
 // Result waits for the end of the call, decodes the result into v as
 // [Peer.Call] does, and returns the call's error. It may be called again.
 func (c *Call) Result(v any) error {
-	if c.note {
-		c.p.yield()
-		defer c.p.resume()
-	}
+	c.await()
 	<-c.ready
 	return c.decode(v)
 }
@@ -71,6 +77,11 @@ func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
 // ctx.Err(), the other side is told by the cancel notification of the peer's
 // profile, with the cause of ctx as the reason, and a late answer is dropped.
 // When the connection ends, the error is [ErrClosed].
+//
+// The handler of a notification must call with its own context, or one derived
+// from it, on whatever peer. While it waits, requests then overtake the
+// notifications behind it. With another context they do not, and if the answer
+// depends on one of them the call waits until its context ends.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	c, ok := p.calls.pool.Get().(*Call)
 	if !ok {
@@ -78,10 +89,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	}
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
-		if c.note {
-			p.yield()
-			defer p.resume()
-		}
+		c.await()
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
@@ -101,6 +109,7 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 	c := &Call{ready: make(chan struct{})}
 	if err := p.start1(ctx, c, method, params); err != nil {
 		c.err = err
+		c.note = nil // there is nothing to wait for
 		close(c.ready)
 		return c
 	}
@@ -125,7 +134,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.p, c.method, c.note = p, method, p.inNote(ctx)
+	c.p, c.method, c.note = p, method, noteOf(ctx)
 	cs := &p.calls
 	cs.mu.Lock()
 	switch {
@@ -188,8 +197,32 @@ func (p *Peer) retire(c *Call) bool {
 	return true
 }
 
+// await lets requests overtake notifications on the peer whose ordered handler
+// waits for c, until c has ended.
+func (c *Call) await() {
+	if c.note == nil {
+		return
+	}
+	c.note.in.mu.Lock()
+	defer c.note.in.mu.Unlock()
+	if !c.over && !c.awaited {
+		c.awaited = true
+		c.note.yield()
+	}
+}
+
 // complete makes a retired call ready.
 func (c *Call) complete() {
+	if c.note != nil {
+		// Here and not where the waiter wakes: a request that arrives after
+		// this answer is in its place behind the notifications again.
+		c.note.in.mu.Lock()
+		c.over = true
+		if c.awaited {
+			c.note.in.yielding--
+		}
+		c.note.in.mu.Unlock()
+	}
 	if c.stop != nil {
 		c.stop()
 	}

@@ -14,9 +14,9 @@ import (
 // Notifications are handled one by one in order of arrival by one goroutine,
 // which exists while there are any. A request that arrives while it is busy
 // queues behind them and is started, not handled, by it; else the read loop
-// starts it at once. While a notification's handler waits for an answer from
-// the other side, requests do not queue: two sides could else wait for each
-// other for ever.
+// starts it at once. While a notification's handler waits for the answer to a
+// call, requests do not queue: two sides, or a chain of peers that ends here,
+// would otherwise wait for each other forever.
 type inbound struct {
 	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
@@ -257,29 +257,25 @@ func (p *Peer) start(r *Request) {
 }
 
 // noteKey is the key under which the context of a notification's handler holds
-// the peer.
+// the peer. The handler may call another peer with that context, and the chain
+// of calls come back to this one as a request.
 type noteKey struct{}
 
-// inNote reports whether ctx is that of a handler of one of p's notifications.
-func (p *Peer) inNote(ctx context.Context) bool { return ctx.Value(noteKey{}) == p }
+// noteOf returns the peer whose notification is handled with ctx, nil if none.
+func noteOf(ctx context.Context) *Peer {
+	p, _ := ctx.Value(noteKey{}).(*Peer)
+	return p
+}
 
-// yield lets requests overtake notifications while one of these waits for an
-// answer; resume ends that.
+// yield lets requests overtake notifications while the handler of one of these
+// waits for an answer. Call.complete ends that. The lock is held.
 func (p *Peer) yield() {
 	in := &p.in
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	in.yielding++
 	if in.behind > 0 {
 		in.behind = 0
 		in.queue.take(func(r *Request) bool { return !r.IsNotification() }, p.start)
 	}
-}
-
-func (p *Peer) resume() {
-	p.in.mu.Lock()
-	p.in.yielding--
-	p.in.mu.Unlock()
 }
 
 // spawn starts a goroutine for a request.

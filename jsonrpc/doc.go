@@ -42,9 +42,10 @@
 // nothing. Three things do not queue: answers, so that the handler of a
 // notification may call back; cancel notifications; and the methods listed in
 // [Options].Inline, which run on the reader. And while the handler of a
-// notification waits for an answer to a [Peer.Call] made with its context,
-// requests overtake the notifications still waiting: two sides whose handlers
-// do so would otherwise wait for each other for ever.
+// notification waits for an answer to a call made with its context, on this
+// peer or another ([Peer.Call], [Call.Result], [Call.Done]), requests overtake
+// the notifications still waiting: two sides whose handlers do so, and a proxy
+// whose chain of calls comes back, would otherwise wait forever.
 //
 // Outbound, what one goroutine sends leaves in that order. A notification sent
 // by a handler is on the wire before the handler's answer.
