@@ -129,7 +129,7 @@ func (t *header) Write(_ context.Context, messages [][]byte) error {
 		t.out = strconv.AppendInt(t.out, int64(len(m)), 10)
 		t.out = append(append(t.out, "\r\n\r\n"...), m...)
 	}
-	_, err := t.w.Write(t.out)
+	err := writeAll(t.w, t.out)
 	if cap(t.out) > 4*maxPooled {
 		t.out = nil
 	}

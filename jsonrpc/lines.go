@@ -131,7 +131,7 @@ func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
 			if err := t.flush(); err != nil {
 				return err
 			}
-			if _, err := t.w.Write(m); err != nil {
+			if err := writeAll(t.w, m); err != nil {
 				return err
 			}
 		} else {
@@ -146,7 +146,17 @@ func (t *lineWriter) flush() error {
 	if len(t.out) == 0 {
 		return nil
 	}
-	_, err := t.w.Write(t.out)
+	err := writeAll(t.w, t.out)
 	t.out = t.out[:0]
+	return err
+}
+
+// writeAll writes b. A writer that stops short without an error, against the
+// contract of io.Writer, would leave half a message on the wire.
+func writeAll(w io.Writer, b []byte) error {
+	n, err := w.Write(b)
+	if err == nil && n < len(b) {
+		return io.ErrShortWrite
+	}
 	return err
 }
