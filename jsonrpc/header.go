@@ -56,10 +56,11 @@ func (t *header) Read(context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if t.limit > 0 && n > t.limit {
-		if _, err := io.CopyN(io.Discard, t.r, int64(n)); err != nil {
+		var s skimmer
+		if _, err := io.CopyN(&s, t.r, int64(n)); err != nil {
 			return nil, noEOF(err)
 		}
-		return nil, tooLong(t.limit)
+		return nil, s.tooLong(t.limit)
 	}
 	return readBody(t.r, n)
 }

@@ -371,7 +371,7 @@ func TestLimitWithoutTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := y.Read(ctx)
-	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
+	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if err := p.Close(); err != nil {

@@ -33,16 +33,22 @@ const (
 	minRead  = 4 << 10  // a read with less room than this is not worth its call
 )
 
-// lineReader cuts lines out of large buffers. A line is handed over for good,
-// so a buffer is filled once and then left to the garbage collector; no byte
-// is copied but those of a line that lies across two buffers.
+// lineReader cuts lines out of buffers. A line is handed over for good, so a
+// buffer is filled once and then left to the garbage collector; no byte is
+// copied but those of a line that lies across buffers.
+//
+// A line longer than a buffer is gathered in several and joined at its end.
+// One buffer that grows would be up to four times the line, would be pinned by
+// the short lines behind it, and would stay with an idle reader.
 type lineReader struct {
 	r       io.Reader
 	limit   int
 	buf     []byte // buf[start:] is read and not handed over
 	start   int
-	scanned int  // buf[start:scanned] holds no line feed
-	skip    bool // in a line beyond the limit
+	scanned int      // buf[start:scanned] holds no line feed
+	long    [][]byte // the line before buf[start:]
+	longLen int
+	skim    *skimmer // reads a line beyond the limit; nil otherwise
 	err     error
 }
 
@@ -54,22 +60,19 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(t.buf[t.scanned:], '\n'); i >= 0 {
 			end := t.scanned + i
-			line := t.buf[t.start:end:end]
+			piece := t.buf[t.start:end:end]
 			t.start, t.scanned = end+1, end+1
-			if line, err := t.finish(line); line != nil || err != nil {
+			if line, err := t.finish(piece); line != nil || err != nil {
 				return line, err
 			}
 			continue
 		}
 		t.scanned = len(t.buf)
-		if t.limit > 0 && len(t.buf)-t.start > t.limit {
-			t.skip = true
-			t.start = len(t.buf)
-		}
+		t.checkLimit()
 		if t.err != nil {
-			line := t.buf[t.start:]
+			piece := t.buf[t.start:]
 			t.start = len(t.buf)
-			if line, err := t.finish(line); line != nil || err != nil {
+			if line, err := t.finish(piece); line != nil || err != nil {
 				return line, err
 			}
 			return nil, t.err
@@ -78,11 +81,42 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 	}
 }
 
-// finish returns a line ready to be handed over; nil if it is empty.
-func (t *lineReader) finish(line []byte) ([]byte, error) {
-	if t.skip || t.limit > 0 && len(line) > t.limit {
-		t.skip = false
-		return nil, tooLong(t.limit)
+// checkLimit stops holding a line that is beyond the limit.
+func (t *lineReader) checkLimit() {
+	rest := t.buf[t.start:]
+	if t.skim == nil {
+		if t.limit <= 0 || t.longLen+len(rest) <= t.limit {
+			return
+		}
+		t.skim = new(skimmer)
+		t.skimLong()
+	}
+	_, _ = t.skim.Write(rest) // never fails
+	t.start = len(t.buf)
+}
+
+func (t *lineReader) skimLong() {
+	for _, b := range t.long {
+		_, _ = t.skim.Write(b) // never fails
+	}
+	t.long, t.longLen = nil, 0
+}
+
+// finish returns a line of which piece is the end; nil if it is empty.
+func (t *lineReader) finish(piece []byte) ([]byte, error) {
+	if t.skim == nil && t.limit > 0 && t.longLen+len(piece) > t.limit {
+		t.skim = new(skimmer)
+		t.skimLong()
+	}
+	if s := t.skim; s != nil {
+		_, _ = s.Write(piece) // never fails
+		t.skim = nil
+		return nil, s.tooLong(t.limit)
+	}
+	line := piece
+	if t.longLen > 0 {
+		line = bytes.Join(append(t.long, piece), nil)
+		t.long, t.longLen = nil, 0
 	}
 	if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
 		return nil, nil
@@ -92,15 +126,17 @@ func (t *lineReader) finish(line []byte) ([]byte, error) {
 
 // fill reads more into the buffer, or into a new one if there is no room.
 func (t *lineReader) fill() {
-	rest := t.buf[t.start:]
 	if cap(t.buf)-len(t.buf) < minRead {
+		rest := t.buf[t.start:]
 		size := slabSize
-		if len(rest) > slabSize/2 {
-			size = 4 * len(rest)
+		if t.longLen+len(rest) > slabSize/2 {
+			t.long = append(t.long, rest)
+			t.longLen += len(rest)
+			rest = nil
+			size = 2 * slabSize // what a pipe holds
 		}
 		t.buf = append(make([]byte, 0, size), rest...)
-		t.scanned -= t.start
-		t.start = 0
+		t.start, t.scanned = 0, len(t.buf)
 	}
 	for range 100 {
 		n, err := t.r.Read(t.buf[len(t.buf):cap(t.buf)])

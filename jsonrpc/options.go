@@ -37,10 +37,13 @@ type Options struct {
 	OmitVersion bool
 
 	// MaxMessage is the longest message accepted, in bytes. A longer one is
-	// skipped and answered with CodeInvalidRequest. Default: 64 MiB.
+	// skipped: a request is answered with CodeInvalidRequest and its id, a
+	// response fails its call, a notification is reported to Hooks.Problem.
+	// WebSocket cannot skip and closes the connection. Default: 64 MiB.
 	MaxMessage int
 
-	// MaxDepth is how deep arrays and objects may nest in a message. Default: 512.
+	// MaxDepth is how deep arrays and objects may nest in a message; what is
+	// deeper is treated like what is too long. Default: 512.
 	MaxDepth int
 
 	// MaxBatch is the number of messages accepted in one batch. Default: 1024.

@@ -191,7 +191,7 @@ func TestLimits(t *testing.T) {
 		overloaded := `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
 		r.want(`[{"jsonrpc":"2.0","id":4,` + overloaded + `]`)
 		r.send(`{"jsonrpc":"2.0","method":"n1"}`, `{"jsonrpc":"2.0","id":5,"method":"`+strings.Repeat("e", 200)+`"}`)
-		r.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
+		r.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
 		if s := r.p.Stats(); s.Running != 1 || s.Waiting != 2 || s.WaitingBytes == 0 || s.Dropped != 1 || s.Received != 5 {
 			t.Errorf("stats %+v", s)
 		}

@@ -170,7 +170,9 @@ func (p *Peer) readLoop() error {
 			line, err = nil, ErrClosed
 		}
 		if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
-			err = tooLong(p.o.MaxMessage)
+			var s skimmer
+			_, _ = s.Write(line) // never fails
+			err = s.tooLong(p.o.MaxMessage)
 		}
 		if err == nil {
 			p.receive(line)
@@ -188,10 +190,14 @@ func (p *Peer) readLoop() error {
 // readFailed decides what an error of Read means.
 func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 	var one *Error
+	var long *overlong
 	switch {
 	case errors.Is(err, io.EOF):
 		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
 		return false, nil
+	case errors.As(err, &long):
+		p.dispatch(&long.message, nil, nil)
+		return true, nil
 	case errors.As(err, &one):
 		p.problem(one, nil)
 		p.refuse(ID{}, one, nil)
