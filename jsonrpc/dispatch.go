@@ -45,9 +45,10 @@ func (p *Peer) receive(line []byte) {
 	m.parse(line, p.d)
 	if m.kind == kindBatch {
 		p.receiveBatch(line)
-		return
+	} else {
+		p.dispatch(m, line, nil)
 	}
-	p.dispatch(m, line, nil)
+	*m = message{} // its slices would hold the line until the next one comes
 }
 
 // dispatch acts on one scanned message. b is the batch it came in, if any.

@@ -66,6 +66,11 @@
 //     encoded, with [CodeInternalError];
 //   - notifications and responses, however broken, with nothing.
 //
+// A message that is too long or too deep ([Options].MaxMessage, MaxDepth) is
+// treated by the same rules: what was skipped is read for its id and kind, so
+// that neither the caller on the other side nor the one on this side waits
+// forever.
+//
 // An answer completes a call if its id is the same: "1" is not 1. An answer to
 // no call, a second answer, and one with both a result and an error complete
 // nothing. What was ignored is told to [Hooks].Problem.
@@ -102,7 +107,8 @@
 //
 // A message returned by a transport belongs to the peer, and its Params to the
 // handler, which may keep them; lines that were read together share memory, so
-// that keeping a few bytes may keep 32 KiB. Slices passed to hooks, and to a
+// that keeping a few bytes may keep 64 KiB. An idle peer holds no more than that
+// of what it has read. Slices passed to hooks, and to a
 // transport's Write, are only lent. Values to send are encoded before the call
 // returns and may be changed after.
 //

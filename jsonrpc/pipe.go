@@ -50,6 +50,7 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 		}
 	}
 	m := t.rest[0]
+	t.rest[0] = nil // an idle pipe must not hold it
 	t.rest = t.rest[1:]
 	return m, nil
 }
