@@ -111,15 +111,16 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	if report {
 		e.pressed = true
 	}
-	if w != byWriter && !e.writing && e.idle() && (w == bySender || e.p != nil && e.p.prompt(n)) {
-		e.writing = true
-		e.mu.Unlock()
-		e.writeNow(b)
-	} else {
+	switch {
+	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle():
 		e.append(b)
 		e.signal()
-		e.mu.Unlock()
+	case w == ifPrompt:
+		e.writePrompt(b)
+	default:
+		e.writeNow(b)
 	}
+	e.mu.Unlock()
 	if report {
 		e.high()
 	}
@@ -203,9 +204,11 @@ func (e *egress) progress() {
 	}
 }
 
-// writeNow writes one message from the sender's goroutine, which has set
-// writing.
+// writeNow writes one message from the sender's goroutine. The lock is held,
+// but not while writing; others queue meanwhile.
 func (e *egress) writeNow(b *bytes.Buffer) {
+	e.writing = true
+	e.mu.Unlock()
 	e.one[0] = b.Bytes()
 	n := b.Len()
 	err := e.t.Write(e.ctx, e.one[:])
@@ -216,7 +219,31 @@ func (e *egress) writeNow(b *bytes.Buffer) {
 	if !e.idle() {
 		e.signal()
 	}
+}
+
+// writePrompt is writeNow if that does not wait for the other side. If it
+// would, the message goes behind what others have queued meanwhile, which they
+// sent at the same time.
+func (e *egress) writePrompt(b *bytes.Buffer) {
+	e.writing = true
 	e.mu.Unlock()
+	n := b.Len()
+	written, err := e.p.prompt(b.Bytes())
+	e.mu.Lock()
+	switch {
+	case written || err != nil:
+		e.wrote(n, 1, err)
+		putBuffer(b)
+	case e.err != nil: // closed meanwhile
+		e.writing = false
+		putBuffer(b)
+	default:
+		e.writing = false
+		e.append(b)
+	}
+	if !e.idle() {
+		e.signal()
+	}
 }
 
 // wrote accounts for a Write that has returned.

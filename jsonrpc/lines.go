@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"syscall"
 )
 
 // Lines returns a transport of newline-delimited JSON: one message a line, the
@@ -12,7 +13,7 @@ import (
 // transport is; nil closes nothing, and then something else must unblock a
 // Read at the end.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
-	return &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
+	return &lines{lineReader: lineReader{r: r, os: descriptor(r)}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
 }
 
 type lines struct {
@@ -42,6 +43,7 @@ const (
 // the short lines behind it, and would stay with an idle reader.
 type lineReader struct {
 	r       io.Reader
+	os      bool // r is a descriptor
 	limit   int
 	buf     []byte // buf[start:] is read and not handed over
 	start   int
@@ -51,6 +53,15 @@ type lineReader struct {
 	skim    *skimmer // reads a line beyond the limit; nil otherwise
 	err     error
 }
+
+// descriptor reports whether r is read from the operating system.
+func descriptor(r io.Reader) bool {
+	_, ok := r.(syscall.Conn)
+	return ok
+}
+
+// drained implements drainer.
+func (t *lineReader) drained() bool { return t.os && t.start == len(t.buf) }
 
 // SetReadLimit bounds the length of a line.
 func (t *lineReader) SetReadLimit(n int) { t.limit = n }
@@ -149,6 +160,10 @@ func (t *lineReader) fill() {
 	t.err = io.ErrNoProgress
 }
 
+// promptBytes is how much a pipe takes at once when it is ready at all
+// (PIPE_BUF); sockets have more room than that.
+const promptBytes = 4096
+
 // lineWriter writes lines, many with one write.
 type lineWriter struct {
 	w     io.Writer
@@ -157,7 +172,19 @@ type lineWriter struct {
 }
 
 // prompt implements prompter.
-func (t *lineWriter) prompt(n int) bool { return t.ready.writable(n + 1) }
+func (t *lineWriter) prompt(m []byte) (bool, error) {
+	if t.ready == nil || len(m) >= promptBytes {
+		return false, nil
+	}
+	t.out = append(append(t.out[:0], m...), '\n')
+	if t.ready.atomic {
+		return t.ready.write(t.out)
+	}
+	if !t.ready.writable() {
+		return false, nil
+	}
+	return true, t.flush()
+}
 
 // Write writes each message and a line feed.
 func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {

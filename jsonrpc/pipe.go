@@ -76,8 +76,13 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	return io.ErrClosedPipe
 }
 
-// prompt implements prompter.
-func (t *pipe) prompt(int) bool { return len(t.out) < cap(t.out) }
+// prompt implements prompter. There is room while nobody else writes.
+func (t *pipe) prompt(m []byte) (bool, error) {
+	if len(t.out) == cap(t.out) {
+		return false, nil
+	}
+	return true, t.Write(context.Background(), [][]byte{m})
+}
 
 func (t *pipe) Close() error {
 	t.once.Do(func() { close(t.closed) })

@@ -32,6 +32,9 @@ type Transport interface {
 // memory. The peer tells it the limit before the first Read.
 type limiter interface{ SetReadLimit(bytes int) }
 
-// prompter is a transport that can tell whether a Write of n bytes would
-// return without waiting for the other side. It is asked by who may write.
-type prompter interface{ prompt(n int) bool }
+// prompter is a transport that can write a message if that does not wait for
+// the other side. Like Write it is called by one goroutine at a time.
+type prompter interface {
+	// prompt reports whether it has written the message.
+	prompt(m []byte) (bool, error)
+}
