@@ -197,9 +197,13 @@ func (p *Peer) retire(c *Call) bool {
 	return true
 }
 
-// await lets requests overtake notifications on the peer whose ordered handler
-// waits for c, until c has ended.
+// await prepares the waiting for c. The answer must be read, also if the one
+// who waits is the handler that the reader runs; and requests must overtake
+// notifications on the peer whose ordered handler waits, until c has ended.
 func (c *Call) await() {
+	if c.p != nil {
+		c.p.takeOver()
+	}
 	if c.note == nil {
 		return
 	}

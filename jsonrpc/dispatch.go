@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 )
 
 // inbound is what the other side wants from us.
@@ -35,8 +36,9 @@ type inbound struct {
 	idle     chan struct{} // closed when active falls to 0; nil if nobody waits
 }
 
-// receive takes one message from the transport. It never blocks.
-func (p *Peer) receive(line []byte) {
+// receive takes one message from the transport. It never blocks. It returns a
+// request that the reader is to handle itself, see reading.
+func (p *Peer) receive(line []byte) (r *Request) {
 	if h := p.o.Hooks; h != nil && h.Received != nil {
 		h.Received(line)
 	}
@@ -46,20 +48,22 @@ func (p *Peer) receive(line []byte) {
 	if m.kind == kindBatch {
 		p.receiveBatch(line)
 	} else {
-		p.dispatch(m, line, nil)
+		r = p.dispatch(m, line, nil)
 	}
 	*m = message{} // its slices would hold the line until the next one comes
+	return r
 }
 
-// dispatch acts on one scanned message. b is the batch it came in, if any.
-func (p *Peer) dispatch(m *message, line []byte, b *batch) {
+// dispatch acts on one scanned message. b is the batch it came in, if any. The
+// result is that of accept.
+func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 	switch m.kind {
 	case kindRequest:
-		p.accept(p.newRequest(m, line, b))
+		return p.accept(p.newRequest(m, line, b))
 	case kindNotification:
 		if c := p.o.Cancellation; c != nil && string(m.method) == c.Method {
 			p.cancelInbound(c, m.params, line)
-			return
+			return nil
 		}
 		p.accept(p.newRequest(m, line, nil))
 	case kindResponse:
@@ -70,13 +74,15 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 		p.problem(m.fault, line)
 		p.refuse(m.id, m.fault, b)
 	}
+	return nil
 }
 
 // overhead is what a waiting request costs beside its bytes.
 const overhead = 256
 
 func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
-	r := &Request{ID: m.id, Method: p.intern(m.method), Params: m.params, peer: p, size: len(line) + overhead}
+	method := p.intern(m.method)
+	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
 	r.ctx.base = p.base
 	if b != nil {
 		b.expect()
@@ -85,38 +91,40 @@ func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
 	return r
 }
 
-// intern returns the method as a string, allocated once for those seen often.
-// Only the read loop calls it.
-func (p *Peer) intern(method []byte) string {
-	if s, ok := p.methods[string(method)]; ok {
-		return s
+// intern returns the method, allocated once for those seen often. Only the
+// reader calls it.
+func (p *Peer) intern(name []byte) *method {
+	if m, ok := p.methods[string(name)]; ok {
+		return m
 	}
-	s := string(method)
-	if len(p.methods) < 256 && len(s) <= 64 {
-		p.methods[s] = s
+	m := &method{name: string(name)}
+	if len(p.methods) < 256 && len(name) <= 64 {
+		p.methods[m.name] = m
 	}
-	return s
+	return m
 }
 
-// accept admits a request or notification and sees to its being handled.
-func (p *Peer) accept(r *Request) {
+// accept admits a request or notification and sees to its being handled. A
+// request that it returns is admitted, and the reader is to serve it.
+func (p *Peer) accept(r *Request) *Request {
 	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
 		p.acceptInline(r)
-		return
+		return nil
 	}
 	in := &p.in
 	in.mu.Lock()
 	if in.ended {
 		in.mu.Unlock()
-		return
+		return nil
 	}
 	behind := in.ordering && in.yielding == 0
 	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
 		in.mu.Unlock()
 		p.reject(r, e)
-		return
+		return nil
 	}
+	var mine *Request
 	switch {
 	case behind || r.IsNotification():
 		in.queue.push(r)
@@ -131,9 +139,23 @@ func (p *Peer) accept(r *Request) {
 		in.waiting.push(r)
 	default:
 		in.running++
-		p.spawn(r)
+		if p.alone(r) {
+			p.handlers.Add(1)
+			mine = r
+		} else {
+			p.spawn(r)
+		}
 	}
 	in.mu.Unlock()
+	return mine
+}
+
+// alone reports whether the reader is to serve a request itself: if nothing
+// else is being handled or has been read, and its method is a quick one. The
+// lock is held.
+func (p *Peer) alone(r *Request) bool {
+	return p.reading.drained != nil && r.batch == nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
+		r.method.streak.Load() >= proof && p.reading.drained()
 }
 
 // admit enters the request into the books, or says why not. The lock is held.
@@ -345,6 +367,10 @@ func (p *Peer) handle(r *Request) {
 	case s.cancelled: // before it began
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
+	}
+	if p.reading.drained != nil {
+		start := time.Now()
+		defer func() { r.method.took(time.Since(start)) }()
 	}
 	v, err := p.call(r)
 	if !p.state(r).detached {

@@ -34,6 +34,12 @@
 // a handler's goroutine, which has nothing else to do, writes its answer, and
 // a caller its request if that will not make it wait.
 //
+// Over descriptors of the operating system, where waking a goroutine wakes a
+// thread, the reader runs the handler of a request that arrives alone itself if
+// the last sixteen requests of its method took less than 100 µs each. If such a
+// handler calls the other side, another goroutine reads on at once; if it
+// blocks otherwise, after 10 to 20 ms.
+//
 // # Order
 //
 // Inbound, notifications are handled one by one in the order of their arrival.

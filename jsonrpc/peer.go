@@ -24,9 +24,10 @@ type Peer struct {
 	received    atomic.Uint64
 	watched     bool // somebody wants to hear of outgoing calls
 
-	// Of the read loop.
+	reading reading
+	// Of the goroutine that reads.
 	scanned message
-	methods map[string]string
+	methods map[string]*method
 
 	live     context.Context // ends when the end begins
 	liveEnd  context.CancelFunc
@@ -56,7 +57,7 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		methods:  make(map[string]string),
+		methods:  make(map[string]*method),
 		shutdown: make(chan struct{}),
 		done:     make(chan struct{}),
 	}

@@ -38,10 +38,11 @@ type Request struct {
 	Method string          // never ""
 	Params json.RawMessage // an object or an array; nil when absent or null
 
-	peer  *Peer
-	batch *batch
-	size  int // what it counts for while it waits
-	ctx   requestContext
+	peer   *Peer
+	method *method
+	batch  *batch
+	size   int // what it counts for while it waits
+	ctx    requestContext
 
 	// Guarded by peer.in.mu.
 	cancelled bool // by the other side

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 )
@@ -39,7 +38,9 @@ func (p *Peer) Run(ctx context.Context) error {
 	p.life.Unlock()
 
 	read, wrote := make(chan error, 1), make(chan struct{})
-	go p.read(read)
+	stop := p.reading.start(p.t, p.overstayed)
+	p.reading.end = read
+	go p.read()
 	go func() {
 		defer close(wrote)
 		p.broke(p.out.run())
@@ -47,11 +48,13 @@ func (p *Peer) Run(ctx context.Context) error {
 	err := p.untilEnd(ctx, cancel, read)
 	cancel(ErrClosed)
 	closeErr := p.disconnect()
+	p.takeOver() // somebody must see the end of the input
 	p.waitAll(func() {
 		<-read
 		<-wrote
 		p.handlers.Wait()
 	})
+	stop()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
@@ -146,66 +149,6 @@ func (p *Peer) waitAll(wait func()) {
 	case <-timer.C:
 		p.problem(errors.New("goroutines left behind at the end"), nil)
 	}
-}
-
-// read runs the read loop and reports its end. A handler on the read loop may
-// end the goroutine (testing.T.FailNow does); another then reads on.
-func (p *Peer) read(end chan<- error) {
-	returned := false
-	defer func() {
-		if !returned {
-			go p.read(end)
-		}
-	}()
-	err := p.readLoop()
-	returned = true
-	end <- err
-}
-
-// readLoop reads until the input ends; nil at a clean end.
-func (p *Peer) readLoop() error {
-	for {
-		line, err := p.t.Read(p.conn)
-		if p.conn.Err() != nil { // Close did not unblock Read
-			line, err = nil, ErrClosed
-		}
-		if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
-			var s skimmer
-			_, _ = s.Write(line) // never fails
-			err = s.tooLong(p.o.MaxMessage)
-		}
-		if err == nil {
-			p.receive(line)
-			continue
-		}
-		if goOn, err := p.readFailed(err); !goOn {
-			if h := p.o.Hooks; h != nil && h.InputEnd != nil {
-				h.InputEnd(err)
-			}
-			return err
-		}
-	}
-}
-
-// readFailed decides what an error of Read means.
-func (p *Peer) readFailed(err error) (goOn bool, _ error) {
-	var one *Error
-	var long *overlong
-	switch {
-	case errors.Is(err, io.EOF):
-		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
-		return false, nil
-	case errors.As(err, &long):
-		p.dispatch(&long.message, nil, nil)
-		return true, nil
-	case errors.As(err, &one):
-		p.problem(one, nil)
-		p.refuse(ID{}, one, nil)
-		return true, nil
-	}
-	err = fmt.Errorf("jsonrpc: read: %w", err)
-	p.broke(err)
-	return false, err
 }
 
 // broke notes why the connection broke, if nobody has ended it on purpose.
