@@ -121,7 +121,7 @@ func ns(s sample) float64 { return s.ns }
 func (r *row) best() (name string, t float64) {
 	for _, p := range peers {
 		s := r.samples[p.name]
-		if p.name == "raw" || p.name == "jsonrpc" || s == nil {
+		if p.name == "raw" || p.name == "naive" || p.name == "jsonrpc" || s == nil {
 			continue
 		}
 		if m := median(s, ns); name == "" || m < t {
