@@ -21,7 +21,10 @@ import (
 //   - the goroutine itself, when its handler has returned;
 //   - a call, whose answer has to be read, see Call.await;
 //   - the watch, when the handler has kept the reading for one to two
-//     patiences. Its method then has to prove itself for longer.
+//     patiences.
+//
+// In the latter two cases nothing was won, and the method has to prove itself
+// for longer.
 //
 // Only transports over descriptors lend: in memory there is no thread to wake,
 // and under testing/synctest messages are to be read without time passing.
@@ -44,14 +47,14 @@ type reading struct {
 const (
 	quick    = 100 * time.Microsecond // what a handler may take on the reader's goroutine
 	proof    = 16                     // quick requests in a row after which the reader handles a method
-	longer   = 1024                   // more of them after a handler that kept the reading
+	longer   = 1024                   // more of them after a handler from which the reading was taken
 	patience = 10 * time.Millisecond
 )
 
 // method is what a peer remembers of a method.
 type method struct {
 	name   string
-	streak atomic.Int32 // quick requests in a row, or less than 0 after one that kept the reading
+	streak atomic.Int32 // quick requests in a row, or less than 0 after the reading was taken from one
 }
 
 // took notes how long a request took.
@@ -112,13 +115,6 @@ func (g *reading) look(takeOver func()) {
 
 // takeOver starts another reader if the one there is handles a request.
 func (p *Peer) takeOver() {
-	if p.reading.takeBack() {
-		go p.read()
-	}
-}
-
-// overstayed is takeOver by the watch.
-func (p *Peer) overstayed() {
 	if p.reading.takeBack() {
 		p.reading.method.streak.Store(-longer)
 		go p.read()

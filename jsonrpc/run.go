@@ -38,7 +38,7 @@ func (p *Peer) Run(ctx context.Context) error {
 	p.life.Unlock()
 
 	read, wrote := make(chan error, 1), make(chan struct{})
-	stop := p.reading.start(p.t, p.overstayed)
+	stop := p.reading.start(p.t, p.takeOver)
 	p.reading.end = read
 	go p.read()
 	go func() {
