@@ -49,11 +49,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	if cancelled && err != nil {
 		err = Errorf(CodeRequestCancelled, "request cancelled")
 	}
-	b := getBuffer()
-	// Deferred, because a MarshalJSON may end this goroutine: the request has
-	// been claimed above, and nothing else would answer it.
-	defer func() { p.deliver(r, b, c, w) }()
-	p.encodeAnswer(b, r, v, err)
+	p.encodeAnswer(r, v, err, c, w)
 	return true
 }
 
@@ -72,20 +68,23 @@ func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	p.in.finished()
 }
 
-// encodeAnswer writes the response into b. Results and errors bring code of
-// their own (MarshalJSON, Error, As); its panic fails this request alone.
-func (p *Peer) encodeAnswer(b *bytes.Buffer, r *Request, v any, err error) {
+// encodeAnswer encodes the response and delivers it. Results and errors bring
+// code of their own (MarshalJSON, Error, As): its panic fails this request
+// alone, and if it ends the goroutine the request, which has been claimed, is
+// answered all the same.
+func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
+	b := getBuffer()
 	finished := false
 	defer func() {
-		if finished {
-			return
+		if !finished {
+			what := recover() // nil if the goroutine is being ended
+			b.Reset()
+			p.writeError(b, r.ID, &Error{Code: CodeInternalError, Message: "internal error: encoding the answer panicked"})
+			if what != nil {
+				p.panicked(r, what)
+			}
 		}
-		what := recover() // nil if the goroutine is being ended
-		b.Reset()
-		p.writeError(b, r.ID, &Error{Code: CodeInternalError, Message: "internal error: encoding the answer panicked"})
-		if what != nil {
-			p.panicked(r, what)
-		}
+		p.deliver(r, b, c, w)
 	}()
 	p.writeAnswer(b, r, v, err)
 	finished = true
@@ -159,12 +158,12 @@ func (p *Peer) receiveBatch(line []byte) {
 	}
 	b := &batch{left: 1, out: getBuffer()}
 	elements(line, func(elem []byte) {
-		m := &p.scanned
+		var m message
 		m.parse(elem, p.d)
 		if m.kind == kindBatch {
 			m.kind, m.fault = kindInvalid, Errorf(CodeInvalidRequest, "batch within a batch")
 		}
-		p.dispatch(m, elem, b)
+		p.dispatch(&m, elem, b)
 	})
 	b.done(p, nil, regardless)
 }

@@ -38,20 +38,18 @@ type inbound struct {
 
 // receive takes one message from the transport. It never blocks. It returns a
 // request that the reader is to handle itself, see reading.
-func (p *Peer) receive(line []byte) (r *Request) {
+func (p *Peer) receive(line []byte) *Request {
 	if h := p.o.Hooks; h != nil && h.Received != nil {
 		h.Received(line)
 	}
 	p.received.Add(1)
-	m := &p.scanned
+	var m message // not kept: its slices would hold the line until the next one comes
 	m.parse(line, p.d)
 	if m.kind == kindBatch {
 		p.receiveBatch(line)
-	} else {
-		r = p.dispatch(m, line, nil)
+		return nil
 	}
-	*m = message{} // its slices would hold the line until the next one comes
-	return r
+	return p.dispatch(&m, line, nil)
 }
 
 // dispatch acts on one scanned message. b is the batch it came in, if any. The
@@ -429,10 +427,14 @@ func (p *Peer) panicked(r *Request, what any) {
 
 // noteDone ends a notification.
 func (p *Peer) noteDone(r *Request, err error) {
-	defer p.in.finished()
-	if err = p.noteFault(r, err); err != nil {
-		p.problem(err, nil)
+	if err != nil {
+		defer p.in.finished() // an error's methods may end this goroutine
+		if err = p.noteFault(r, err); err != nil {
+			p.problem(err, nil)
+		}
+		return
 	}
+	p.in.finished()
 }
 
 // noteFault returns what to report about a handler's error, nil for nothing.
@@ -443,7 +445,7 @@ func (p *Peer) noteFault(r *Request, err error) error {
 			p.panicked(r, what)
 		}
 	}()
-	if err == nil || errors.Is(err, CodeMethodNotFound) {
+	if errors.Is(err, CodeMethodNotFound) {
 		return nil
 	}
 	return fmt.Errorf("notification %s: %w", r.Method, err)

@@ -18,7 +18,7 @@ import (
 // Nothing here waits for a handler or for the reader, so there is no circle.
 type egress struct {
 	t    Transport
-	p    prompter        // t, if it is one
+	p    prompter        // t, if it can
 	ctx  context.Context // ends when the connection does; for Write
 	o    EgressOptions
 	high func() // reports pressure
@@ -61,7 +61,10 @@ const (
 )
 
 func newEgress(t Transport, o EgressOptions) *egress {
-	p, _ := t.(prompter)
+	p, ok := t.(prompter)
+	if ok && !p.prompts() {
+		p = nil
+	}
 	return &egress{t: t, p: p, o: o, wake: make(chan struct{}, 1)}
 }
 

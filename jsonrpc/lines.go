@@ -171,9 +171,12 @@ type lineWriter struct {
 	out   []byte
 }
 
+// prompts implements prompter.
+func (t *lineWriter) prompts() bool { return t.ready != nil }
+
 // prompt implements prompter.
 func (t *lineWriter) prompt(m []byte) (bool, error) {
-	if t.ready == nil || len(m) >= promptBytes {
+	if len(m) >= promptBytes {
 		return false, nil
 	}
 	t.out = append(append(t.out[:0], m...), '\n')

@@ -26,7 +26,6 @@ type Peer struct {
 
 	reading reading
 	// Of the goroutine that reads.
-	scanned message
 	methods map[string]*method
 
 	live     context.Context // ends when the end begins

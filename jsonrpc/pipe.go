@@ -76,6 +76,9 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	return io.ErrClosedPipe
 }
 
+// prompts implements prompter.
+func (t *pipe) prompts() bool { return true }
+
 // prompt implements prompter. There is room while nobody else writes.
 func (t *pipe) prompt(m []byte) (bool, error) {
 	if len(t.out) == cap(t.out) {

@@ -100,7 +100,7 @@ func (g *reading) lend(m *method) {
 }
 
 // takeBack makes the caller the reader if it reports true.
-func (g *reading) takeBack() bool { return g.lent.CompareAndSwap(true, false) }
+func (g *reading) takeBack() bool { return g.lent.Load() && g.lent.CompareAndSwap(true, false) }
 
 // look is the watch. Nothing is lent anew while a handler keeps the reading.
 func (g *reading) look(takeOver func()) {

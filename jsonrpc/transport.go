@@ -35,6 +35,9 @@ type limiter interface{ SetReadLimit(bytes int) }
 // prompter is a transport that can write a message if that does not wait for
 // the other side. Like Write it is called by one goroutine at a time.
 type prompter interface {
+	// prompts reports whether prompt can ever write.
+	prompts() bool
+
 	// prompt reports whether it has written the message.
 	prompt(m []byte) (bool, error)
 }
