@@ -23,6 +23,9 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		return true
 	}
 	in := &p.in
+	// Claimed before it is encoded: a Reply, the return of the handler and a
+	// panic may all come here, and the first is sent. The id is free from now
+	// on, since the other side may use it again once it has read the answer.
 	in.mu.Lock()
 	if r.answered {
 		in.mu.Unlock()
@@ -35,7 +38,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	c, w := answer, byWriter
 	switch {
 	case from == onReadLoop:
-		c = regardless
+		c = regardless // waiting for room here would wait for the other side to read, which may wait for us
 	case !alone: // the writer sends more with one write
 	case from == onHandler:
 		w = bySender
@@ -200,7 +203,7 @@ func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
 	}
 	b.left--
 	last := b.left == 0
-	b.mu.Unlock()
+	b.mu.Unlock() // nobody else touches out after the last
 	if !last {
 		return
 	}

@@ -115,6 +115,7 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 	}
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), causeText(ctx)) })
+		// The call may have ended meanwhile, and complete has found no stop.
 		p.calls.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {
@@ -147,7 +148,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	}
 	c.id = mcptypes.IntID(cs.next)
 	cs.next++
-	cs.mu.Unlock()
+	cs.mu.Unlock() // params are encoded by code of their type, which may call
 
 	b := getBuffer()
 	if err := p.writeCall(b, c.id, method, params); err != nil {
@@ -164,6 +165,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		c.ended(err)
 		return err
 	}
+	// Registered before it is sent: the answer may be read before send returns.
 	cs.pending[c.id] = c
 	w := byWriter
 	if len(cs.pending) == 1 { // of several, the writer sends more with one write
@@ -253,7 +255,7 @@ func (c *Call) abandon(err error, reason string) {
 		return
 	}
 	c.err = err
-	p, id, method := c.p, c.id, c.method
+	p, id, method := c.p, c.id, c.method // a pooled call belongs to its caller once it is ready
 	c.complete()
 	profile := p.o.Cancellation
 	if !profile.covers(method) {
@@ -290,7 +292,7 @@ func (cs *calls) fail(err error) {
 		cs.mu.Unlock()
 		return
 	}
-	cs.err = err
+	cs.err = err // start1 looks at it under the lock: no call is registered after this
 	pending := cs.pending
 	cs.pending = nil
 	cs.mu.Unlock()

@@ -115,10 +115,13 @@ func (p *Peer) accept(r *Request) *Request {
 		in.mu.Unlock()
 		return nil
 	}
+	// A request may not pass a notification that arrived before it. Only when
+	// none is unfinished, or when the one being handled waits for the other
+	// side, does it start at once.
 	behind := in.ordering && in.yielding == 0
 	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
-		in.mu.Unlock()
+		in.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
 		p.reject(r, e)
 		return nil
 	}
@@ -129,6 +132,8 @@ func (p *Peer) accept(r *Request) *Request {
 		if !r.IsNotification() {
 			in.behind++
 		}
+		// The ordered goroutine clears ordering under this lock when the queue
+		// is empty, so what was pushed here is either seen by it or by a new one.
 		if !in.ordering {
 			in.ordering = true
 			p.handlers.Go(p.ordered)
@@ -166,6 +171,8 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		if in.refusing {
 			return Errorf(CodeOverloaded, "shutting down")
 		}
+		// The one that runs keeps the id. Two answers with one id could not be
+		// told apart by the other side.
 		if _, dup := in.inflight[r.ID]; dup {
 			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
 		}
@@ -252,6 +259,8 @@ func (p *Peer) ordered() {
 			in.mu.Unlock()
 			return
 		case !r.IsNotification():
+			// Started and not handled: its handler may take long, and the next
+			// notification must not wait for it.
 			in.behind--
 			p.start(r)
 			in.mu.Unlock()
@@ -269,7 +278,7 @@ func (p *Peer) ordered() {
 func (p *Peer) start(r *Request) {
 	in := &p.in
 	if in.running >= p.o.MaxConcurrent {
-		in.waiting.push(r)
+		in.waiting.push(r) // its size is counted already
 		return
 	}
 	in.bytes -= r.size
@@ -337,6 +346,8 @@ func (p *Peer) next(done *Request) *Request {
 // vacate gives up a place, or returns the request that takes it over. The lock
 // is held.
 func (in *inbound) vacate() *Request {
+	// Handed on under one lock: between giving up a place and taking it a request
+	// that has just arrived could overtake those that wait.
 	r := in.waiting.pop()
 	if r == nil {
 		in.running--
@@ -511,6 +522,8 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 		in.mu.Unlock()
 		return // it has been answered already, which is no fault
 	}
+	// Before the context ends: a handler that returns because of it must find
+	// the mark, or a request whose profile forbids it would be answered.
 	r.cancelled = true
 	in.mu.Unlock()
 	cause := ErrCancelled

@@ -81,6 +81,8 @@ const (
 func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
 	n := b.Len()
 	e.mu.Lock()
+	// A message longer than the limit passes when nothing else is queued, or it
+	// would wait forever.
 	for e.err == nil && c != regardless && e.bytes+n > e.o.HardLimit && e.bytes > 0 {
 		if c == refusable && !e.o.Block {
 			e.mu.Unlock()
@@ -137,6 +139,8 @@ func (e *egress) append(b *bytes.Buffer) {
 		e.queue = append(e.queue, &chunk{msgs: [][]byte{m}})
 		return
 	}
+	// The last chunk may be extended while it is queued. The writer takes it off
+	// before it writes it, so that it never grows under a Write.
 	var c *chunk
 	if !e.idle() {
 		c = e.queue[len(e.queue)-1]
@@ -270,6 +274,9 @@ func (e *egress) run() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
+		// While a sender writes, there is nothing to do here: it signals at its
+		// end. parked is set under the lock that signal needs, so no wake is lost,
+		// and each is sent once, so sending never blocks.
 		for e.err == nil && (e.writing || e.idle()) {
 			e.parked = true
 			e.mu.Unlock()
@@ -297,6 +304,7 @@ func (e *egress) run() error {
 func (e *egress) flush(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Counted, not compared with an empty queue: others may go on sending.
 	for until := e.sent + uint64(e.count); e.err == nil && e.sent < until; {
 		moved := e.onProgress()
 		e.mu.Unlock()
@@ -333,7 +341,7 @@ func (e *egress) fail(err error) {
 	}
 	e.err = err
 	e.queue, e.head = nil, 0
-	e.progress()
+	e.progress() // senders and flushers that wait see err
 	if e.parked {
 		e.parked = false
 		e.wake <- struct{}{}

@@ -28,6 +28,8 @@ type Peer struct {
 	// Of the goroutine that reads.
 	methods map[string]*method
 
+	// Three lives, as the end has an order: first no more work is waited for, then
+	// handlers are to return, then the transport is closed.
 	live     context.Context // ends when the end begins
 	liveEnd  context.CancelFunc
 	conn     context.Context // of the transport's Read and Write; ends after its Close

@@ -46,6 +46,8 @@ func (p *Peer) Run(ctx context.Context) error {
 		p.broke(p.out.run())
 	}()
 	err := p.untilEnd(ctx, cancel, read)
+	// Contexts first, so that handlers that block return while Close waits for
+	// a child process or the other side.
 	cancel(ErrClosed)
 	closeErr := p.disconnect()
 	p.takeOver() // somebody must see the end of the input
@@ -81,7 +83,7 @@ func (p *Peer) verdict(closeErr error) error {
 func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
 	select {
 	case err := <-read:
-		read <- err
+		read <- err // Run waits for it once more
 		if err != nil || p.drain(ctx) {
 			return nil
 		}
@@ -181,6 +183,7 @@ func (p *Peer) disconnect() error {
 		p.life.Lock()
 		p.life.ending = true
 		p.life.Unlock()
+		// The transport last: nobody is to see its errors as reasons.
 		p.calls.fail(ErrClosed)
 		p.in.end()
 		p.out.close(ErrClosed)
