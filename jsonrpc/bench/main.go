@@ -29,8 +29,8 @@ func main() {
 	links := flag.String("link", "mem,pipe,child", "links to measure")
 	works := flag.String("work", "seq,par,flood,big,twoway", "work to measure")
 	only := flag.String("peer", "", "peers to measure; all if empty")
-	samples := flag.Int("samples", 9, "samples per peer")
-	span := flag.Duration("span", 60*time.Millisecond, "length of a sample")
+	samples := flag.Int("samples", 21, "samples per peer")
+	span := flag.Duration("span", 20*time.Millisecond, "length of a sample")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	flag.Parse()
 	if *serve != "" {

@@ -17,7 +17,7 @@ var (
 	large = strings.Repeat("0123456789abcdef", 1<<16)
 )
 
-const floodSize = 20_000
+const floodSize = 5_000
 
 // sample is what one op costs.
 type sample struct{ ns, allocs, bytes float64 }
