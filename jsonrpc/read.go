@@ -36,9 +36,10 @@ type reading struct {
 	lendings atomic.Uint64
 	method   *method // to which it is lent; belongs to who takes it back
 
-	// The watch is one timer that runs while there is something to lend. A timer
-	// for each request would wake a thread too, and one that is due soon slows
-	// every wait for a descriptor down: with a patience of 1 ms nothing is won.
+	// The watch is one timer that runs while there is something to lend. Arming
+	// one for each request would wake a thread too, and a timer that is due soon
+	// slows every wait for a descriptor down: with a patience of 1 ms nothing is
+	// won.
 	watch    *time.Timer
 	watching atomic.Bool
 	seen     uint64 // lendings at the last look
