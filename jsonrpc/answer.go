@@ -23,6 +23,9 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		return true
 	}
 	in := &p.in
+	// Claimed before it is encoded: a Reply, the return of the handler and a
+	// panic may all come here, and the first is sent. The id is free from now
+	// on, since the other side may use it again once it has read the answer.
 	in.mu.Lock()
 	if r.answered {
 		in.mu.Unlock()
@@ -30,25 +33,31 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	}
 	r.answered = true
 	delete(in.inflight, r.ID)
-	cancelled, alone := r.cancelled, in.running <= 1
+	cancelled, alone := r.cancelled, in.running-in.kept <= 1
 	in.mu.Unlock()
 	c, w := answer, byWriter
 	switch {
 	case from == onReadLoop:
-		c = regardless
+		c = regardless // waiting for room here would wait for the other side to read, which may wait for us
 	case !alone: // the writer sends more with one write
 	case from == onHandler:
 		w = bySender
 	default:
 		w = ifPrompt
 	}
-	var b *bytes.Buffer
-	if !cancelled || p.o.Cancellation.Answer {
-		if cancelled && err != nil {
-			err = Errorf(CodeRequestCancelled, "request cancelled")
-		}
-		b = p.encodeAnswer(r, v, err)
+	if cancelled && !p.o.Cancellation.Answer {
+		p.deliver(r, nil, c, w)
+		return true
 	}
+	if cancelled && err != nil {
+		err = Errorf(CodeRequestCancelled, "request cancelled")
+	}
+	p.encodeAnswer(r, v, err, c, w)
+	return true
+}
+
+// deliver sends an answer, nil for none, and ends the request.
+func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	switch {
 	case r.batch != nil:
 		r.batch.done(p, b, c)
@@ -56,23 +65,44 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		p.post(b, c, w)
 	}
 	r.ctx.end(context.Canceled)
-	in.finished()
-	return true
+	if r.kept { // settled when answered was set
+		p.vacateKept()
+	}
+	p.in.finished()
 }
 
-// encodeAnswer returns the response in a buffer of its own.
-func (p *Peer) encodeAnswer(r *Request, v any, err error) *bytes.Buffer {
+// encodeAnswer encodes the response and delivers it. Results and errors bring
+// code of their own (MarshalJSON, Error, As): its panic fails this request
+// alone, and if it ends the goroutine the request, which has been claimed, is
+// answered all the same.
+func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
 	b := getBuffer()
+	finished := false
+	defer func() {
+		if !finished {
+			what := recover() // nil if the goroutine is being ended
+			b.Reset()
+			p.writeError(b, r.ID, &Error{Code: CodeInternalError, Message: "internal error: encoding the answer panicked"})
+			if what != nil {
+				p.panicked(r, what)
+			}
+		}
+		p.deliver(r, b, c, w)
+	}()
+	p.writeAnswer(b, r, v, err)
+	finished = true
+}
+
+func (p *Peer) writeAnswer(b *bytes.Buffer, r *Request, v any, err error) {
 	if err == nil {
 		if err = p.writeResult(b, r.ID, v); err == nil {
-			return b
+			return
 		}
 		b.Reset()
 		p.problem(err, nil)
 		err = Errorf(CodeInternalError, "the result of %s cannot be encoded", r.Method)
 	}
 	p.writeError(b, r.ID, asError(err))
-	return b
 }
 
 // abandon answers a request whose handler ended its goroutine.
@@ -131,12 +161,12 @@ func (p *Peer) receiveBatch(line []byte) {
 	}
 	b := &batch{left: 1, out: getBuffer()}
 	elements(line, func(elem []byte) {
-		m := &p.scanned
+		var m message
 		m.parse(elem, p.d)
 		if m.kind == kindBatch {
 			m.kind, m.fault = kindInvalid, Errorf(CodeInvalidRequest, "batch within a batch")
 		}
-		p.dispatch(m, elem, b)
+		p.dispatch(&m, elem, b)
 	})
 	b.done(p, nil, regardless)
 }
@@ -173,7 +203,7 @@ func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
 	}
 	b.left--
 	last := b.left == 0
-	b.mu.Unlock()
+	b.mu.Unlock() // nobody else touches out after the last
 	if !last {
 		return
 	}

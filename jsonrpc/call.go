@@ -31,27 +31,33 @@ type Call struct {
 	method string
 	ready  chan struct{} // closed when done; of capacity 1 and sent to in a pooled call
 	pooled bool          // belongs to Peer.Call
-	note   bool          // made by the handler of a notification
+	note   *Peer         // the peer whose notification's handler made the call; nil for other callers
 	raw    []byte        // the result
 	errv   []byte        // the error member
 	err    error         // why there is no answer
 	hook   func(error)   // tells of the end
 	stop   func() bool   // unhooks the caller's context
+
+	// Guarded by note.in.mu.
+	awaited bool // note lets requests overtake
+	over    bool // the call has ended
 }
 
 // ID returns the id of the call.
 func (c *Call) ID() ID { return c.id }
 
-// Done is closed when the call has ended: answered, cancelled or failed.
-func (c *Call) Done() <-chan struct{} { return c.ready }
+// Done is closed when the call has ended: answered, cancelled or failed. The
+// handler of a notification that takes the channel is expected to wait on it:
+// requests overtake from then on, see [Peer.Call].
+func (c *Call) Done() <-chan struct{} {
+	c.await()
+	return c.ready
+}
 
 // Result waits for the end of the call, decodes the result into v as
 // [Peer.Call] does, and returns the call's error. It may be called again.
 func (c *Call) Result(v any) error {
-	if c.note {
-		c.p.yield()
-		defer c.p.resume()
-	}
+	c.await()
 	<-c.ready
 	return c.decode(v)
 }
@@ -71,6 +77,11 @@ func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
 // ctx.Err(), the other side is told by the cancel notification of the peer's
 // profile, with the cause of ctx as the reason, and a late answer is dropped.
 // When the connection ends, the error is [ErrClosed].
+//
+// The handler of a notification must call with its own context, or one derived
+// from it, on whatever peer. While it waits, requests then overtake the
+// notifications behind it. With another context they do not, and if the answer
+// depends on one of them the call waits until its context ends.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	c, ok := p.calls.pool.Get().(*Call)
 	if !ok {
@@ -78,14 +89,11 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	}
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
-		if c.note {
-			p.yield()
-			defer p.resume()
-		}
+		c.await()
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
-			c.abandon(ctx.Err(), context.Cause(ctx).Error())
+			c.abandon(ctx.Err(), causeText(ctx))
 			<-c.ready // by abandon or by the reader, whoever came first
 		}
 		err = c.decode(result)
@@ -101,11 +109,13 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 	c := &Call{ready: make(chan struct{})}
 	if err := p.start1(ctx, c, method, params); err != nil {
 		c.err = err
+		c.note = nil // there is nothing to wait for
 		close(c.ready)
 		return c
 	}
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), context.Cause(ctx).Error()) })
+		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), causeText(ctx)) })
+		// The call may have ended meanwhile, and complete has found no stop.
 		p.calls.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {
@@ -125,7 +135,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.p, c.method, c.note = p, method, p.inNote(ctx)
+	c.p, c.method, c.note = p, method, noteOf(ctx)
 	cs := &p.calls
 	cs.mu.Lock()
 	switch {
@@ -138,7 +148,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	}
 	c.id = mcptypes.IntID(cs.next)
 	cs.next++
-	cs.mu.Unlock()
+	cs.mu.Unlock() // params are encoded by code of their type, which may call
 
 	b := getBuffer()
 	if err := p.writeCall(b, c.id, method, params); err != nil {
@@ -155,6 +165,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		c.ended(err)
 		return err
 	}
+	// Registered before it is sent: the answer may be read before send returns.
 	cs.pending[c.id] = c
 	w := byWriter
 	if len(cs.pending) == 1 { // of several, the writer sends more with one write
@@ -188,8 +199,36 @@ func (p *Peer) retire(c *Call) bool {
 	return true
 }
 
+// await prepares the waiting for c. The answer must be read, also if the one
+// who waits is the handler that the reader runs; and requests must overtake
+// notifications on the peer whose ordered handler waits, until c has ended.
+func (c *Call) await() {
+	if c.p != nil {
+		c.p.takeOver()
+	}
+	if c.note == nil {
+		return
+	}
+	c.note.in.mu.Lock()
+	defer c.note.in.mu.Unlock()
+	if !c.over && !c.awaited {
+		c.awaited = true
+		c.note.yield()
+	}
+}
+
 // complete makes a retired call ready.
 func (c *Call) complete() {
+	if c.note != nil {
+		// Here and not where the waiter wakes: a request that arrives after
+		// this answer is in its place behind the notifications again.
+		c.note.in.mu.Lock()
+		c.over = true
+		if c.awaited {
+			c.note.in.yielding--
+		}
+		c.note.in.mu.Unlock()
+	}
 	if c.stop != nil {
 		c.stop()
 	}
@@ -203,13 +242,20 @@ func (c *Call) complete() {
 	}
 }
 
+// causeText returns the text of the context's cause, "" if Error panics: the
+// callback of Start runs on a goroutine where nothing else would recover.
+func causeText(ctx context.Context) (text string) {
+	defer func() { _ = recover() }()
+	return context.Cause(ctx).Error()
+}
+
 // abandon ends a call from this side.
 func (c *Call) abandon(err error, reason string) {
 	if c.p == nil || !c.p.retire(c) {
 		return
 	}
 	c.err = err
-	p, id, method := c.p, c.id, c.method
+	p, id, method := c.p, c.id, c.method // a pooled call belongs to its caller once it is ready
 	c.complete()
 	profile := p.o.Cancellation
 	if !profile.covers(method) {
@@ -246,7 +292,7 @@ func (cs *calls) fail(err error) {
 		cs.mu.Unlock()
 		return
 	}
-	cs.err = err
+	cs.err = err // start1 looks at it under the lock: no call is registered after this
 	pending := cs.pending
 	cs.pending = nil
 	cs.mu.Unlock()

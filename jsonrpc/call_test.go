@@ -204,3 +204,94 @@ func TestCallFromNotification(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// The same for a handler that waits on the channel of its call.
+func TestDoneFromNotification(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		result := make(chan error, 1)
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if r.Method == "note" {
+				c := r.Peer().Start(ctx, "back", nil)
+				<-c.Done()
+				result <- c.Result(nil)
+			}
+			return nil, nil
+		})
+		back := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			return nil, r.Peer().Call(ctx, "again", nil, nil)
+		})
+		a, _ := connect(t, back, h, nil, nil)
+		if err := a.Notify(context.Background(), "note", nil); err != nil {
+			t.Error(err)
+		}
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The handler of a notification in a proxy calls the other side, and the chain
+// of calls comes back to the proxy as a request behind that notification.
+func TestProxyFromNotification(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		result := make(chan error, 1)
+		var front, back *jsonrpc.Peer // of the proxy
+		through := func(to **jsonrpc.Peer, method string) jsonrpc.HandlerFunc {
+			return func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+				if r.Method == "confirm" {
+					return nil, nil
+				}
+				err := (*to).Call(ctx, method, nil, nil)
+				if r.IsNotification() {
+					result <- err
+				}
+				return nil, err
+			}
+		}
+		call := func(method string) jsonrpc.HandlerFunc {
+			return func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+				return nil, r.Peer().Call(ctx, method, nil, nil)
+			}
+		}
+		client, front := connect(t, call("confirm"), through(&back, "work"), nil, nil)
+		back, _ = connect(t, through(&front, "ask"), call("up"), nil, nil)
+		if err := client.Notify(context.Background(), "note", nil); err != nil {
+			t.Error(err)
+		}
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A request that arrives after the answer waits for the notifications again,
+// and a call that could not be made changes nothing.
+func TestOvertakingEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		var order []string
+		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if r.Method == "note" {
+				over, cancel := context.WithCancel(ctx)
+				cancel()
+				<-r.Peer().Start(over, "x", nil).Done()
+				<-r.Peer().Start(ctx, "x", nil).Done()
+				<-gate
+			}
+			order = append(order, r.Method)
+			return nil, nil
+		})
+		r := newRaw(t, h, nil)
+		r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","method":"note"}`)
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"overtakes"}`)
+		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`)
+		r.send(`{"jsonrpc":"2.0","id":0,"result":{}}`, `{"jsonrpc":"2.0","id":2,"method":"behind"}`)
+		close(gate)
+		r.want(`{"jsonrpc":"2.0","id":2,"result":null}`)
+		if diff := cmp.Diff([]string{"overtakes", "note", "behind"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}

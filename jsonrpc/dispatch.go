@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 )
 
 // inbound is what the other side wants from us.
@@ -14,9 +15,9 @@ import (
 // Notifications are handled one by one in order of arrival by one goroutine,
 // which exists while there are any. A request that arrives while it is busy
 // queues behind them and is started, not handled, by it; else the read loop
-// starts it at once. While a notification's handler waits for an answer from
-// the other side, requests do not queue: two sides could else wait for each
-// other for ever.
+// starts it at once. While a notification's handler waits for the answer to a
+// call, requests do not queue: two sides, or a chain of peers that ends here,
+// would otherwise wait for each other forever.
 type inbound struct {
 	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
@@ -25,38 +26,42 @@ type inbound struct {
 	ordering bool            // the ordered goroutine exists
 	yielding int             // calls that handlers of notifications wait for
 	waiting  fifo            // may start when one of those running has finished
-	running  int             // requests in their handlers
+	running  int             // requests that hold one of MaxConcurrent places
+	kept     int             // those of running whose handler has returned and left the answer to a Responder
 	active   int             // accepted and not finished: requests and notifications
 	bytes    int             // size of queue and waiting
 	dropped  uint64
 	refusing bool          // the peer is shutting down
+	ended    bool          // no handler starts any more
 	idle     chan struct{} // closed when active falls to 0; nil if nobody waits
 }
 
-// receive takes one message from the transport. It never blocks.
-func (p *Peer) receive(line []byte) {
+// receive takes one message from the transport. It never blocks. It returns a
+// request that the reader is to handle itself, see reading.
+func (p *Peer) receive(line []byte) *Request {
 	if h := p.o.Hooks; h != nil && h.Received != nil {
 		h.Received(line)
 	}
 	p.received.Add(1)
-	m := &p.scanned
+	var m message // not kept: its slices would hold the line until the next one comes
 	m.parse(line, p.d)
 	if m.kind == kindBatch {
 		p.receiveBatch(line)
-		return
+		return nil
 	}
-	p.dispatch(m, line, nil)
+	return p.dispatch(&m, line, nil)
 }
 
-// dispatch acts on one scanned message. b is the batch it came in, if any.
-func (p *Peer) dispatch(m *message, line []byte, b *batch) {
+// dispatch acts on one scanned message. b is the batch it came in, if any. The
+// result is that of accept.
+func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 	switch m.kind {
 	case kindRequest:
-		p.accept(p.newRequest(m, line, b))
+		return p.accept(p.newRequest(m, line, b))
 	case kindNotification:
 		if c := p.o.Cancellation; c != nil && string(m.method) == c.Method {
 			p.cancelInbound(c, m.params, line)
-			return
+			return nil
 		}
 		p.accept(p.newRequest(m, line, nil))
 	case kindResponse:
@@ -67,13 +72,15 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 		p.problem(m.fault, line)
 		p.refuse(m.id, m.fault, b)
 	}
+	return nil
 }
 
 // overhead is what a waiting request costs beside its bytes.
 const overhead = 256
 
 func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
-	r := &Request{ID: m.id, Method: p.intern(m.method), Params: m.params, peer: p, size: len(line) + overhead}
+	method := p.intern(m.method)
+	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
 	r.ctx.base = p.base
 	if b != nil {
 		b.expect()
@@ -82,40 +89,51 @@ func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
 	return r
 }
 
-// intern returns the method as a string, allocated once for those seen often.
-// Only the read loop calls it.
-func (p *Peer) intern(method []byte) string {
-	if s, ok := p.methods[string(method)]; ok {
-		return s
+// intern returns the method, allocated once for those seen often. Only the
+// reader calls it.
+func (p *Peer) intern(name []byte) *method {
+	if m, ok := p.methods[string(name)]; ok {
+		return m
 	}
-	s := string(method)
-	if len(p.methods) < 256 && len(s) <= 64 {
-		p.methods[s] = s
+	m := &method{name: string(name)}
+	if len(p.methods) < 256 && len(name) <= 64 {
+		p.methods[m.name] = m
 	}
-	return s
+	return m
 }
 
-// accept admits a request or notification and sees to its being handled.
-func (p *Peer) accept(r *Request) {
+// accept admits a request or notification and sees to its being handled. A
+// request that it returns is admitted, and the reader is to serve it.
+func (p *Peer) accept(r *Request) *Request {
 	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
 		p.acceptInline(r)
-		return
+		return nil
 	}
 	in := &p.in
 	in.mu.Lock()
+	if in.ended {
+		in.mu.Unlock()
+		return nil
+	}
+	// A request may not pass a notification that arrived before it. Only when
+	// none is unfinished, or when the one being handled waits for the other
+	// side, does it start at once.
 	behind := in.ordering && in.yielding == 0
 	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
-		in.mu.Unlock()
+		in.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
 		p.reject(r, e)
-		return
+		return nil
 	}
+	var mine *Request
 	switch {
 	case behind || r.IsNotification():
 		in.queue.push(r)
 		if !r.IsNotification() {
 			in.behind++
 		}
+		// The ordered goroutine clears ordering under this lock when the queue
+		// is empty, so what was pushed here is either seen by it or by a new one.
 		if !in.ordering {
 			in.ordering = true
 			p.handlers.Go(p.ordered)
@@ -124,9 +142,23 @@ func (p *Peer) accept(r *Request) {
 		in.waiting.push(r)
 	default:
 		in.running++
-		p.spawn(r)
+		if p.alone(r) {
+			p.handlers.Add(1)
+			mine = r
+		} else {
+			p.spawn(r)
+		}
 	}
 	in.mu.Unlock()
+	return mine
+}
+
+// alone reports whether the reader is to serve a request itself: if nothing
+// else is being handled or has been read, and its method is a quick one. The
+// lock is held.
+func (p *Peer) alone(r *Request) bool {
+	return p.reading.drained != nil && r.batch == nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
+		r.method.streak.Load() >= proof && p.reading.drained()
 }
 
 // admit enters the request into the books, or says why not. The lock is held.
@@ -139,6 +171,8 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		if in.refusing {
 			return Errorf(CodeOverloaded, "shutting down")
 		}
+		// The one that runs keeps the id. Two answers with one id could not be
+		// told apart by the other side.
 		if _, dup := in.inflight[r.ID]; dup {
 			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
 		}
@@ -169,6 +203,10 @@ func (p *Peer) reject(r *Request, e *Error) {
 
 func (p *Peer) acceptInline(r *Request) {
 	p.in.mu.Lock()
+	if p.in.ended {
+		p.in.mu.Unlock()
+		return
+	}
 	e := p.admit(r, false)
 	p.in.mu.Unlock()
 	if e != nil {
@@ -182,7 +220,23 @@ func (p *Peer) acceptInline(r *Request) {
 	}
 	if !p.state(r).detached {
 		p.answer(r, v, err, onReadLoop)
+		return
 	}
+	// The read loop did not wait for a free place. Now that the request stays,
+	// it takes one, beyond the limit if none is free.
+	p.in.mu.Lock()
+	if !r.answered {
+		p.in.running++
+		p.in.keep(r)
+	}
+	p.in.mu.Unlock()
+}
+
+// keep leaves a place to a request whose handler has returned, until it is
+// answered. The lock is held.
+func (in *inbound) keep(r *Request) {
+	r.kept = true
+	in.kept++
 }
 
 // ordered handles notifications, and starts the requests among them, until
@@ -205,6 +259,8 @@ func (p *Peer) ordered() {
 			in.mu.Unlock()
 			return
 		case !r.IsNotification():
+			// Started and not handled: its handler may take long, and the next
+			// notification must not wait for it.
 			in.behind--
 			p.start(r)
 			in.mu.Unlock()
@@ -222,7 +278,7 @@ func (p *Peer) ordered() {
 func (p *Peer) start(r *Request) {
 	in := &p.in
 	if in.running >= p.o.MaxConcurrent {
-		in.waiting.push(r)
+		in.waiting.push(r) // its size is counted already
 		return
 	}
 	in.bytes -= r.size
@@ -231,29 +287,25 @@ func (p *Peer) start(r *Request) {
 }
 
 // noteKey is the key under which the context of a notification's handler holds
-// the peer.
+// the peer. The handler may call another peer with that context, and the chain
+// of calls come back to this one as a request.
 type noteKey struct{}
 
-// inNote reports whether ctx is that of a handler of one of p's notifications.
-func (p *Peer) inNote(ctx context.Context) bool { return ctx.Value(noteKey{}) == p }
+// noteOf returns the peer whose notification is handled with ctx, nil if none.
+func noteOf(ctx context.Context) *Peer {
+	p, _ := ctx.Value(noteKey{}).(*Peer)
+	return p
+}
 
-// yield lets requests overtake notifications while one of these waits for an
-// answer; resume ends that.
+// yield lets requests overtake notifications while the handler of one of these
+// waits for an answer. Call.complete ends that. The lock is held.
 func (p *Peer) yield() {
 	in := &p.in
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	in.yielding++
 	if in.behind > 0 {
 		in.behind = 0
 		in.queue.take(func(r *Request) bool { return !r.IsNotification() }, p.start)
 	}
-}
-
-func (p *Peer) resume() {
-	p.in.mu.Lock()
-	p.in.yielding--
-	p.in.mu.Unlock()
 }
 
 // spawn starts a goroutine for a request.
@@ -266,7 +318,7 @@ func (p *Peer) spawn(r *Request) {
 func (p *Peer) serve(r *Request) {
 	defer func() {
 		if r != nil { // the handler ended this goroutine: another takes over
-			if r = p.next(); r != nil {
+			if r = p.next(r); r != nil {
 				p.spawn(r)
 			}
 		}
@@ -274,16 +326,30 @@ func (p *Peer) serve(r *Request) {
 	}()
 	for r != nil {
 		p.handle(r)
-		r = p.next()
+		r = p.next(r)
 	}
 }
 
-// next returns a request that may run in the place of one that has finished.
-func (p *Peer) next() (r *Request) {
+// next returns a request that may run in the place of one whose handler has
+// returned; nil if none waits, or if the request keeps its place.
+func (p *Peer) next(done *Request) *Request {
 	in := &p.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if r = in.waiting.pop(); r == nil {
+	if done.detached && !done.answered {
+		in.keep(done)
+		return nil
+	}
+	return in.vacate()
+}
+
+// vacate gives up a place, or returns the request that takes it over. The lock
+// is held.
+func (in *inbound) vacate() *Request {
+	// Handed on under one lock: between giving up a place and taking it a request
+	// that has just arrived could overtake those that wait.
+	r := in.waiting.pop()
+	if r == nil {
 		in.running--
 		return nil
 	}
@@ -291,11 +357,29 @@ func (p *Peer) next() (r *Request) {
 	return r
 }
 
+// vacateKept gives up the place of a detached request that has been answered.
+func (p *Peer) vacateKept() {
+	p.in.mu.Lock()
+	p.in.kept--
+	if r := p.in.vacate(); r != nil {
+		p.spawn(r)
+	}
+	p.in.mu.Unlock()
+}
+
 // handle runs the handler of a request and answers it.
 func (p *Peer) handle(r *Request) {
-	if p.state(r).cancelled { // before it began
+	switch s := p.state(r); {
+	case s.ended: // before it began
+		p.in.finished()
+		return
+	case s.cancelled: // before it began
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
+	}
+	if p.reading.drained != nil {
+		start := time.Now()
+		defer func() { r.method.took(time.Since(start)) }()
 	}
 	v, err := p.call(r)
 	if !p.state(r).detached {
@@ -303,11 +387,12 @@ func (p *Peer) handle(r *Request) {
 	}
 }
 
-// state returns a request's flags as they are now.
-func (p *Peer) state(r *Request) (s struct{ cancelled, detached bool }) {
+// state returns a request's flags, and whether the peer has ended, as they are
+// now.
+func (p *Peer) state(r *Request) (s struct{ cancelled, detached, ended bool }) {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
-	s.cancelled, s.detached = r.cancelled, r.detached
+	s.cancelled, s.detached, s.ended = r.cancelled, r.detached, p.in.ended
 	return s
 }
 
@@ -326,9 +411,6 @@ func (p *Peer) call(r *Request) (v any, err error) {
 			// runtime.Goexit goes on after this; the request must not stay open.
 			p.abandon(r, errGoexit)
 			return
-		}
-		if p.o.CrashOnPanic {
-			panic(what)
 		}
 		p.panicked(r, what)
 	}()
@@ -356,20 +438,54 @@ func (p *Peer) panicked(r *Request, what any) {
 
 // noteDone ends a notification.
 func (p *Peer) noteDone(r *Request, err error) {
-	if err != nil && !errors.Is(err, CodeMethodNotFound) {
-		p.problem(fmt.Errorf("notification %s: %w", r.Method, err), nil)
+	if err != nil {
+		defer p.in.finished() // an error's methods may end this goroutine
+		if err = p.noteFault(r, err); err != nil {
+			p.problem(err, nil)
+		}
+		return
 	}
 	p.in.finished()
+}
+
+// noteFault returns what to report about a handler's error, nil for nothing.
+// A panic in the error's own methods is reported as the handler's.
+func (p *Peer) noteFault(r *Request, err error) error {
+	defer func() {
+		if what := recover(); what != nil {
+			p.panicked(r, what)
+		}
+	}()
+	if errors.Is(err, CodeMethodNotFound) {
+		return nil
+	}
+	return fmt.Errorf("notification %s: %w", r.Method, err)
 }
 
 // finished takes one off the active and tells who waits for the last.
 func (in *inbound) finished() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.active--; in.active == 0 && in.idle != nil {
+	in.retire(1)
+}
+
+// retire is finished for n, with the lock held.
+func (in *inbound) retire(n int) {
+	if in.active -= n; in.active == 0 && in.idle != nil {
 		close(in.idle)
 		in.idle = nil
 	}
+}
+
+// end drops what has not started and refuses everything from now on. A
+// transport whose Close does not unblock Read keeps delivering; without this
+// its messages would be handled after Run has returned.
+func (in *inbound) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	in.retire(in.queue.len() + in.waiting.len())
+	in.queue, in.waiting, in.behind, in.bytes = fifo{}, fifo{}, 0, 0
 }
 
 // wait returns when nothing accepted is unfinished, or ctx ends.
@@ -406,6 +522,8 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 		in.mu.Unlock()
 		return // it has been answered already, which is no fault
 	}
+	// Before the context ends: a handler that returns because of it must find
+	// the mark, or a request whose profile forbids it would be answered.
 	r.cancelled = true
 	in.mu.Unlock()
 	cause := ErrCancelled

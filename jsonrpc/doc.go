@@ -34,6 +34,12 @@
 // a handler's goroutine, which has nothing else to do, writes its answer, and
 // a caller its request if that will not make it wait.
 //
+// Over descriptors of the operating system, where waking a goroutine wakes a
+// thread, the reader runs the handler of a request that arrives alone itself if
+// the last sixteen requests of its method took less than 100 µs each. If such a
+// handler calls the other side, another goroutine reads on at once; if it
+// blocks otherwise, after 10 to 20 ms.
+//
 // # Order
 //
 // Inbound, notifications are handled one by one in the order of their arrival.
@@ -42,9 +48,10 @@
 // nothing. Three things do not queue: answers, so that the handler of a
 // notification may call back; cancel notifications; and the methods listed in
 // [Options].Inline, which run on the reader. And while the handler of a
-// notification waits for an answer to a [Peer.Call] made with its context,
-// requests overtake the notifications still waiting: two sides whose handlers
-// do so would otherwise wait for each other for ever.
+// notification waits for an answer to a call made with its context, on this
+// peer or another ([Peer.Call], [Call.Result], [Call.Done]), requests overtake
+// the notifications still waiting: two sides whose handlers do so, and a proxy
+// whose chain of calls comes back, would otherwise wait forever.
 //
 // Outbound, what one goroutine sends leaves in that order. A notification sent
 // by a handler is on the wire before the handler's answer.
@@ -61,8 +68,14 @@
 //   - a request that nobody handles with [CodeMethodNotFound];
 //   - params that do not fit with [CodeInvalidParams] and the JSON path of the
 //     fault, see [Request.Bind];
-//   - a handler that panics with [CodeInternalError];
+//   - a handler that panics, or whose result or error panics while it is
+//     encoded, with [CodeInternalError];
 //   - notifications and responses, however broken, with nothing.
+//
+// A message that is too long or too deep ([Options].MaxMessage, MaxDepth) is
+// treated by the same rules: what was skipped is read for its id and kind, so
+// that neither the caller on the other side nor the one on this side waits
+// forever.
 //
 // An answer completes a call if its id is the same: "1" is not 1. An answer to
 // no call, a second answer, and one with both a result and an error complete
@@ -100,7 +113,8 @@
 //
 // A message returned by a transport belongs to the peer, and its Params to the
 // handler, which may keep them; lines that were read together share memory, so
-// that keeping a few bytes may keep 32 KiB. Slices passed to hooks, and to a
+// that keeping a few bytes may keep 64 KiB. An idle peer holds no more than that
+// of what it has read. Slices passed to hooks, and to a
 // transport's Write, are only lent. Values to send are encoded before the call
 // returns and may be changed after.
 //

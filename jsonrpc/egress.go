@@ -18,7 +18,7 @@ import (
 // Nothing here waits for a handler or for the reader, so there is no circle.
 type egress struct {
 	t    Transport
-	p    prompter        // t, if it is one
+	p    prompter        // t, if it can
 	ctx  context.Context // ends when the connection does; for Write
 	o    EgressOptions
 	high func() // reports pressure
@@ -61,7 +61,10 @@ const (
 )
 
 func newEgress(t Transport, o EgressOptions) *egress {
-	p, _ := t.(prompter)
+	p, ok := t.(prompter)
+	if ok && !p.prompts() {
+		p = nil
+	}
 	return &egress{t: t, p: p, o: o, wake: make(chan struct{}, 1)}
 }
 
@@ -78,6 +81,8 @@ const (
 func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
 	n := b.Len()
 	e.mu.Lock()
+	// A message longer than the limit passes when nothing else is queued, or it
+	// would wait forever.
 	for e.err == nil && c != regardless && e.bytes+n > e.o.HardLimit && e.bytes > 0 {
 		if c == refusable && !e.o.Block {
 			e.mu.Unlock()
@@ -111,15 +116,16 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	if report {
 		e.pressed = true
 	}
-	if w != byWriter && !e.writing && e.idle() && (w == bySender || e.p != nil && e.p.prompt(n)) {
-		e.writing = true
-		e.mu.Unlock()
-		e.writeNow(b)
-	} else {
+	switch {
+	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle():
 		e.append(b)
 		e.signal()
-		e.mu.Unlock()
+	case w == ifPrompt:
+		e.writePrompt(b)
+	default:
+		e.writeNow(b)
 	}
+	e.mu.Unlock()
 	if report {
 		e.high()
 	}
@@ -133,6 +139,8 @@ func (e *egress) append(b *bytes.Buffer) {
 		e.queue = append(e.queue, &chunk{msgs: [][]byte{m}})
 		return
 	}
+	// The last chunk may be extended while it is queued. The writer takes it off
+	// before it writes it, so that it never grows under a Write.
 	var c *chunk
 	if !e.idle() {
 		c = e.queue[len(e.queue)-1]
@@ -203,9 +211,11 @@ func (e *egress) progress() {
 	}
 }
 
-// writeNow writes one message from the sender's goroutine, which has set
-// writing.
+// writeNow writes one message from the sender's goroutine. The lock is held,
+// but not while writing; others queue meanwhile.
 func (e *egress) writeNow(b *bytes.Buffer) {
+	e.writing = true
+	e.mu.Unlock()
 	e.one[0] = b.Bytes()
 	n := b.Len()
 	err := e.t.Write(e.ctx, e.one[:])
@@ -216,7 +226,31 @@ func (e *egress) writeNow(b *bytes.Buffer) {
 	if !e.idle() {
 		e.signal()
 	}
+}
+
+// writePrompt is writeNow if that does not wait for the other side. If it
+// would, the message goes behind what others have queued meanwhile, which they
+// sent at the same time.
+func (e *egress) writePrompt(b *bytes.Buffer) {
+	e.writing = true
 	e.mu.Unlock()
+	n := b.Len()
+	written, err := e.p.prompt(b.Bytes())
+	e.mu.Lock()
+	switch {
+	case written || err != nil:
+		e.wrote(n, 1, err)
+		putBuffer(b)
+	case e.err != nil: // closed meanwhile
+		e.writing = false
+		putBuffer(b)
+	default:
+		e.writing = false
+		e.append(b)
+	}
+	if !e.idle() {
+		e.signal()
+	}
 }
 
 // wrote accounts for a Write that has returned.
@@ -240,6 +274,9 @@ func (e *egress) run() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
+		// While a sender writes, there is nothing to do here: it signals at its
+		// end. parked is set under the lock that signal needs, so no wake is lost,
+		// and each is sent once, so sending never blocks.
 		for e.err == nil && (e.writing || e.idle()) {
 			e.parked = true
 			e.mu.Unlock()
@@ -267,6 +304,7 @@ func (e *egress) run() error {
 func (e *egress) flush(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Counted, not compared with an empty queue: others may go on sending.
 	for until := e.sent + uint64(e.count); e.err == nil && e.sent < until; {
 		moved := e.onProgress()
 		e.mu.Unlock()
@@ -303,7 +341,7 @@ func (e *egress) fail(err error) {
 	}
 	e.err = err
 	e.queue, e.head = nil, 0
-	e.progress()
+	e.progress() // senders and flushers that wait see err
 	if e.parked {
 		e.parked = false
 		e.wake <- struct{}{}

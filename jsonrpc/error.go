@@ -99,7 +99,10 @@ var (
 // asError turns a handler's error into what is sent.
 func asError(err error) *Error {
 	var e *Error
-	if errors.As(err, &e) && e != nil {
+	if errors.As(err, &e) {
+		if e == nil { // a nil *Error in an error interface, which is not nil
+			return &Error{Code: CodeInternalError, Message: "internal error: the handler returned a nil *Error"}
+		}
 		return e
 	}
 	var c Code

@@ -6,6 +6,9 @@ type fifo struct {
 	head  int
 }
 
+// maxIdle is the longest array that an empty fifo keeps.
+const maxIdle = 1 << 10
+
 func (q *fifo) len() int { return len(q.items) - q.head }
 
 func (q *fifo) push(r *Request) { q.items = append(q.items, r) }
@@ -21,6 +24,9 @@ func (q *fifo) pop() *Request {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
+		if n == 0 && cap(q.items) > maxIdle {
+			q.items = nil
+		}
 	}
 	return r
 }

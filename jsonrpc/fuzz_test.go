@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,6 +119,37 @@ func readAll(t Transport, limit int) (got []string, end error) {
 }
 
 // FuzzLines holds the line framing against a splitting of the whole.
+// FuzzSkim holds the skimmer, fed piece by piece, against the scanner.
+func FuzzSkim(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s), 3)
+	}
+	f.Fuzz(func(t *testing.T, line []byte, crumb int) {
+		var m message
+		m.parse(line, dialect{depth: 10000, lenient: true})
+		var s skimmer
+		for piece := range slices.Chunk(line, max(1, crumb%100)) {
+			_, _ = s.Write(piece)
+		}
+		got := s.message(m.fault)
+		if m.kind == kindInvalid && m.fault != nil && m.fault.Code == CodeParseError {
+			return // no JSON: whatever comes, but no panic
+		}
+		want := message{kind: m.kind, id: m.id, fault: m.fault}
+		switch {
+		case len(got.id.String()) > maxSkimmed-10 || len(want.id.String()) > maxSkimmed-10:
+			return
+		case m.kind == kindRequest || m.kind == kindBatch:
+			want.kind = kindInvalid // what is refused
+		case m.kind == kindNotification || s.seen&hasMethod != 0 && s.seen&hasID == 0:
+			want.kind = kindIgnored
+		}
+		if got.kind != want.kind || got.id != want.id {
+			t.Fatalf("%q: got kind %d and id %v, want %d and %v", line, got.kind, got.id, want.kind, want.id)
+		}
+	})
+}
+
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{"a\nb\r\n\n \n c \nd", strings.Repeat("x", 200) + "\ny\n", strings.Repeat("long ", 20000) + "\n{}\n"} {
 		f.Add([]byte(s), uint64(1), 100)

@@ -21,16 +21,20 @@ import (
 // closes nothing. A header that cannot be read ends the connection, since
 // nobody knows where the next message begins.
 func Header(r io.Reader, w io.Writer, c io.Closer) Transport {
-	return &header{r: bufio.NewReaderSize(r, slabSize), w: w, c: c}
+	return &header{r: bufio.NewReaderSize(r, slabSize), os: descriptor(r), w: w, c: c}
 }
 
 type header struct {
 	r     *bufio.Reader
+	os    bool // r is over a descriptor
 	w     io.Writer
 	c     io.Closer
 	limit int
 	out   []byte
 }
+
+// drained implements drainer.
+func (t *header) drained() bool { return t.os && t.r.Buffered() == 0 }
 
 // SetReadLimit bounds the length of a message.
 func (t *header) SetReadLimit(n int) { t.limit = n }
@@ -56,10 +60,11 @@ func (t *header) Read(context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if t.limit > 0 && n > t.limit {
-		if _, err := io.CopyN(io.Discard, t.r, int64(n)); err != nil {
+		var s skimmer
+		if _, err := io.CopyN(&s, t.r, int64(n)); err != nil {
 			return nil, noEOF(err)
 		}
-		return nil, tooLong(t.limit)
+		return nil, s.tooLong(t.limit)
 	}
 	return readBody(t.r, n)
 }
@@ -129,7 +134,7 @@ func (t *header) Write(_ context.Context, messages [][]byte) error {
 		t.out = strconv.AppendInt(t.out, int64(len(m)), 10)
 		t.out = append(append(t.out, "\r\n\r\n"...), m...)
 	}
-	_, err := t.w.Write(t.out)
+	err := writeAll(t.w, t.out)
 	if cap(t.out) > 4*maxPooled {
 		t.out = nil
 	}

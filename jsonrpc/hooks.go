@@ -30,7 +30,8 @@ type Hooks struct {
 	// being handled go on, see [Options].DrainTimeout.
 	InputEnd func(err error)
 
-	// Panic is called when a handler has panicked, with what it panicked with.
+	// Panic is called when a handler has panicked, or a method of the result or
+	// error it returned, with what it panicked with.
 	Panic func(r *Request, v any, stack []byte)
 
 	// Pressure is called when the egress queue crosses its high water mark.
@@ -40,7 +41,7 @@ type Hooks struct {
 // Stats is a snapshot of a peer.
 type Stats struct {
 	Pending       int    // outgoing calls without an answer yet
-	Running       int    // inbound requests being handled
+	Running       int    // inbound requests being handled, and detached ones not answered yet
 	Waiting       int    // inbound requests and notifications waiting to be handled
 	WaitingBytes  int    // size of those
 	Received      uint64 // messages read from it

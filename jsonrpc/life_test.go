@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,6 +315,50 @@ func TestStuckTransport(t *testing.T) {
 	})
 }
 
+// A transport that Close does not unblock delivers messages after the end.
+// Neither those nor what still waited for its turn may start a handler.
+func TestNothingStartsAfterTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var started []string
+		held := make(chan struct{})
+		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			mu.Lock()
+			started = append(started, r.Method)
+			mu.Unlock()
+			if r.Method == "held" {
+				<-held
+			}
+			return nil, nil
+		})
+		x, y := jsonrpc.Pipe()
+		p := jsonrpc.NewPeer(stuck{x}, h, &jsonrpc.Options{MaxConcurrent: 1, Inline: []string{"inline"}})
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(context.Background()) }()
+		send := func(id, method string) {
+			err := y.Write(context.Background(), [][]byte{[]byte(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `"}`)})
+			if err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+		send(`"id":1,`, "held")
+		send(`"id":2,`, "waiting")
+		send("", "held")
+		send("", "queued")
+		_ = p.Close()
+		<-ended // leaves the two handlers behind
+		send(`"id":3,`, "late")
+		send("", "late")
+		send(`"id":4,`, "inline")
+		close(held)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"held", "held"}, started); diff != "" {
+			t.Errorf("handlers started (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // noLimit hides that a transport can refuse long messages by itself.
 type noLimit struct{ jsonrpc.Transport }
 
@@ -326,7 +371,7 @@ func TestLimitWithoutTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := y.Read(ctx)
-	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
+	if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"message is longer than 10 bytes"}}`, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if err := p.Close(); err != nil {

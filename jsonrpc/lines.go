@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"syscall"
 )
 
 // Lines returns a transport of newline-delimited JSON: one message a line, the
@@ -12,7 +13,7 @@ import (
 // transport is; nil closes nothing, and then something else must unblock a
 // Read at the end.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
-	return &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
+	return &lines{lineReader: lineReader{r: r, os: descriptor(r)}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
 }
 
 type lines struct {
@@ -33,18 +34,34 @@ const (
 	minRead  = 4 << 10  // a read with less room than this is not worth its call
 )
 
-// lineReader cuts lines out of large buffers. A line is handed over for good,
-// so a buffer is filled once and then left to the garbage collector; no byte
-// is copied but those of a line that lies across two buffers.
+// lineReader cuts lines out of buffers. A line is handed over for good, so a
+// buffer is filled once and then left to the garbage collector; no byte is
+// copied but those of a line that lies across buffers.
+//
+// A line longer than a buffer is gathered in several and joined at its end.
+// One buffer that grows would be up to four times the line, would be pinned by
+// the short lines behind it, and would stay with an idle reader.
 type lineReader struct {
 	r       io.Reader
+	os      bool // r is a descriptor
 	limit   int
 	buf     []byte // buf[start:] is read and not handed over
 	start   int
-	scanned int  // buf[start:scanned] holds no line feed
-	skip    bool // in a line beyond the limit
+	scanned int      // buf[start:scanned] holds no line feed
+	long    [][]byte // the line before buf[start:]
+	longLen int
+	skim    *skimmer // reads a line beyond the limit; nil otherwise
 	err     error
 }
+
+// descriptor reports whether r is read from the operating system.
+func descriptor(r io.Reader) bool {
+	_, ok := r.(syscall.Conn)
+	return ok
+}
+
+// drained implements drainer.
+func (t *lineReader) drained() bool { return t.os && t.start == len(t.buf) }
 
 // SetReadLimit bounds the length of a line.
 func (t *lineReader) SetReadLimit(n int) { t.limit = n }
@@ -54,22 +71,19 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(t.buf[t.scanned:], '\n'); i >= 0 {
 			end := t.scanned + i
-			line := t.buf[t.start:end:end]
+			piece := t.buf[t.start:end:end]
 			t.start, t.scanned = end+1, end+1
-			if line, err := t.finish(line); line != nil || err != nil {
+			if line, err := t.finish(piece); line != nil || err != nil {
 				return line, err
 			}
 			continue
 		}
 		t.scanned = len(t.buf)
-		if t.limit > 0 && len(t.buf)-t.start > t.limit {
-			t.skip = true
-			t.start = len(t.buf)
-		}
+		t.checkLimit()
 		if t.err != nil {
-			line := t.buf[t.start:]
+			piece := t.buf[t.start:]
 			t.start = len(t.buf)
-			if line, err := t.finish(line); line != nil || err != nil {
+			if line, err := t.finish(piece); line != nil || err != nil {
 				return line, err
 			}
 			return nil, t.err
@@ -78,11 +92,42 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 	}
 }
 
-// finish returns a line ready to be handed over; nil if it is empty.
-func (t *lineReader) finish(line []byte) ([]byte, error) {
-	if t.skip || t.limit > 0 && len(line) > t.limit {
-		t.skip = false
-		return nil, tooLong(t.limit)
+// checkLimit stops holding a line that is beyond the limit.
+func (t *lineReader) checkLimit() {
+	rest := t.buf[t.start:]
+	if t.skim == nil {
+		if t.limit <= 0 || t.longLen+len(rest) <= t.limit {
+			return
+		}
+		t.skim = new(skimmer)
+		t.skimLong()
+	}
+	_, _ = t.skim.Write(rest) // never fails
+	t.start = len(t.buf)
+}
+
+func (t *lineReader) skimLong() {
+	for _, b := range t.long {
+		_, _ = t.skim.Write(b) // never fails
+	}
+	t.long, t.longLen = nil, 0
+}
+
+// finish returns a line of which piece is the end; nil if it is empty.
+func (t *lineReader) finish(piece []byte) ([]byte, error) {
+	if t.skim == nil && t.limit > 0 && t.longLen+len(piece) > t.limit {
+		t.skim = new(skimmer)
+		t.skimLong()
+	}
+	if s := t.skim; s != nil {
+		_, _ = s.Write(piece) // never fails
+		t.skim = nil
+		return nil, s.tooLong(t.limit)
+	}
+	line := piece
+	if t.longLen > 0 {
+		line = bytes.Join(append(t.long, piece), nil)
+		t.long, t.longLen = nil, 0
 	}
 	if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
 		return nil, nil
@@ -92,15 +137,17 @@ func (t *lineReader) finish(line []byte) ([]byte, error) {
 
 // fill reads more into the buffer, or into a new one if there is no room.
 func (t *lineReader) fill() {
-	rest := t.buf[t.start:]
 	if cap(t.buf)-len(t.buf) < minRead {
+		rest := t.buf[t.start:]
 		size := slabSize
-		if len(rest) > slabSize/2 {
-			size = 4 * len(rest)
+		if t.longLen+len(rest) > slabSize/2 {
+			t.long = append(t.long, rest)
+			t.longLen += len(rest)
+			rest = nil
+			size = 2 * slabSize // what a pipe holds
 		}
 		t.buf = append(make([]byte, 0, size), rest...)
-		t.scanned -= t.start
-		t.start = 0
+		t.start, t.scanned = 0, len(t.buf)
 	}
 	for range 100 {
 		n, err := t.r.Read(t.buf[len(t.buf):cap(t.buf)])
@@ -113,6 +160,10 @@ func (t *lineReader) fill() {
 	t.err = io.ErrNoProgress
 }
 
+// promptBytes is how much a pipe takes at once when it is ready at all
+// (PIPE_BUF); sockets have more room than that.
+const promptBytes = 4096
+
 // lineWriter writes lines, many with one write.
 type lineWriter struct {
 	w     io.Writer
@@ -120,8 +171,23 @@ type lineWriter struct {
 	out   []byte
 }
 
+// prompts implements prompter.
+func (t *lineWriter) prompts() bool { return t.ready != nil }
+
 // prompt implements prompter.
-func (t *lineWriter) prompt(n int) bool { return t.ready.writable(n + 1) }
+func (t *lineWriter) prompt(m []byte) (bool, error) {
+	if len(m) >= promptBytes {
+		return false, nil
+	}
+	t.out = append(append(t.out[:0], m...), '\n')
+	if t.ready.atomic {
+		return t.ready.write(t.out)
+	}
+	if !t.ready.writable() {
+		return false, nil
+	}
+	return true, t.flush()
+}
 
 // Write writes each message and a line feed.
 func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
@@ -131,7 +197,7 @@ func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
 			if err := t.flush(); err != nil {
 				return err
 			}
-			if _, err := t.w.Write(m); err != nil {
+			if err := writeAll(t.w, m); err != nil {
 				return err
 			}
 		} else {
@@ -146,7 +212,17 @@ func (t *lineWriter) flush() error {
 	if len(t.out) == 0 {
 		return nil
 	}
-	_, err := t.w.Write(t.out)
+	err := writeAll(t.w, t.out)
 	t.out = t.out[:0]
+	return err
+}
+
+// writeAll writes b. A writer that stops short without an error, against the
+// contract of io.Writer, would leave half a message on the wire.
+func writeAll(w io.Writer, b []byte) error {
+	n, err := w.Write(b)
+	if err == nil && n < len(b) {
+		return io.ErrShortWrite
+	}
 	return err
 }

@@ -90,10 +90,7 @@ func (m *message) parse(line []byte, d dialect) {
 			}
 		}
 		if f != scanOK {
-			m.refuse(end, f, d)
-			if f == scanDepth && e.seen&hasID != 0 && e.twice&hasID == 0 {
-				m.id, _ = mcptypes.ParseRequestId(e.id)
-			}
+			m.refuse(line, end, f, d)
 			return
 		}
 		m.classify(&e, d)
@@ -102,7 +99,7 @@ func (m *message) parse(line []byte, d dialect) {
 	end, f := checkValue(line, d.depth)
 	switch {
 	case f != scanOK:
-		m.refuse(end, f, d)
+		m.refuse(line, end, f, d)
 	case line[i] == '[':
 		m.kind = kindBatch
 	default:
@@ -110,9 +107,12 @@ func (m *message) parse(line []byte, d dialect) {
 	}
 }
 
-func (m *message) refuse(at int, f scanFault, d dialect) {
+// refuse makes m what a line is whose scan stopped.
+func (m *message) refuse(line []byte, at int, f scanFault, d dialect) {
 	if f == scanDepth {
-		m.fault = Errorf(CodeInvalidRequest, "nesting is deeper than %d levels", d.depth)
+		var s skimmer
+		_, _ = s.Write(line) // never fails
+		*m = s.message(Errorf(CodeInvalidRequest, "nesting is deeper than %d levels", d.depth))
 		return
 	}
 	m.fault = Errorf(CodeParseError, "not valid JSON at byte %d", at)

@@ -37,19 +37,25 @@ type Options struct {
 	OmitVersion bool
 
 	// MaxMessage is the longest message accepted, in bytes. A longer one is
-	// skipped and answered with CodeInvalidRequest. Default: 64 MiB.
+	// skipped: a request is answered with CodeInvalidRequest and its id, a
+	// response fails its call, a notification is reported to Hooks.Problem.
+	// WebSocket cannot skip and closes the connection. Default: 64 MiB.
 	MaxMessage int
 
-	// MaxDepth is how deep arrays and objects may nest in a message. Default: 512.
+	// MaxDepth is how deep arrays and objects may nest in a message; what is
+	// deeper is treated like what is too long. Default: 512.
 	MaxDepth int
 
 	// MaxBatch is the number of messages accepted in one batch. Default: 1024.
 	MaxBatch int
 
 	// MaxConcurrent is the number of requests handled at the same time;
-	// further ones wait their turn. A handler that calls back keeps its place,
-	// so two sides that call each other back and forth deeper than this wait
-	// for each other. Default: 1024.
+	// further ones wait their turn. A request holds its place until it has
+	// been answered, also while its handler calls back or has left the answer
+	// to a [Responder]. So two sides that call each other back and forth deeper
+	// than this wait for each other, as do detached requests that are only
+	// answered after a further request. Inline methods take a place when they
+	// detach, above the limit if none is free. Default: 1024.
 	MaxConcurrent int
 
 	// MaxQueued is the number of bytes that requests and notifications may
@@ -70,10 +76,6 @@ type Options struct {
 	// the cause ErrClosed, and one more second later the peer leaves them
 	// behind. Less than 0 is no bound but Run's context. Default: 5 s.
 	DrainTimeout time.Duration
-
-	// CrashOnPanic lets a panic in a handler end the process. Default: the
-	// request is answered with CodeInternalError, the connection lives on.
-	CrashOnPanic bool
 
 	// Logger receives one Debug record for each request handled and call
 	// made, and Warn records for what went wrong on the wire. Params and

@@ -126,6 +126,53 @@ func TestResponder(t *testing.T) {
 	})
 }
 
+// A request that is detached counts until it is answered: it holds a place, and
+// what waits for one counts against MaxQueued.
+func TestDetachedCount(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		kept := make(chan *jsonrpc.Responder, 10)
+		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			w := r.Responder()
+			if r.Method == "early" {
+				return nil, w.Reply("early", nil) // before the handler returns
+			}
+			kept <- w
+			return nil, nil
+		})
+		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 2, MaxQueued: 700, Inline: []string{"inline"}})
+		ended := r.run(context.Background())
+		stats := func(running, waiting int) {
+			t.Helper()
+			if s := r.p.Stats(); s.Running != running || s.Waiting != waiting {
+				t.Errorf("got %d running and %d waiting, want %d and %d", s.Running, s.Waiting, running, waiting)
+			}
+		}
+		r.send(`{"jsonrpc":"2.0","id":0,"method":"early"}`)
+		r.want(`{"jsonrpc":"2.0","id":0,"result":"early"}`)
+		stats(0, 0)
+		for _, id := range []string{"1", "2", "3", "4"} {
+			r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"x"}`)
+		}
+		stats(2, 2)
+		r.send(`{"jsonrpc":"2.0","id":5,"method":"x"}`)
+		r.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`)
+		r.send(`{"jsonrpc":"2.0","id":6,"method":"inline"}`)
+		stats(3, 2)
+		for i, id := range []string{"1", "2", "6", "3", "4"} {
+			if err := (<-kept).Reply(i, nil); err != nil {
+				t.Error(err)
+			}
+			r.want(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%d}`, id, i))
+			synctest.Wait()
+		}
+		stats(0, 0)
+		_ = r.in.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestLimits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -144,7 +191,7 @@ func TestLimits(t *testing.T) {
 		overloaded := `"error":{"code":-32000,"message":"overloaded: too much is waiting to be handled"}}`
 		r.want(`[{"jsonrpc":"2.0","id":4,` + overloaded + `]`)
 		r.send(`{"jsonrpc":"2.0","method":"n1"}`, `{"jsonrpc":"2.0","id":5,"method":"`+strings.Repeat("e", 200)+`"}`)
-		r.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
+		r.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
 		if s := r.p.Stats(); s.Running != 1 || s.Waiting != 2 || s.WaitingBytes == 0 || s.Dropped != 1 || s.Received != 5 {
 			t.Errorf("stats %+v", s)
 		}

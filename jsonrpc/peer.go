@@ -24,10 +24,12 @@ type Peer struct {
 	received    atomic.Uint64
 	watched     bool // somebody wants to hear of outgoing calls
 
-	// Of the read loop.
-	scanned message
-	methods map[string]string
+	reading reading
+	// Of the goroutine that reads.
+	methods map[string]*method
 
+	// Three lives, as the end has an order: first no more work is waited for, then
+	// handlers are to return, then the transport is closed.
 	live     context.Context // ends when the end begins
 	liveEnd  context.CancelFunc
 	conn     context.Context // of the transport's Read and Write; ends after its Close
@@ -56,7 +58,7 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		methods:  make(map[string]string),
+		methods:  make(map[string]*method),
 		shutdown: make(chan struct{}),
 		done:     make(chan struct{}),
 	}

@@ -50,6 +50,7 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 		}
 	}
 	m := t.rest[0]
+	t.rest[0] = nil // an idle pipe must not hold it
 	t.rest = t.rest[1:]
 	return m, nil
 }
@@ -75,8 +76,16 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	return io.ErrClosedPipe
 }
 
-// prompt implements prompter.
-func (t *pipe) prompt(int) bool { return len(t.out) < cap(t.out) }
+// prompts implements prompter.
+func (t *pipe) prompts() bool { return true }
+
+// prompt implements prompter. There is room while nobody else writes.
+func (t *pipe) prompt(m []byte) (bool, error) {
+	if len(t.out) == cap(t.out) {
+		return false, nil
+	}
+	return true, t.Write(context.Background(), [][]byte{m})
+}
 
 func (t *pipe) Close() error {
 	t.once.Do(func() { close(t.closed) })

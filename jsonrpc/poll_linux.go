@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -32,18 +33,22 @@ func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
 	return nil, false
 }
 
-// promptBytes is how much a pipe takes at once when it is ready at all
-// (PIPE_BUF); sockets have more room than that.
-const promptBytes = 4096
-
-// readiness asks the kernel whether a write would block.
+// readiness writes to a descriptor if that does not block. Only one goroutine
+// may use it at a time.
 type readiness struct {
-	conn syscall.RawConn
-	ask  func(fd uintptr) // bound once, to save an allocation per write
-	yes  bool
+	conn   syscall.RawConn
+	atomic bool // a non-blocking pipe, which takes PIPE_BUF bytes as a whole or not at all
+
+	// Bound once, to save an allocation per write.
+	ask func(fd uintptr)
+	try func(fd uintptr) bool
+	yes bool   // ask: a write would not block
+	b   []byte // try: what to write
+	n   int
+	err error
 }
 
-// newReadiness returns nil if w is nothing that can be asked.
+// newReadiness returns nil if w is no descriptor.
 func newReadiness(w io.Writer) *readiness {
 	f, ok := w.(syscall.Conn)
 	if !ok {
@@ -54,28 +59,58 @@ func newReadiness(w io.Writer) *readiness {
 		return nil
 	}
 	r := &readiness{conn: conn}
-	r.ask = r.poll
+	r.ask = func(fd uintptr) { r.yes = poll(fd) }
+	r.try = func(fd uintptr) bool { r.n, r.err = syscall.Write(int(fd), r.b); return true }
+	err = conn.Control(func(fd uintptr) { r.atomic = atomicPipe(fd) })
+	if err != nil {
+		return nil
+	}
 	return r
 }
 
-// writable reports whether n bytes can be written without waiting. Only one
-// goroutine may ask at a time.
-func (r *readiness) writable(n int) bool {
-	if r == nil || n > promptBytes {
+// atomicPipe reports whether fd is a pipe in non-blocking mode.
+func atomicPipe(fd uintptr) bool {
+	var st syscall.Stat_t
+	if syscall.Fstat(int(fd), &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
 		return false
 	}
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_GETFL, 0)
+	return errno == 0 && flags&syscall.O_NONBLOCK != 0
+}
+
+// write writes b, at most promptBytes, if there is room for it in an atomic
+// pipe. It reports whether it has.
+func (r *readiness) write(b []byte) (bool, error) {
+	r.b = b
+	err := r.conn.Write(r.try)
+	r.b = nil
+	switch {
+	case err != nil:
+		return false, err
+	case errors.Is(r.err, syscall.EAGAIN), errors.Is(r.err, syscall.EINTR):
+		return false, nil
+	case r.err != nil:
+		return false, os.NewSyscallError("write", r.err)
+	case r.n < len(b):
+		return false, io.ErrShortWrite
+	}
+	return true, nil
+}
+
+// writable reports whether promptBytes can be written without waiting.
+func (r *readiness) writable() bool {
 	r.yes = false
 	return r.conn.Control(r.ask) == nil && r.yes
 }
 
 const pollOut = 4
 
-func (r *readiness) poll(fd uintptr) {
+func poll(fd uintptr) bool {
 	p := struct {
 		fd              int32
 		events, revents int16
 	}{int32(fd), pollOut, 0}
 	var now syscall.Timespec
 	n, _, _ := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-	r.yes = n == 1 && p.revents == pollOut
+	return n == 1 && p.revents == pollOut
 }

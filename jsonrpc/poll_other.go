@@ -10,8 +10,9 @@ import (
 // polled would return f for use through the runtime's poller.
 func polled(*os.File, int) (io.ReadWriteCloser, bool) { return nil, false }
 
-// readiness would ask the kernel whether a write would block.
-type readiness struct{}
+// readiness would write to a descriptor if that does not block.
+type readiness struct{ atomic bool }
 
-func newReadiness(io.Writer) *readiness { return nil }
-func (*readiness) writable(int) bool    { return false }
+func newReadiness(io.Writer) *readiness       { return nil }
+func (*readiness) write([]byte) (bool, error) { return false, nil }
+func (*readiness) writable() bool             { return false }

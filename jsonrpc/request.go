@@ -38,14 +38,16 @@ type Request struct {
 	Method string          // never ""
 	Params json.RawMessage // an object or an array; nil when absent or null
 
-	peer  *Peer
-	batch *batch
-	size  int // what it counts for while it waits
-	ctx   requestContext
+	peer   *Peer
+	method *method
+	batch  *batch
+	size   int // what it counts for while it waits
+	ctx    requestContext
 
 	// Guarded by peer.in.mu.
 	cancelled bool // by the other side
 	detached  bool // Responder was called
+	kept      bool // has a place though its handler has returned; not changed once answered
 	answered  bool
 }
 
@@ -177,8 +179,9 @@ func wanted(t reflect.Type) string {
 }
 
 // Responder detaches the request: what ServeRPC returns is ignored, and the
-// request is answered, once and from any goroutine, with Reply. The context
-// of the handler lives on until then.
+// request is answered, once and from any goroutine, with Reply. Until then the
+// context of the handler lives on, and the request counts as being handled: for
+// [Options].MaxConcurrent and in [Stats].Running.
 func (r *Request) Responder() *Responder {
 	r.peer.in.mu.Lock()
 	r.detached = true

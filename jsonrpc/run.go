@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 )
@@ -39,19 +38,25 @@ func (p *Peer) Run(ctx context.Context) error {
 	p.life.Unlock()
 
 	read, wrote := make(chan error, 1), make(chan struct{})
-	go func() { read <- p.readLoop() }()
+	stop := p.reading.start(p.t, p.takeOver)
+	p.reading.end = read
+	go p.read()
 	go func() {
 		defer close(wrote)
 		p.broke(p.out.run())
 	}()
 	err := p.untilEnd(ctx, cancel, read)
+	// Contexts first, so that handlers that block return while Close waits for
+	// a child process or the other side.
 	cancel(ErrClosed)
 	closeErr := p.disconnect()
+	p.takeOver() // somebody must see the end of the input
 	p.waitAll(func() {
 		<-read
 		<-wrote
 		p.handlers.Wait()
 	})
+	stop()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
@@ -78,7 +83,7 @@ func (p *Peer) verdict(closeErr error) error {
 func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
 	select {
 	case err := <-read:
-		read <- err
+		read <- err // Run waits for it once more
 		if err != nil || p.drain(ctx) {
 			return nil
 		}
@@ -148,43 +153,6 @@ func (p *Peer) waitAll(wait func()) {
 	}
 }
 
-// readLoop reads until the input ends; nil at a clean end.
-func (p *Peer) readLoop() error {
-	for {
-		line, err := p.t.Read(p.conn)
-		if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
-			err = tooLong(p.o.MaxMessage)
-		}
-		if err == nil {
-			p.receive(line)
-			continue
-		}
-		if goOn, err := p.readFailed(err); !goOn {
-			if h := p.o.Hooks; h != nil && h.InputEnd != nil {
-				h.InputEnd(err)
-			}
-			return err
-		}
-	}
-}
-
-// readFailed decides what an error of Read means.
-func (p *Peer) readFailed(err error) (goOn bool, _ error) {
-	var one *Error
-	switch {
-	case errors.Is(err, io.EOF):
-		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
-		return false, nil
-	case errors.As(err, &one):
-		p.problem(one, nil)
-		p.refuse(ID{}, one, nil)
-		return true, nil
-	}
-	err = fmt.Errorf("jsonrpc: read: %w", err)
-	p.broke(err)
-	return false, err
-}
-
 // broke notes why the connection broke, if nobody has ended it on purpose.
 func (p *Peer) broke(err error) {
 	p.life.Lock()
@@ -215,7 +183,9 @@ func (p *Peer) disconnect() error {
 		p.life.Lock()
 		p.life.ending = true
 		p.life.Unlock()
+		// The transport last: nobody is to see its errors as reasons.
 		p.calls.fail(ErrClosed)
+		p.in.end()
 		p.out.close(ErrClosed)
 		p.liveEnd()
 		p.closeErr = p.t.Close()

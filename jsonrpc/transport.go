@@ -32,12 +32,12 @@ type Transport interface {
 // memory. The peer tells it the limit before the first Read.
 type limiter interface{ SetReadLimit(bytes int) }
 
-// tooLong is what a transport's Read returns for a message beyond the limit,
-// once it has been skipped.
-func tooLong(limit int) *Error {
-	return Errorf(CodeInvalidRequest, "message is longer than %d bytes", limit)
-}
+// prompter is a transport that can write a message if that does not wait for
+// the other side. Like Write it is called by one goroutine at a time.
+type prompter interface {
+	// prompts reports whether prompt can ever write.
+	prompts() bool
 
-// prompter is a transport that can tell whether a Write of n bytes would
-// return without waiting for the other side. It is asked by who may write.
-type prompter interface{ prompt(n int) bool }
+	// prompt reports whether it has written the message.
+	prompt(m []byte) (bool, error)
+}

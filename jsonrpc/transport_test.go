@@ -44,6 +44,35 @@ func TestLinesFaults(t *testing.T) {
 	}
 }
 
+// short is a writer that takes half of a long write and reports no error.
+type short struct{}
+
+func (short) Write(b []byte) (int, error) { return min(len(b), 40), nil }
+
+func TestShortWrite(t *testing.T) {
+	ctx := context.Background()
+	for _, n := range []int{40, 100_000} { // copied with others, and written by itself
+		m := [][]byte{bytes.Repeat([]byte("x"), n)}
+		for name, tr := range map[string]jsonrpc.Transport{
+			"Lines":  jsonrpc.Lines(nil, short{}, nil),
+			"Header": jsonrpc.Header(strings.NewReader(""), short{}, nil),
+		} {
+			if err := tr.Write(ctx, m); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("%s, %d bytes: got %v", name, n, err)
+			}
+		}
+	}
+	r, w := io.Pipe()
+	p := jsonrpc.NewPeer(jsonrpc.Lines(r, short{}, w), nil, nil)
+	c := p.Start(ctx, "x", text{strings.Repeat("x", 100)})
+	if err := p.Run(ctx); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("Run: %v", err)
+	}
+	if err := c.Result(nil); !errors.Is(err, jsonrpc.ErrClosed) {
+		t.Errorf("call: %v", err)
+	}
+}
+
 func TestHeaderEnds(t *testing.T) {
 	ctx := context.Background()
 	var buf bytes.Buffer

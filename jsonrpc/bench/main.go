@@ -1,5 +1,6 @@
 // Command bench measures jsonrpc and five other Go packages on the same work,
-// in one run, sample by sample in turn, with a bare pipe as the floor.
+// in one run, sample by sample in turn, with a bare pipe as the floor and a
+// naive loop over encoding/json beside them.
 //
 //	go run . > results.md            # all of it, some minutes
 //	go run . -work seq -link pipe    # one cell
@@ -28,8 +29,8 @@ func main() {
 	links := flag.String("link", "mem,pipe,child", "links to measure")
 	works := flag.String("work", "seq,par,flood,big,twoway", "work to measure")
 	only := flag.String("peer", "", "peers to measure; all if empty")
-	samples := flag.Int("samples", 7, "samples per peer")
-	span := flag.Duration("span", 200*time.Millisecond, "length of a sample")
+	samples := flag.Int("samples", 21, "samples per peer")
+	span := flag.Duration("span", 20*time.Millisecond, "length of a sample")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	flag.Parse()
 	if *serve != "" {

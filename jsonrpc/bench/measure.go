@@ -17,7 +17,7 @@ var (
 	large = strings.Repeat("0123456789abcdef", 1<<16)
 )
 
-const floodSize = 20_000
+const floodSize = 5_000
 
 // sample is what one op costs.
 type sample struct{ ns, allocs, bytes float64 }
@@ -121,7 +121,7 @@ func ns(s sample) float64 { return s.ns }
 func (r *row) best() (name string, t float64) {
 	for _, p := range peers {
 		s := r.samples[p.name]
-		if p.name == "raw" || p.name == "jsonrpc" || s == nil {
+		if p.name == "raw" || p.name == "naive" || p.name == "jsonrpc" || s == nil {
 			continue
 		}
 		if m := median(s, ns); name == "" || m < t {
@@ -137,8 +137,8 @@ func (t *table) print(w io.Writer) {
 	for _, p := range peers {
 		fmt.Fprintf(w, "%s | ", p.name)
 	}
-	fmt.Fprintln(w, "best other ÷ jsonrpc | jsonrpc ÷ raw | allocs/op (jsonrpc, best other) |")
-	fmt.Fprintln(w, strings.Repeat("|---", len(peers)+5)+"|")
+	fmt.Fprintln(w, "best other ÷ jsonrpc | jsonrpc ÷ naive | jsonrpc ÷ raw | allocs/op (jsonrpc, best other) |")
+	fmt.Fprintln(w, strings.Repeat("|---", len(peers)+6)+"|")
 	for i := range t.rows {
 		t.rows[i].print(w)
 	}
@@ -153,24 +153,24 @@ func (r *row) print(w io.Writer) {
 			fmt.Fprint(w, "| ")
 		}
 	}
-	ours, raw := r.samples["jsonrpc"], r.samples["raw"]
+	ours, raw, naive := r.samples["jsonrpc"], r.samples["raw"], r.samples["naive"]
 	name, best := r.best()
 	allocs := func(s sample) float64 { return s.allocs }
-	if ours == nil || raw == nil || name == "" {
+	if ours == nil || raw == nil || naive == nil || name == "" {
 		if ours != nil {
-			fmt.Fprintf(w, "| | %.1f |", median(ours, allocs))
+			fmt.Fprintf(w, "| | | %.1f |", median(ours, allocs))
 		}
 		fmt.Fprintln(w)
 		return
 	}
 	us := median(ours, ns)
-	fmt.Fprintf(w, "%.1f (%s) | %.1f | %.0f, %.0f |\n", best/us, name, us/median(raw, ns),
+	fmt.Fprintf(w, "%.1f (%s) | %.2f | %.1f | %.0f, %.0f |\n", best/us, name, us/median(naive, ns), us/median(raw, ns),
 		median(ours, allocs), slices.MinFunc(r.others(allocs), cmp.Compare))
 }
 
 func (r *row) others(of func(sample) float64) (out []float64) {
 	for name, s := range r.samples {
-		if name != "raw" && name != "jsonrpc" {
+		if name != "raw" && name != "naive" && name != "jsonrpc" {
 			out = append(out, median(s, of))
 		}
 	}

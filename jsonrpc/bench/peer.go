@@ -9,7 +9,7 @@ type peer struct {
 	dial  func(*stream) caller
 }
 
-var peers = []*peer{rawPeer, oursPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
+var peers = []*peer{rawPeer, naivePeer, oursPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
 
 // caller does the work from the calling end.
 type caller interface {

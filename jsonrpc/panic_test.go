@@ -1,0 +1,158 @@
+package jsonrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Results and errors whose own methods panic, or end the goroutine.
+type (
+	panicError   struct{}
+	panicIs      struct{ error }
+	nilError     struct{ text string }
+	panicMarshal struct{}
+	exitMarshal  struct{}
+)
+
+func (panicError) Error() string                  { panic("in Error") }
+func (panicIs) Is(error) bool                     { panic("in Is") }
+func (panicIs) As(any) bool                       { panic("in As") }
+func (e *nilError) Error() string                 { return e.text }
+func (panicMarshal) MarshalJSON() ([]byte, error) { panic("in MarshalJSON") }
+func (exitMarshal) MarshalJSON() ([]byte, error)  { runtime.Goexit(); return nil, nil }
+
+// TestPanics makes everything that a handler returns panic, wherever a request
+// can be answered. Each costs its own request.
+func TestPanics(t *testing.T) {
+	const encoding = "internal error: encoding the answer panicked"
+	for name, tc := range map[string]struct {
+		result any
+		err    error
+		want   string
+		hooked string // what the Panic hook is called with
+	}{
+		"nil *Error":                {nil, (*jsonrpc.Error)(nil), "internal error: the handler returned a nil *Error", ""},
+		"nil of another type":       {nil, (*nilError)(nil), encoding, "runtime error: invalid memory address or nil pointer dereference"},
+		"Error panics":              {nil, panicError{}, encoding, "in Error"},
+		"As panics":                 {nil, panicIs{errors.New("x")}, encoding, "in As"},
+		"MarshalJSON panics":        {panicMarshal{}, nil, encoding, "in MarshalJSON"},
+		"deep in the result":        {map[string]any{"a": []any{panicMarshal{}}}, nil, encoding, "in MarshalJSON"},
+		"MarshalJSON never returns": {exitMarshal{}, nil, encoding, ""},
+	} {
+		for _, how := range []string{"handler", "inline", "detached", "batch"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					var hooked []string
+					h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+						switch r.Method {
+						case "well":
+							return 1, nil
+						case "detached":
+							w := r.Responder()
+							go func() { _ = w.Reply(tc.result, tc.err) }()
+							return nil, nil
+						}
+						return tc.result, tc.err
+					})
+					r := newRaw(t, h, &jsonrpc.Options{
+						Inline:      []string{"inline"},
+						AcceptBatch: true,
+						Hooks:       &jsonrpc.Hooks{Panic: func(_ *jsonrpc.Request, v any, _ []byte) { hooked = append(hooked, fmt.Sprint(v)) }},
+					})
+					ended := r.run(context.Background())
+					open, end := "", ""
+					if how == "batch" {
+						open, end = "[", "]"
+					}
+					r.send(open + `{"jsonrpc":"2.0","id":1,"method":"` + how + `"}` + end)
+					r.want(open + `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"` + tc.want + `"}}` + end)
+					r.send(`{"jsonrpc":"2.0","id":2,"method":"well"}`)
+					r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
+					_ = r.in.Close()
+					if err := <-ended; err != nil { // at once: nothing is unfinished
+						t.Error(err)
+					}
+					var want []string
+					if tc.hooked != "" {
+						want = []string{tc.hooked}
+					}
+					if diff := cmp.Diff(want, hooked); diff != "" {
+						t.Errorf("Panic hook (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestPanicsOfNotifications(t *testing.T) {
+	for name, err := range map[string]error{
+		"nil *Error":   (*jsonrpc.Error)(nil),
+		"Error panics": panicError{},
+		"Is panics":    panicIs{errors.New("x")},
+	} {
+		for _, how := range []string{"note", "inline"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+						if r.IsNotification() {
+							return nil, err
+						}
+						return 1, nil
+					})
+					r := newRaw(t, h, &jsonrpc.Options{Inline: []string{"inline"}})
+					ended := r.run(context.Background())
+					r.send(`{"jsonrpc":"2.0","method":"`+how+`"}`, `{"jsonrpc":"2.0","id":2,"method":"well"}`)
+					r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
+					_ = r.in.Close()
+					if err := <-ended; err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A handler on the read loop that ends its goroutine must not end the reading.
+func TestInlineGoexit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			if r.Method == "exit" {
+				runtime.Goexit()
+			}
+			return 1, nil
+		})
+		r := newRaw(t, h, &jsonrpc.Options{Inline: []string{"exit"}})
+		r.run(context.Background())
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"exit"}`)
+		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error: handler ended its goroutine"}}`)
+		r.send(`{"jsonrpc":"2.0","id":2,"method":"well"}`)
+		r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
+	})
+}
+
+// The cause of a context belongs to the caller, and its text goes to the other
+// side from a goroutine of the context package.
+func TestPanicInCause(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRaw(t, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+		r.run(context.Background())
+		ctx, cancel := context.WithCancelCause(context.Background())
+		c := r.p.Start(ctx, "x", nil)
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"x"}`)
+		cancel(panicError{})
+		synctest.Wait()
+		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`)
+		if err := c.Result(nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

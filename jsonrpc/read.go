@@ -1,0 +1,201 @@
+package jsonrpc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// reading decides which goroutine reads, and what a request that arrives alone
+// costs.
+//
+// Between processes a call is dominated by the waking of threads. A goroutine
+// for the handler of a lone request wakes one, only for the reader to go to
+// sleep beside it. So the reader runs that handler itself, if its method has
+// proved to be quick, and reads on after it: a call then needs one goroutine
+// and no hand-over. Meanwhile the reading is lent, and whoever takes it back
+// first is the reader from then on:
+//
+//   - the goroutine itself, when its handler has returned;
+//   - a call, whose answer has to be read, see Call.await;
+//   - the watch, when the handler has kept the reading for one to two
+//     patiences.
+//
+// In the latter two cases nothing was won, and the method has to prove itself
+// for longer.
+//
+// Only transports over descriptors lend: in memory there is no thread to wake,
+// and under testing/synctest messages are to be read without time passing.
+type reading struct {
+	drained func() bool  // nothing more has been read from the descriptor; nil if reading is never lent
+	end     chan<- error // gets the result of the last reader
+
+	lent     atomic.Bool
+	lendings atomic.Uint64
+	method   *method // to which it is lent; belongs to who takes it back
+
+	// The watch is one timer that runs while there is something to lend. Arming
+	// one for each request would wake a thread too, and a timer that is due soon
+	// slows every wait for a descriptor down: with a patience of 1 ms nothing is
+	// won.
+	watch    *time.Timer
+	watching atomic.Bool
+	seen     uint64 // lendings at the last look
+}
+
+const (
+	quick    = 100 * time.Microsecond // what a handler may take on the reader's goroutine
+	proof    = 16                     // quick requests in a row after which the reader handles a method
+	longer   = 1024                   // more of them after a handler from which the reading was taken
+	patience = 10 * time.Millisecond
+)
+
+// method is what a peer remembers of a method.
+type method struct {
+	name   string
+	streak atomic.Int32 // quick requests in a row, or less than 0 after the reading was taken from one
+}
+
+// took notes how long a request took.
+func (m *method) took(d time.Duration) {
+	switch n := m.streak.Load(); {
+	case d <= quick && n < proof:
+		m.streak.Add(1)
+	case d > quick && n > 0:
+		m.streak.Store(0)
+	}
+}
+
+// drainer is a transport over a descriptor.
+type drainer interface {
+	// drained reports whether everything read from the descriptor has been
+	// returned by Read.
+	drained() bool
+}
+
+// start prepares lending; stop ends the watch.
+func (g *reading) start(t Transport, takeOver func()) (stop func()) {
+	d, ok := t.(drainer)
+	if !ok {
+		return func() {}
+	}
+	g.drained = d.drained
+	g.watch = time.AfterFunc(time.Hour, func() { g.look(takeOver) })
+	g.watch.Stop()
+	return func() { g.watch.Stop() }
+}
+
+// lend lets others read while the reader handles a request of m.
+func (g *reading) lend(m *method) {
+	g.method = m
+	g.lendings.Add(1)
+	g.lent.Store(true)
+	// After lent, as look reads them in the opposite order: one of the two sees
+	// what the other has done.
+	if !g.watching.Load() {
+		g.watching.Store(true)
+		g.watch.Reset(patience)
+	}
+}
+
+// takeBack makes the caller the reader if it reports true.
+func (g *reading) takeBack() bool { return g.lent.Load() && g.lent.CompareAndSwap(true, false) }
+
+// look is the watch. Nothing is lent anew while a handler keeps the reading.
+func (g *reading) look(takeOver func()) {
+	if n := g.lendings.Load(); n != g.seen {
+		g.seen = n
+		g.watch.Reset(patience)
+		return
+	}
+	g.watching.Store(false)
+	takeOver()
+}
+
+// takeOver starts another reader if the one there is handles a request.
+func (p *Peer) takeOver() {
+	if p.reading.takeBack() {
+		p.reading.method.streak.Store(-longer)
+		go p.read()
+	}
+}
+
+// read is the goroutine that reads, until the input ends or another has taken
+// over.
+func (p *Peer) read() {
+	lent, returned := false, false
+	defer func() {
+		// A handler has ended this goroutine, as testing.T.FailNow does. If it
+		// still was the reader, another reads on.
+		if !returned && (!lent || p.reading.takeBack()) {
+			go p.read()
+		}
+	}()
+	for {
+		r, goOn, err := p.readMessage()
+		switch {
+		case !goOn:
+			returned = true
+			p.reading.end <- err
+			return
+		case r == nil:
+			continue
+		}
+		p.reading.lend(r.method)
+		lent = true
+		p.serve(r)
+		if !p.reading.takeBack() {
+			returned = true
+			return
+		}
+		lent = false
+	}
+}
+
+// readMessage reads one message and acts on it. It returns the request if the
+// reader is to handle it, and not to go on at the end of the input, with nil if
+// that is a clean one.
+func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
+	line, err := p.t.Read(p.conn)
+	if p.conn.Err() != nil { // Close did not unblock Read
+		line, err = nil, ErrClosed
+	}
+	if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
+		var s skimmer
+		_, _ = s.Write(line) // never fails
+		err = s.tooLong(p.o.MaxMessage)
+	}
+	if err == nil {
+		return p.receive(line), true, nil
+	}
+	if goOn, err = p.readFailed(err); goOn {
+		return nil, true, nil
+	}
+	if h := p.o.Hooks; h != nil && h.InputEnd != nil {
+		h.InputEnd(err)
+	}
+	return nil, false, err
+}
+
+// readFailed decides what an error of Read means.
+func (p *Peer) readFailed(err error) (goOn bool, _ error) {
+	var one *Error
+	var long *overlong
+	switch {
+	case errors.Is(err, io.EOF):
+		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
+		return false, nil
+	case errors.As(err, &long):
+		p.dispatch(&long.message, nil, nil)
+		return true, nil
+	case errors.As(err, &one):
+		p.problem(one, nil)
+		p.refuse(ID{}, one, nil)
+		return true, nil
+	}
+	err = fmt.Errorf("jsonrpc: read: %w", err)
+	p.broke(err)
+	return false, err
+}

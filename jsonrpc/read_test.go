@@ -1,0 +1,194 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// overPipes runs a peer that handles with h, and one that calls it, over pipes
+// of the operating system. The method "x" has proved to be quick.
+func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Transport, h func(context.Context, *Request) (any, error)) (client, server *Peer) {
+	t.Helper()
+	ar, bw, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	br, aw, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Options{Cancellation: MCPCancel}
+	quick := true // while the method proves itself
+	handler := HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
+		if quick && r.Method == "x" {
+			return nil, nil
+		}
+		return h(ctx, r)
+	})
+	client = NewPeer(framing(ar, aw, closers{ar, aw}), HandlerFunc(func(context.Context, *Request) (any, error) { return nil, nil }), o)
+	server = NewPeer(framing(br, bw, closers{br, bw}), handler, o)
+	for _, p := range []*Peer{client, server} {
+		go func() { _ = p.Run(context.Background()) }()
+	}
+	t.Cleanup(func() {
+		_, _ = client.Close(), server.Close()
+		<-client.Done()
+		<-server.Done()
+	})
+	for server.reading.lendings.Load() == 0 { // at the latest when 16 in a row were quick
+		if err := client.Call(t.Context(), "x", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quick = false
+	trust(server)
+	return client, server
+}
+
+// trust makes "x" a method that has proved to be quick, whatever a busy machine
+// has made of it.
+func trust(p *Peer) {
+	for p.Stats().Running > 0 { // the answer is out, the request not yet over
+		runtime.Gosched()
+	}
+	p.methods["x"].streak.Store(proof)
+}
+
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var errs []error
+	for _, c := range c {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+var framings = map[string]func(io.Reader, io.Writer, io.Closer) Transport{"Lines": Lines, "Header": Header}
+
+// A handler that the reader runs and that waits for another message gets it.
+func TestLentReadingGoesOn(t *testing.T) {
+	for name, framing := range framings {
+		t.Run(name, func(t *testing.T) {
+			open, cancelled := make(chan struct{}), make(chan error, 1)
+			client, server := overPipes(t, framing, func(ctx context.Context, r *Request) (any, error) {
+				switch {
+				case r.Method == "open":
+					close(open)
+				case string(r.Params) == `["call back"]`:
+					return nil, r.Peer().Call(ctx, "y", nil, nil)
+				case string(r.Params) == `["cancel"]`:
+					<-ctx.Done()
+					cancelled <- context.Cause(ctx)
+				case string(r.Params) == `["request"]`:
+					<-open
+				}
+				return nil, nil
+			})
+			lent := func() uint64 { return server.reading.lendings.Load() }
+
+			before := lent()
+			if err := client.Call(t.Context(), "x", []string{"call back"}, nil); err != nil {
+				t.Error(err)
+			}
+			trust(server)
+			ctx, cancel := context.WithCancel(t.Context())
+			c := client.Start(ctx, "x", []string{"cancel"})
+			for lent() < before+2 {
+				runtime.Gosched() // until the handler runs
+			}
+			cancel()
+			if err := <-cancelled; !errors.Is(err, ErrCancelled) {
+				t.Errorf("cause %v", err)
+			}
+			if err := c.Result(nil); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			trust(server)
+			c = client.Start(t.Context(), "x", []string{"request"})
+			for lent() < before+3 {
+				runtime.Gosched()
+			}
+			if err := client.Call(t.Context(), "open", nil, nil); err != nil {
+				t.Error(err)
+			}
+			if err := c.Result(nil); err != nil {
+				t.Error(err)
+			}
+			if n := server.methods["x"].streak.Load(); n > -longer+10 {
+				t.Errorf("a method that kept the reading is trusted again after %d quick ones", proof-n)
+			}
+			n := lent()
+			if err := client.Call(t.Context(), "x", nil, nil); err != nil || lent() != n {
+				t.Errorf("the reader handled it again: %v", err)
+			}
+		})
+	}
+}
+
+// A handler that ends the goroutine it shares with the reader ends neither the
+// reading nor, once another has taken over, starts a second one.
+func TestLentGoexit(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	client, server := overPipes(t, Lines, func(_ context.Context, r *Request) (any, error) {
+		switch {
+		case r.Params == nil:
+			runtime.Goexit()
+		case r.Method == "x":
+			close(entered)
+			<-leave
+			runtime.Goexit()
+		}
+		return nil, nil
+	})
+	if err := client.Call(t.Context(), "x", nil, nil); !errors.Is(err, CodeInternalError) {
+		t.Errorf("got %v", err)
+	}
+	trust(server)
+	c := client.Start(t.Context(), "x", []int{})
+	<-entered
+	if err := client.Call(t.Context(), "y", []int{}, nil); err != nil { // read by another
+		t.Error(err)
+	}
+	close(leave)
+	if err := c.Result(nil); !errors.Is(err, CodeInternalError) {
+		t.Errorf("got %v", err)
+	}
+	if err := client.Call(t.Context(), "y", []int{}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The end is seen while the reader runs a handler.
+func TestLentEnd(t *testing.T) {
+	for name, end := range map[string]func(client, server *Peer) error{
+		"of input": func(client, _ *Peer) error { return client.Close() },
+		"by Close": func(_, server *Peer) error { return server.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			entered, left := make(chan struct{}), make(chan struct{})
+			client, server := overPipes(t, Lines, func(ctx context.Context, r *Request) (any, error) {
+				close(entered)
+				select {
+				case <-ctx.Done():
+				case <-left:
+				}
+				return nil, nil
+			})
+			c := client.Start(t.Context(), "x", nil)
+			<-entered
+			if err := end(client, server); err != nil {
+				t.Error(err)
+			}
+			if err := c.Result(nil); !errors.Is(err, ErrClosed) {
+				t.Errorf("got %v", err)
+			}
+			close(left) // the answer has nowhere to go
+			<-server.Done()
+		})
+	}
+}
