@@ -148,3 +148,26 @@ func TestCloseEndsCommands(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// TestInput talks to a command, which ends with its input.
+func TestInput(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd, r := script(t, "exec cat")
+	cmd.Stdin = in
+	proc := startIn(t, &p, cmd)
+	in.Close()
+	if _, err := io.WriteString(w, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if out, err := io.ReadAll(r); err != nil || string(out) != "hello" {
+		t.Errorf("output %q, %v", out, err)
+	}
+	<-proc.Gone()
+}
