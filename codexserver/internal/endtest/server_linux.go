@@ -53,7 +53,7 @@ func startServer(t *testing.T, cmd *exec.Cmd, sandbox string) *server {
 	t.Cleanup(func() { up.Close(); <-read })
 
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+dir, s.mark)
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), s.mark)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
