@@ -126,6 +126,30 @@ func TestStoppedKeeper(t *testing.T) {
 	}
 }
 
+// TestEndOfStoppedKeeper ends a command that has stopped its keeper.
+func TestEndOfStoppedKeeper(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd, r := script(t, "read started; kill -STOP $PPID; echo stopped; exec sleep 1000")
+	cmd.Stdin = in
+	proc := startIn(t, &p, cmd)
+	in.Close()
+	if _, err := io.WriteString(w, "yes\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.End(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCloseEndsCommands closes a pool whose commands run, with what they left.
 func TestCloseEndsCommands(t *testing.T) {
 	var p keeper.Pool
