@@ -14,6 +14,7 @@ var readers = []string{
 	"codexserver/internal/proctable/",        // what /proc says of commands
 	"codexserver/internal/keeper/",           // what /proc says of a keeper's children
 	"codexserver/internal/sandbox/",          // folders as descriptors, what /proc says
+	"codexserver/internal/endtest/",          // what tests look at
 	"codexserver/appserver/process_linux.go", // what /proc says of the child
 	"codexserver/cmd/codex-mcp/main.go",      // files that the user's flags name, for writing
 	"codexserver/internal/gitinfo/mirror.go", // copies in a folder of its own, for writing

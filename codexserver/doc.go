@@ -11,6 +11,7 @@
 // of its insides. A whole server, on the native engine and standard input and
 // output:
 //
+//	native.Main() // the first line of your main
 //	e, err := native.New(nil) // $CODEX_HOME/config.toml
 //	if err != nil {
 //		return err

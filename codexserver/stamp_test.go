@@ -97,6 +97,7 @@ func TestMembersOf2026(t *testing.T) {
 		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`)
 		thread := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
 		c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, thread))
+		synctest.Wait() // the events are handled beside the answer
 		c.Close()
 		if err := errors.Join(<-running, <-served); err != nil {
 			t.Error(err)

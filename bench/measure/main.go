@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -33,6 +34,7 @@ type options struct {
 }
 
 func main() {
+	native.Main() // this may be a keeper of commands
 	var o options
 	flag.StringVar(&o.baseURL, "base-url", "http://localhost:11434/v1", "the provider's address")
 	flag.StringVar(&o.model, "model", "", "the model")

@@ -9,6 +9,7 @@
 // first call that needs it, started again by the next call when it has ended,
 // and ended by Close with everything that it has started:
 //
+//	appserver.Main() // the first line of your main
 //	e, err := appserver.New(nil)
 //	if err != nil {
 //		return err
@@ -70,8 +71,12 @@
 // what looks like a key, and told with its end.
 //
 // An interrupted turn ends with the commands that it runs, which Codex by itself
-// would keep for a later turn. On Linux Close finds also those that run in
-// sessions of their own, by an environment variable that they have inherited.
+// would keep for a later turn. On Linux, in a program that begins with [Main],
+// the app-server and all that it started end together, and with the program, in
+// whatever way that ends. Without Main the kernel ends the app-server with the
+// program, and Close finds the commands that run in sessions of their own by an
+// environment variable that they have inherited. On other systems the app-server
+// ends when its input does, and Close ends its process group.
 //
 // # What is not done
 //

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -66,6 +68,7 @@ type Engine struct {
 	args     []string // of the app-server
 	defaults defaults // of every conversation
 	self     *recursion.Program
+	keepers  *keeper.Pool // nil where there are none
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -97,19 +100,26 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
 	e.self = recursion.New(e.options.Self)
+	if sandbox.CanKeep() {
+		e.keepers = &keeper.Pool{}
+	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
 
 // Close ends the app-server with everything it has started, and with it all
-// turns. It returns within about a second, when nothing is left.
+// turns. It returns within about a second, when nothing is left. The error says
+// that processes are left which cannot be killed.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
 	e.stop()
 	e.work.Wait()
-	return nil
+	if e.keepers == nil {
+		return nil
+	}
+	return e.keepers.Close()
 }
 
 // maxDeaths is how many runs may end within a minute before the engine gives up

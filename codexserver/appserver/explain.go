@@ -3,7 +3,6 @@ package appserver
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -109,7 +108,10 @@ func (c *child) obituary() error {
 		return fmt.Errorf("%w and was ended", err)
 	}
 	text := "codex app-server has ended"
-	var exit *exec.ExitError
+	var exit interface { // an exec.ExitError, or an exitError
+		error
+		ExitCode() int
+	}
 	if errors.As(err, &exit) {
 		text += " (" + exit.Error() + ")"
 	}

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// WithoutKeepers has the engine start the app-server as programs do whose main
+// does not begin with Main.
+func (e *Engine) WithoutKeepers() { e.keepers = nil }
+
 // PID is the id of the app-server's process, 0 without one.
 func (e *Engine) PID() int {
 	e.mu.Lock()

@@ -65,6 +65,30 @@ func (h *recorder) Elicit(ctx context.Context, params json.RawMessage) (json.Raw
 	return h.elicit(ctx, params)
 }
 
+// wait waits for an event of a type.
+func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
+	t.Helper()
+	for {
+		h.mu.Lock()
+		for _, e := range h.events {
+			if e.EventType() == eventType {
+				h.mu.Unlock()
+				return e
+			}
+		}
+		if h.changed == nil {
+			h.changed = make(chan struct{})
+		}
+		next := h.changed
+		h.mu.Unlock()
+		select {
+		case <-next:
+		case <-t.Context().Done():
+			t.Fatalf("no event %s", eventType)
+		}
+	}
+}
+
 // all gives the events so far.
 func (h *recorder) all() []protocol.EventMsg {
 	h.mu.Lock()

@@ -208,7 +208,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 
 func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
 	stderr := &tail{log: e.options.logger()}
-	p, err := spawn(path, args, e.environment(), stderr)
+	p, err := spawn(ctx, e.keepers, path, args, e.environment(), stderr)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	policy "github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -22,11 +24,13 @@ const (
 	asMCPServer = "CODEX_TEST_MCP_SERVER"
 	// asCodex makes it a codex, of the kind that the value says: fine, old,
 	// none (a version without app-server), broken, untrusted (does not start
-	// with that word in its configuration), deaf (does not end by itself).
+	// with that word in its configuration), deaf (does not end by itself), busy
+	// (runs endtest.Script in its turns).
 	asCodex = "CODEX_TEST_CODEX"
 )
 
 func TestMain(m *testing.M) {
+	appserver.Main()
 	switch {
 	case os.Getenv(asMCPServer) != "":
 		os.Exit(mcpServer())
@@ -93,11 +97,19 @@ func codex(kind string, args []string) int {
 			return map[string]any{"config": map[string]any{"model": strings.Join(args, " ")}}, nil
 		},
 	}}
+	if kind == "busy" {
+		f.turn = func(*run) {
+			if err := exec.Command("bash", "-c", endtest.Script).Run(); err != nil {
+				fmt.Fprintln(os.Stderr, "Error:", err)
+			}
+		}
+	}
 	wire := jsonrpc.Stdio()
 	r := &run{fake: f, wire: wire, n: 1}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.peer = jsonrpc.NewPeer(wire, jsonrpc.HandlerFunc(r.serve), &jsonrpc.Options{OmitVersion: true})
 	if kind == "deaf" {
+		f.turn = nil
 		signal.Ignore()
 		// A command in a session of its own, which the end of the group does not reach.
 		if runtime.GOOS == "linux" {

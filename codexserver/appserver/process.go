@@ -6,15 +6,15 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// process is an app-server as a child process, which is a transport. Its end
-// takes everything with it that it has started.
+// process is an app-server as a process, which is a transport. Its end takes
+// everything with it that it has started.
 type process struct {
 	jsonrpc.Transport
 	pid    int
@@ -25,34 +25,25 @@ type process struct {
 }
 
 // leaveGrace is how long the process may take to end by itself once its input
-// has ended, and again once it was asked to terminate. Measured are 0.2 to
-// 0.4 s for the first.
+// has ended, and again before it is killed. Measured are 0.2 to 0.4 s for the
+// first.
 const leaveGrace = 400 * time.Millisecond
 
 const markName = "CODEX_MCP_CHILD="
 
-// spawn starts a process that dies with this one.
-func spawn(path string, args, env []string, stderr io.Writer) (*process, error) {
-	cmd := exec.Command(path, args...)
+// spawn starts a process that dies with this one: under a keeper where there are
+// some, and otherwise as far as the system can do it.
+func spawn(ctx context.Context, keepers *keeper.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	p := &process{mark: markName + rand.Text(), closed: make(chan struct{})}
-	cmd.Env, cmd.Stderr = append(env, p.mark), stderr
-	cmd.SysProcAttr = dieWithParent()
-	started := make(chan error, 1)
-	go func() {
-		// The kernel ends the process with the thread that started it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		var err error
-		p.Transport, err = jsonrpc.Command(cmd, leaveGrace)
-		if err == nil {
-			p.pid = cmd.Process.Pid
-		}
-		started <- err
-		if err == nil {
-			<-p.closed
-		}
-	}()
-	if err := <-started; err != nil {
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(env, p.mark)
+	var err error
+	if keepers != nil {
+		err = p.startKept(ctx, keepers, cmd, stderr)
+	} else {
+		err = p.startOwn(cmd, stderr)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -78,11 +69,10 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// Close ends the process, its group, and what else it has left.
+// Close ends the process and what it has left.
 func (p *process) Close() error {
 	p.once.Do(func() {
 		p.err = p.Transport.Close()
-		sweep(p.mark)
 		close(p.closed)
 	})
 	<-p.closed

@@ -11,12 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent also keeps the user's terminal from Codex and from what it starts.
+// ownSession keeps the user's terminal from Codex and from what it starts.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// dieWithParent is an own session whose leader dies with the thread that starts it.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 }
 
-// sweep kills what the app-server has left behind. Codex runs commands in
+// sweep kills what can be found of an app-server that has no keeper, or whose
+// keeper was killed. Codex runs commands in
 // sessions of their own, which the end of its group does not reach, and which
 // belong to nobody once it is gone; they are known by an environment variable
 // that they have inherited, mark.

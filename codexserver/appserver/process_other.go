@@ -4,6 +4,8 @@ package appserver
 
 import "syscall"
 
+func ownSession() *syscall.SysProcAttr { return nil }
+
 // dieWithParent is not to be had here; the process ends when its input does.
 func dieWithParent() *syscall.SysProcAttr { return nil }
 

@@ -32,7 +32,24 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	return e
 }
 
-func TestProgram(t *testing.T) {
+// starter is [program], or one that uses no keepers.
+type starter func(t *testing.T, kind string, o appserver.Options) *appserver.Engine
+
+// eachWay runs a test under a keeper, as all others are, and without.
+func eachWay(t *testing.T, test func(t *testing.T, program starter)) {
+	t.Run("kept", func(t *testing.T) { test(t, program) })
+	t.Run("own", func(t *testing.T) {
+		test(t, func(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
+			e := program(t, kind, o)
+			e.WithoutKeepers()
+			return e
+		})
+	})
+}
+
+func TestProgram(t *testing.T) { eachWay(t, testProgram) }
+
+func testProgram(t *testing.T, program starter) {
 	e := program(t, "fine", appserver.Options{})
 	h := &recorder{}
 	conv := start(t, e, h)
@@ -47,7 +64,9 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-func TestProgramThatWillNotDo(t *testing.T) {
+func TestProgramThatWillNotDo(t *testing.T) { eachWay(t, testProgramThatWillNotDo) }
+
+func testProgramThatWillNotDo(t *testing.T, program starter) {
 	for _, test := range []struct {
 		kind, version string
 		old           bool
@@ -102,7 +121,9 @@ func TestChatWireIsRefused(t *testing.T) {
 
 // TestDeafProgramIsKilled: what heeds neither the end of its input nor a
 // signal is killed, with what it has started.
-func TestDeafProgramIsKilled(t *testing.T) {
+func TestDeafProgramIsKilled(t *testing.T) { eachWay(t, testDeafProgramIsKilled) }
+
+func testDeafProgramIsKilled(t *testing.T, program starter) {
 	e := program(t, "deaf", appserver.Options{})
 	start(t, e, &recorder{})
 	begun := time.Now()

@@ -33,15 +33,8 @@ type real struct {
 	options   *appserver.Options
 }
 
-func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *real {
-	t.Helper()
-	if _, err := appserver.Find(""); err != nil {
-		t.Fatal(err)
-	}
-	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
-	t.Cleanup(r.Close)
-	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
-	writeFile(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(`
+// realConfig is a configuration with further lines, for the provider at an address.
+const realConfig = `
 model = "mock-model"
 model_provider = "mock"
 %s
@@ -51,7 +44,17 @@ base_url = %q
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
-`, configuration, r.BaseURL()))
+`
+
+func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *real {
+	t.Helper()
+	if _, err := appserver.Find(""); err != nil {
+		t.Fatal(err)
+	}
+	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
+	t.Cleanup(r.Close)
+	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
+	writeFile(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(realConfig, configuration, r.BaseURL()))
 	r.options = &appserver.Options{CodexHome: r.home}
 	r.restart(t)
 	return r
@@ -229,29 +232,5 @@ func TestRealResume(t *testing.T) {
 	}
 	if _, err := r.engine.FindRollout(t.Context(), "0199a2b3-0000-7000-8000-000000000001"); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
-	}
-}
-
-// wait waits for an event of a type.
-func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
-	t.Helper()
-	for {
-		h.mu.Lock()
-		for _, e := range h.events {
-			if e.EventType() == eventType {
-				h.mu.Unlock()
-				return e
-			}
-		}
-		if h.changed == nil {
-			h.changed = make(chan struct{})
-		}
-		next := h.changed
-		h.mu.Unlock()
-		select {
-		case <-next:
-		case <-t.Context().Done():
-			t.Fatalf("no event %s", eventType)
-		}
 	}
 }

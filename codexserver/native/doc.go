@@ -6,8 +6,10 @@
 //	                   ▲                                     │
 //	                   └────────── outputs ◀─────────────────┘
 //
-// until a response calls nothing. Behind the MCP server it needs three lines:
+// until a response calls nothing. Behind the MCP server it needs a few lines, of
+// which the first is the first of your main:
 //
+//	native.Main()
 //	e, err := native.New(nil) // $CODEX_HOME/config.toml
 //	if err != nil {
 //		return err
@@ -55,11 +57,11 @@
 //   - When a command in the sandbox ends, or any command is interrupted or runs
 //     into its timeout, all processes that it started are gone before the turn
 //     goes on. What an approved command left running ends with its conversation,
-//     and everything when this process dies in whatever way. This holds for
-//     codex-mcp on Linux, whose keeper processes are the program started again.
-//     A program of your own kills a command's processes at its end by their
-//     session, their parents and an inherited descriptor, as long as it lives:
-//     a daemon that closed all that it inherited is not found.
+//     and everything when this process dies in whatever way. This holds on
+//     Linux for programs that begin with [Main], since their keeper processes
+//     are the program started again. Any other kills a command's processes at its
+//     end by their session, their parents and an inherited descriptor, as long as
+//     it lives: a daemon that closed all that it inherited is not found.
 //   - What an interrupted turn did stays in the history; a response of which
 //     nothing was done is dropped.
 //   - Every step is in the conversation's file before the next one begins, so

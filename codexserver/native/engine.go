@@ -65,8 +65,8 @@ type Options struct {
 // are asked for, or refused under the policy never.
 type Sandbox struct {
 	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
-	// which also keeps .git read-only below writable folders. On macOS both are
-	// sandbox-exec; other systems have none.
+	// which also keeps .git read-only below writable folders and needs [Main]. On
+	// macOS both are sandbox-exec; other systems have none.
 	Tier string
 	// Helper is a program with its arguments that confines instead. It is run
 	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",

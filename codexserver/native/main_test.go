@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -16,7 +15,7 @@ import (
 
 // TestMain lets the test binary play other programs as well: $PLAY names one.
 func TestMain(m *testing.M) {
-	sandbox.Main() // this may be a keeper
+	native.Main() // this may be a keeper
 	switch os.Getenv("PLAY") {
 	case "":
 		os.Exit(m.Run())

@@ -38,6 +38,7 @@ import (
 )
 
 func main() {
+	native.Main() // this may be a keeper of commands
 	folder := flag.String("folder", ".", "the `folder` that the policy is about")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -27,6 +27,7 @@ import (
 )
 
 func main() {
+	native.Main() // this may be a keeper of commands
 	answer := flag.String("answer", "", "answer questions with `accept, decline or cancel` instead of asking you")
 	baseURL := flag.String("base-url", "", "use the OpenAI-compatible endpoint at this `URL` instead of the scripted model")
 	model := flag.String("model", "scripted", "the `name` of the model")

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
@@ -120,8 +119,7 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "codex-mcp:", err)
 		return 2
 	}
-	ending := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
-	ending = slices.DeleteFunc(ending, signal.Ignored) // by nohup, for example
+	ending := endingSignals()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, ending...)
 	defer signal.Stop(signals)

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -61,7 +60,7 @@ type nativeReport struct {
 
 // examine is codex-mcp doctor.
 func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	var report bytes.Buffer

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
 // rounds is how often these tests try each way to end. The gate repeats them.
 const rounds = 10
+
+var moments = flag.Int("moments", rounds, "end the server at this `number` of moments, in each way")
 
 // daemons starts three processes that hold a named pipe: one in the background,
 // and two that forked twice, lead or left a session, and closed all that they
@@ -26,23 +31,25 @@ bash -c "$daemon" a &
 until [ -e a ] && [ -e b ] && [ -e c ]; do sleep 0.01; done
 `
 
-// TestEndToEndNothingOutlivesADeadServer ends the server by signals that it
-// cannot or does not handle, in the middle of a command.
+// TestEndToEndNothingOutlivesADeadServer ends the server while it starts, and
+// while it runs a command. The bridge has the same test in its package.
 func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT} {
-		for round := range rounds {
-			mode := []string{"workspace-write", "danger-full-access"}[round%2]
-			t.Run(fmt.Sprint(sig, " ", mode), func(t *testing.T) {
-				t.Parallel()
-				p, children := runScript(t, mode, daemons+"sleep 600", 600_000)
-				if err := p.cmd.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
-				children.gone(t)
-				p.wait()
-			})
-		}
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
 	}
+	model := providertest.New(providertest.Turn{Repeat: true, ToolCalls: []providertest.ToolCall{providertest.Tool("c", "shell",
+		map[string]any{"command": []string{"bash", "-c", endtest.Script}, "timeout_ms": 600_000})}})
+	t.Cleanup(model.Close)
+	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
+		home := t.TempDir()
+		if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bin, "-engine", "native")
+		cmd.Env = []string{"CODEX_HOME=" + home}
+		return cmd
+	})
 }
 
 // TestEndToEndNothingOutlivesItsCommand lets a confined command end in each way:

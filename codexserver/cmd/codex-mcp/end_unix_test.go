@@ -27,6 +27,7 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 	for name, end := range map[string]func(*process){
 		"EOF":     func(p *process) { p.stdin.Close() },
 		"SIGTERM": func(p *process) { p.cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGHUP":  func(p *process) { p.cmd.Process.Signal(syscall.SIGHUP) },
 		"SIGINT":  func(p *process) { p.cmd.Process.Signal(os.Interrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +107,32 @@ func TestEndToEndAskNohup(t *testing.T) {
 	close(wait)
 	if err := cmd.Wait(); err != nil || stdout.String() != "Still here.\n" {
 		t.Errorf("%v: %q", err, &stdout)
+	}
+}
+
+// TestEndToEndNohup closes the terminal of a server that is to outlive it.
+func TestEndToEndNohup(t *testing.T) {
+	t.Parallel()
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := make(chan struct{})
+	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
+	p := launch(t, s.f, exec.Command("sh", "-c", `trap "" HUP; exec "$0" -engine native`, bin))
+	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
+	awaitRequests(t, s.model, 1)
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	p.expect(map[string]any{"id": 2.0, "result": map[string]any{}}, map[int]bool{})
+	close(wait)
+	p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": nil}}, map[int]bool{})
+	p.stdin.Close()
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit status %d", code)
 	}
 }
 

@@ -6,7 +6,7 @@
 //	codex-mcp completion bash|zsh|fish
 //
 // It speaks MCP to the program that started it, logs to standard error, and
-// ends when its input ends or on SIGINT or SIGTERM. The configuration is
+// ends when its input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
 // $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml beside it, and
 // -c, which overrides keys of both. The flags of codex mcp-server mean what they
 // meant; --help lists all, docs/flags.md explains them.
@@ -83,7 +83,7 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 // serveClient serves the client on the standard streams.
 func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if err == nil {
@@ -94,6 +94,18 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 		return fail(stderr, err)
 	}
 	return 0
+}
+
+// endingSignals are the signals that end the program in an orderly way. Of those
+// that come from a terminal, ignored ones stay ignored, as nohup wants it.
+func endingSignals() []os.Signal {
+	ending := []os.Signal{syscall.SIGTERM}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			ending = append(ending, sig)
+		}
+	}
+	return ending
 }
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {

@@ -1,5 +1,6 @@
-// Package keeper starts commands so that nothing of them outlives what it
-// should, however it detaches itself and in whatever way the server ends.
+// Package keeper starts commands, and the app-server of Codex, so that nothing
+// of them outlives what it should, however it detaches itself and in whatever
+// way the server ends.
 //
 //	Pool.Start(Order) ──▶ keeper ──▶ the command ──▶ what it starts
 //

@@ -126,6 +126,30 @@ func TestStoppedKeeper(t *testing.T) {
 	}
 }
 
+// TestEndOfStoppedKeeper ends a command that has stopped its keeper.
+func TestEndOfStoppedKeeper(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd, r := script(t, "read started; kill -STOP $PPID; echo stopped; exec sleep 1000")
+	cmd.Stdin = in
+	proc := startIn(t, &p, cmd)
+	in.Close()
+	if _, err := io.WriteString(w, "yes\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.End(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCloseEndsCommands closes a pool whose commands run, with what they left.
 func TestCloseEndsCommands(t *testing.T) {
 	var p keeper.Pool
@@ -147,4 +171,27 @@ func TestCloseEndsCommands(t *testing.T) {
 	if _, err := p.Start(t.Context(), keeper.Order{Cmd: cmd}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
+}
+
+// TestInput talks to a command, which ends with its input.
+func TestInput(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd, r := script(t, "exec cat")
+	cmd.Stdin = in
+	proc := startIn(t, &p, cmd)
+	in.Close()
+	if _, err := io.WriteString(w, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if out, err := io.ReadAll(r); err != nil || string(out) != "hello" {
+		t.Errorf("output %q, %v", out, err)
+	}
+	<-proc.Gone()
 }

@@ -23,14 +23,15 @@ type request struct {
 }
 
 // start is a command. Its words are bytes, since they may be no UTF-8. The
-// descriptors that come with it are standard output and error, where they are
-// wanted, then the extra files, then those of the confinement.
+// descriptors that come with it are standard input, output and error, where they
+// are wanted, then the extra files, then those of the confinement.
 type start struct {
 	Path        []byte   `json:"path"`
 	Args        [][]byte `json:"args"`
 	Env         [][]byte `json:"env"`
 	Dir         []byte   `json:"dir"`
 	Attr        attr     `json:"attr"`
+	Stdin       bool     `json:"stdin"`
 	Stdout      bool     `json:"stdout"`
 	Stderr      bool     `json:"stderr"`
 	Extra       int      `json:"extra"`

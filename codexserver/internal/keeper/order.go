@@ -12,8 +12,8 @@ const Name = "codex-mcp-keeper"
 
 // Order is a command to start.
 type Order struct {
-	// Cmd is the command. Its input is empty, its output and errors go to files
-	// or nowhere.
+	// Cmd is the command. Its input, output and errors are files; those that are
+	// nil are empty. Its folder is / by default.
 	Cmd *exec.Cmd
 	// Confinement is handed to the keeper's [Start] with Files.
 	Confinement []byte

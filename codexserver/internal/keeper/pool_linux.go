@@ -96,15 +96,15 @@ func (o Order) request() (request, []*os.File, error) {
 	}
 	var files []*os.File
 	for _, stream := range []struct {
-		to   any
+		file any
 		have *bool
-	}{{cmd.Stdout, &s.Stdout}, {cmd.Stderr, &s.Stderr}} {
-		if stream.to == nil {
+	}{{cmd.Stdin, &s.Stdin}, {cmd.Stdout, &s.Stdout}, {cmd.Stderr, &s.Stderr}} {
+		if stream.file == nil {
 			continue
 		}
-		f, ok := stream.to.(*os.File)
+		f, ok := stream.file.(*os.File)
 		if !ok {
-			return request{}, nil, fmt.Errorf("a keeper cannot write to a %T", stream.to)
+			return request{}, nil, fmt.Errorf("a keeper cannot pass on a %T", stream.file)
 		}
 		*stream.have = true
 		files = append(files, f)

@@ -82,6 +82,7 @@ func (p *Process) End() error {
 	p.mu.Lock()
 	if !p.over {
 		_ = p.keeper.send(request{End: true}) // fails when the keeper is lost
+		p.keeper.resume()
 	}
 	p.mu.Unlock()
 	timer := time.NewTimer(Grace + Grace/4)

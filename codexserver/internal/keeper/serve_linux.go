@@ -183,6 +183,9 @@ func (o start) command(files []*os.File) (*exec.Cmd, []*os.File, error) {
 		}
 		return f
 	}
+	if o.Stdin {
+		cmd.Stdin = next()
+	}
 	if o.Stdout {
 		cmd.Stdout = next()
 	}

@@ -72,7 +72,7 @@ var mainCalled atomic.Bool
 // tryNamespaces says what this system lacks for the second tier.
 func tryNamespaces() error {
 	if !mainCalled.Load() {
-		return unavailable("namespaces: the program does not begin with sandbox.Main")
+		return unavailable("namespaces: the program does not begin with native.Main")
 	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, tier: TierNamespaces}
 	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: "/", Env: []string{}}

@@ -1,0 +1,75 @@
+package appserver_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
+)
+
+var moments = flag.Int("moments", 3, "end the server at this `number` of moments, in each way")
+
+// TestEndToEndNothingOutlivesADeadServer ends codex-mcp while the app-server
+// starts, and while it runs a command.
+func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
+	codex, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := build(t)
+	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
+		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
+		cmd.Env = []string{"CODEX_HOME=" + t.TempDir(), asCodex + "=busy"}
+		return cmd
+	})
+}
+
+// build builds codex-mcp.
+func build(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "codex-mcp")
+	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/codex-mcp").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// TestKilledKeeper kills the keeper of an app-server, which the kernel then gives
+// to another parent: it ends as if it had died itself.
+func TestKilledKeeper(t *testing.T) {
+	e := program(t, "deaf", appserver.Options{})
+	h := &recorder{}
+	conv := start(t, e, h)
+	done := make(chan error, 1)
+	go func() { done <- conv.Turn(t.Context(), text("go")) }()
+	h.wait(t, "task_started")
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fields, _ := bytes.Cut(stat, []byte(") ")) // behind the name
+	var state string
+	var keeper int
+	if _, err := fmt.Sscan(string(fields), &state, &keeper); err != nil {
+		t.Fatal(err)
+	}
+	if keeper == os.Getpid() {
+		t.Fatal("the app-server has no keeper")
+	}
+	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("the turn ended well")
+	}
+	if left := e.Left(); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}

@@ -1,0 +1,35 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestRealNothingOutlivesADeadServer is TestEndToEndNothingOutlivesADeadServer
+// with the real Codex.
+func TestRealNothingOutlivesADeadServer(t *testing.T) {
+	codex, err := appserver.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": endtest.Script, "yield_time_ms": 25000}))
+	busy.Repeat = true
+	model := providertest.New(busy)
+	t.Cleanup(model.Close)
+	bin := build(t)
+	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
+		home := t.TempDir()
+		writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(realConfig, "", model.BaseURL()))
+		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
+		cmd.Env = []string{"CODEX_HOME=" + home}
+		return cmd
+	})
+}
