@@ -15,7 +15,7 @@ import (
 func TestCapabilities(t *testing.T) {
 	files := uint64(1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH | 1<<unix.CAP_FOWNER |
 		1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETPCAP | 1<<unix.CAP_NET_BIND_SERVICE |
-		1<<unix.CAP_NET_BROADCAST | 1<<unix.CAP_NET_RAW | 1<<unix.CAP_IPC_LOCK | 1<<unix.CAP_IPC_OWNER | 1<<unix.CAP_SYS_CHROOT |
+		1<<unix.CAP_NET_BROADCAST | 1<<unix.CAP_IPC_LOCK | 1<<unix.CAP_IPC_OWNER | 1<<unix.CAP_SYS_CHROOT |
 		1<<unix.CAP_MKNOD | 1<<unix.CAP_LEASE | 1<<unix.CAP_AUDIT_WRITE | 1<<unix.CAP_WAKE_ALARM | 1<<unix.CAP_BLOCK_SUSPEND |
 		1<<unix.CAP_AUDIT_READ)
 	policy := write("/nowhere")

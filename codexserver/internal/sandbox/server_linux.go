@@ -15,11 +15,11 @@ import (
 
 // prying are the capabilities that lead around all of it, those that leave
 // programs with the rights of others or files that cannot be changed behind, and
-// those that change the machine and its network or take from its log.
+// those that change the machine, and its network, or listen to it or its log.
 var prying = []int{
 	unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO,
 	unix.CAP_SETFCAP, unix.CAP_FSETID, unix.CAP_LINUX_IMMUTABLE,
-	unix.CAP_NET_ADMIN, unix.CAP_SYSLOG, unix.CAP_SYS_RESOURCE, unix.CAP_SYS_NICE, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT,
+	unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYSLOG, unix.CAP_SYS_RESOURCE, unix.CAP_SYS_NICE, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT,
 	unix.CAP_SYS_TIME, unix.CAP_SYS_PACCT, unix.CAP_SYS_TTY_CONFIG, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE,
 	unix.CAP_AUDIT_CONTROL, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,
 }
