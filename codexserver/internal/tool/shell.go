@@ -97,6 +97,9 @@ func (t *Turn) run(call Call) (run, error) {
 			dir = filepath.Join(t.Cwd, dir)
 		}
 	}
+	if strings.Contains(dir, "\x00") {
+		return run{}, &argumentError{"workdir", "has a NUL byte"}
+	}
 	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
 	// What is shown and approved is the folder itself, not what leads there.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
