@@ -13,6 +13,7 @@ var readers = []string{
 	"codexserver/internal/regularfile/",
 	"codexserver/internal/proctable/",        // what /proc says of commands
 	"codexserver/internal/keeper/",           // what /proc says of a keeper's children
+	"codexserver/internal/command/folder_",   // folders as descriptors
 	"codexserver/internal/sandbox/",          // folders as descriptors, what /proc says
 	"codexserver/internal/endtest/",          // what tests look at
 	"codexserver/appserver/process_linux.go", // what /proc says of the child

@@ -258,7 +258,8 @@ func TestProgramOfTheWorkspace(t *testing.T) {
 		"/bin/bash -lc 'rm x'":     {Command: []string{"/bin/bash", "-lc", "rm x"}, Judged: []string{"bash", "-lc", "rm x"}},
 		"/tmp/bash -lc 'rm x'":     {Command: []string{"/tmp/bash", "-lc", "rm x"}, Judged: []string{"/tmp/bash", "-lc", "rm x"}, Once: true},
 		"/bin/bash --norc run.sh":  {Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Once: true},
-		"/usr/bin/env ./run.sh -x": {Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}},
+		"/usr/bin/env ./run.sh -x": {Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}, Once: true, Program: script},
+		"/usr/bin/env ls":          {Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)

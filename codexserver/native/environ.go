@@ -6,7 +6,7 @@ import (
 )
 
 // environ is what commands may know of the engine's environment: not the keys
-// of any provider, whatever their names.
+// of any provider or MCP server, whatever their names.
 func environ(cfg *config.Config, all []string) []string {
 	p := cfg.ShellEnvironment
 	return command.EnvPolicy{

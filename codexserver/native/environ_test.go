@@ -10,10 +10,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestCommandsSeeNoKeys: no command sees a variable that a provider's key comes
+// TestCommandsSeeNoKeys: no command sees a variable that a key comes
 // from, whatever its name is and whatever the policy lets through.
 func TestCommandsSeeNoKeys(t *testing.T) {
-	secrets := []string{"WEIRD_CRED", "HEADER_CRED", "OTHER_CRED", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}
+	secrets := []string{"WEIRD_CRED", "HEADER_CRED", "OTHER_CRED", "SERVER_CRED", "SERVER_HEADER", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}
 	environ := []string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/bash", "PLAIN=value-plain", "LOUD_KEY=value-loud"}
 	for _, name := range secrets {
 		environ = append(environ, name+"=value-"+strings.ToLower(name))
@@ -25,6 +25,10 @@ env_http_headers = { "api-key" = "HEADER_CRED" }
 [model_providers.other]
 base_url = "http://localhost:1"
 env_key = "OTHER_CRED"
+[mcp_servers.remote]
+url = "http://localhost:1"
+bearer_token_env_var = "SERVER_CRED"
+env_http_headers = { "api-key" = "SERVER_HEADER" }
 [shell_environment_policy]
 ignore_default_excludes = true
 `, native.Limits{},

@@ -38,6 +38,9 @@ type Spec struct {
 	Argv []string
 	// Dir is the absolute folder to run in.
 	Dir string
+	// Exact runs the command in the folder that has the path Dir without symbolic
+	// links, or not at all.
+	Exact bool
 	// Env is the whole environment, NAME=value.
 	Env []string
 	// Timeout ends the command; 0 is [DefaultTimeout].

@@ -2,9 +2,12 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 )
 
 // process is a started command. Something of it may be left when its first
@@ -22,8 +25,23 @@ type process interface {
 
 // start starts cmd.
 func start(ctx context.Context, cmd *exec.Cmd, output *pipes, spec Spec) (process, error) {
+	var folder *os.File
+	if spec.Exact {
+		var err error
+		if folder, err = OpenFolder(spec.Dir); err != nil {
+			return nil, fmt.Errorf("working folder: %w", err)
+		}
+		defer folder.Close()
+	}
 	if order, ok := orderOf(spec); ok {
-		return startKept(ctx, cmd, output, spec.Keepers, order)
+		return startKept(ctx, cmd, output, spec.Keepers, func(cmd *exec.Cmd) (keeper.Order, error) {
+			o, err := order(cmd)
+			o.Folder = folder
+			return o, err
+		})
+	}
+	if folder != nil {
+		cmd.Dir = folderPath(folder)
 	}
 	return startOwn(cmd, output, spec.Starter)
 }

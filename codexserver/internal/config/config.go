@@ -62,6 +62,9 @@ type Config struct {
 	OpenAIBaseURL string `json:"openai_base_url"`
 
 	MCPServers map[string]MCPServer `json:"mcp_servers"`
+	// ServerKeys are the environment variables that keys of MCP servers with an
+	// address come from; these servers themselves are Codex's alone.
+	ServerKeys []string `json:"-"`
 	// Notify is the argv of a program that is told when a turn is complete.
 	Notify []string `json:"notify"`
 
@@ -184,10 +187,10 @@ func (c *Config) Sandbox() protocol.SandboxPolicy {
 // Provider is the provider that the conversation uses.
 func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
 
-// KeyVariables are the environment variables that providers' keys come from,
-// sorted.
+// KeyVariables are the environment variables that keys of providers and of MCP
+// servers come from, sorted.
 func (c *Config) KeyVariables() []string {
-	var names []string
+	names := slices.Clone(c.ServerKeys)
 	for _, p := range c.ModelProviders {
 		if p.EnvKey != "" {
 			names = append(names, p.EnvKey)
@@ -196,6 +199,21 @@ func (c *Config) KeyVariables() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// serverKeys are the variables that the tables of MCP servers name for their keys.
+func serverKeys(merged layer) (names []string) {
+	servers, _ := merged["mcp_servers"].(layer)
+	for _, server := range servers {
+		table, _ := server.(layer)
+		headers, _ := table["env_http_headers"].(layer)
+		for _, name := range append(slices.Collect(maps.Values(headers)), table["bearer_token_env_var"]) {
+			if name, ok := name.(string); ok && name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // MissingError is a profile or provider that is named and not there.
@@ -262,6 +280,7 @@ func Load(l Layers) (*Config, error) {
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		merged = stack(own, call, args)
+		c.ServerKeys = serverKeys(merged)
 		err = adopt(merged, c)
 	}
 	if err == nil {

@@ -282,3 +282,17 @@ func TestDiffOfOtherForms(t *testing.T) {
 		}
 	})
 }
+
+// TestSpecialUserConfig looks at a repository while the user's own configuration
+// is no file.
+func TestSpecialUserConfig(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	r.commit("first")
+	r.push()
+	r.write("a.txt", "two\n")
+	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/zero")
+	if _, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir()); err != nil || !strings.Contains(diff, "+two") {
+		t.Errorf("%q, %v", diff, err)
+	}
+}

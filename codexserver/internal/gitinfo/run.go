@@ -74,7 +74,7 @@ var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFI
 // program returns the path of git and the environment to run it with. Programs
 // below root, or among the temporary files, are not found: a repository can hold
 // its own git. The user's configuration counts, for the filters of large files and
-// what is ignored everywhere, unless it lies there too.
+// what is ignored everywhere, unless it lies there too or is no regular file.
 func program(root string, environ []string) (path string, env []string, err error) {
 	var bounds []string
 	for _, dir := range []string{root, os.TempDir(), "/tmp"} {
@@ -130,8 +130,15 @@ func program(root string, environ []string) (path string, env []string, err erro
 	if file, ok := variables["GIT_CONFIG_GLOBAL"]; ok {
 		files = []string{file}
 	}
-	if slices.ContainsFunc(files, func(file string) bool { return !filepath.IsAbs(file) || inside(file) }) {
+	if slices.ContainsFunc(files, func(file string) bool { return !filepath.IsAbs(file) || inside(file) || special(file) }) {
 		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
 	return path, env, nil
+}
+
+// special reports whether a file is something that git could wait for, or read
+// without end.
+func special(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }

@@ -24,7 +24,7 @@ type request struct {
 
 // start is a command. Its words are bytes, since they may be no UTF-8. The
 // descriptors that come with it are standard input, output and error, where they
-// are wanted, then the extra files, then those of the confinement.
+// are wanted, the folder, then the extra files, then those of the confinement.
 type start struct {
 	Path        []byte   `json:"path"`
 	Args        [][]byte `json:"args"`
@@ -34,6 +34,7 @@ type start struct {
 	Stdin       bool     `json:"stdin"`
 	Stdout      bool     `json:"stdout"`
 	Stderr      bool     `json:"stderr"`
+	Folder      bool     `json:"folder"`
 	Extra       int      `json:"extra"`
 	Confinement []byte   `json:"confinement"`
 }

@@ -15,6 +15,8 @@ type Order struct {
 	// Cmd is the command. Its input, output and errors are files; those that are
 	// nil are empty. Its folder is / by default.
 	Cmd *exec.Cmd
+	// Folder, unless nil, is the open folder to run in, whatever Cmd names.
+	Folder *os.File
 	// Confinement is handed to the keeper's [Start] with Files.
 	Confinement []byte
 	Files       []*os.File

@@ -109,6 +109,10 @@ func (o Order) request() (request, []*os.File, error) {
 		*stream.have = true
 		files = append(files, f)
 	}
+	if o.Folder != nil {
+		s.Folder = true
+		files = append(files, o.Folder)
+	}
 	files = append(files, cmd.ExtraFiles...)
 	return request{Start: s}, append(files, o.Files...), nil
 }

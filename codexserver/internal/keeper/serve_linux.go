@@ -192,6 +192,13 @@ func (o start) command(files []*os.File) (*exec.Cmd, []*os.File, error) {
 	if o.Stderr {
 		cmd.Stderr = next()
 	}
+	if o.Folder {
+		folder := next()
+		if folder == nil {
+			return nil, nil, errors.New("keeper: the folder is missing")
+		}
+		cmd.Dir = fmt.Sprintf("/proc/self/fd/%d", folder.Fd())
+	}
 	if o.Extra < 0 || o.Extra > len(files) {
 		return nil, nil, errors.New("keeper: descriptors are missing")
 	}

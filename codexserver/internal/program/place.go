@@ -37,6 +37,9 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 	if policy.LooksLikeShell(argv[0]) && p.readsProfile(roots) {
 		return "", true
 	}
+	if path, yes := p.startsReplaceable(argv, roots); yes {
+		return path, true
+	}
 	for _, word := range words {
 		// The engine takes a path as it is spelled, a shell as the links lead it.
 		if slices.Contains(strings.Split(word, "/"), "..") {

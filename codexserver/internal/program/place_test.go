@@ -29,7 +29,8 @@ func TestReplaceable(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := filepath.Join(base, "work")
-	for _, file := range []string{"work/own", "work/venv/bin/tool", "work/data", "system/tool", "system/other", "system/sh"} {
+	for _, file := range []string{"work/own", "work/venv/bin/tool", "work/data", "system/tool", "system/other", "system/sh",
+		"system/env", "system/nice", "system/nohup", "system/timeout", "system/xargs", "system/find"} {
 		path, mode := filepath.Join(base, file), os.FileMode(0o700)
 		if file == "work/data" {
 			mode = 0o600
@@ -104,6 +105,19 @@ func TestReplaceable(t *testing.T) {
 		{"a script that computes one", system, work, []string{work}, []string{"sh", "-c", "$X"}, "not found"},
 		{"a script where the current folder is in PATH", system + ":", work, []string{work}, []string{"sh", "-c", "tool"}, "not found"},
 		{"a file for a shell", system, work, []string{work}, []string{"sh", "own"}, "not found"},
+
+		{"a starter of a program of the system", system, work, []string{work}, []string{"env", "A=1", "tool", "./data", "-x"}, "no"},
+		{"a starter", system, work, []string{work}, []string{"env", "A=1", "./own"}, "work/own"},
+		{"a starter by its path", system, work, []string{work}, []string{filepath.Join(system, "env"), "./own"}, "work/own"},
+		{"starters", system, work, []string{work}, []string{"timeout", "5", "nice", "-n", "3", "./own"}, "work/own"},
+		{"a starter in PATH", venv + ":" + system, work, []string{work}, []string{"nohup", "tool"}, "work/venv/bin/tool"},
+		{"a starter in a script", system, work, []string{work}, []string{"sh", "-c", "tool; env ./own"}, "work/own"},
+		{"a starter with PATH", system, work, []string{work}, []string{"env", "PATH=.", "tool"}, "not found"},
+		{"a starter elsewhere", system, base, []string{work}, []string{"env", "-C", "work", "./own"}, "not found"},
+		{"a starter of words in a word", system, work, []string{work}, []string{"env", "-S./own x"}, "not found"},
+		{"a starter of a shell", system, work, []string{work}, []string{"nice", "sh", "own"}, "not found"},
+		{"a starter that reads what it starts", system, work, []string{work}, []string{"xargs", "-a", "data", "env"}, "not found"},
+		{"a starter of what it finds", system, work, []string{work}, []string{"find", ".", "-exec", "{}", ";"}, "not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := program.Place{Dir: tt.dir, Env: []string{"PATH=/none", "PATH=" + tt.path}, Roots: tt.roots}

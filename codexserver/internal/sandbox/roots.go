@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -106,12 +107,33 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 	if filepath.Dir(path) == path {
 		return errors.New("it is the whole file system; " + remedy)
 	}
+	for _, system := range []string{"/dev", "/proc", "/sys"} {
+		if below(path, system) && !below(path, "/dev/shm") {
+			return fmt.Errorf("it belongs to the system's %s; %s", system, remedy)
+		}
+	}
+	for _, own := range s.options.Protected {
+		if real, err := filepath.EvalSymlinks(own); err == nil && real != path && below(path, real) {
+			return fmt.Errorf("it lies in %s; %s", own, remedy)
+		}
+	}
 	for _, private := range s.options.Private {
 		if holds(info, private) {
 			return fmt.Errorf("it is or holds %s; %s", private, remedy)
 		}
 	}
 	return nil
+}
+
+// below reports whether path is folder, or lies in it. Files are compared, not
+// names, which may differ in letter case.
+func below(path, folder string) bool {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return false
+	}
+	_, ok := (areas{{info: info}}).around(path)
+	return ok
 }
 
 // holds reports whether path lies in the folder, or is it. A path that is a

@@ -46,7 +46,7 @@ func write(roots ...string) protocol.SandboxPolicy {
 
 func TestRoots(t *testing.T) {
 	base := tree(t,
-		"work/sub", "other", "home/.codex", "home/project",
+		"work/sub", "other", "home/.codex/sessions", "home/project",
 		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
 	)
 	if err := os.WriteFile(filepath.Join(base, "work/file"), nil, 0o666); err != nil {
@@ -92,6 +92,9 @@ func TestRoots(t *testing.T) {
 			notes: []string{"@ is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "home by a link", cwd: "@/work/home", notes: []string{"@/work/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "$CODEX_HOME", cwd: "@/home/.codex", notes: []string{"@/home/.codex is read-only for commands: it is or holds @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", notes: []string{"@/home/.codex/sessions is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "below $CODEX_HOME, named", cwd: "@/home/.codex/sessions", named: []string{"@/home/.codex/sessions"}, want: []string{"@/home/.codex/sessions"}},
+		{name: "devices", cwd: "/dev", notes: []string{"/dev is read-only for commands: it belongs to the system's /dev; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below home", cwd: "@/home/project", want: []string{"@/home/project"}},
 		{name: "home as $TMPDIR", cwd: "@/work", tmpdir: "@/home", want: []string{"@/work"}},
 		{name: "home, named", cwd: "@/home", named: []string{"@/home/"}, want: []string{"@/home"}},
@@ -111,7 +114,7 @@ func TestRoots(t *testing.T) {
 				policy.Mode = tt.mode
 			}
 			policy.ExcludeTmpdirEnvVar = tt.tmpdir == ""
-			s := sandbox.New(sandbox.Options{Private: in("@/home", "@/home/.codex"), Named: in(tt.named...)})
+			s := sandbox.New(sandbox.Options{Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Named: in(tt.named...)})
 			got, err := s.Roots(policy, in(tt.cwd)[0], in("TMPDIR="+tt.tmpdir))
 			if err != nil {
 				t.Fatal(err)

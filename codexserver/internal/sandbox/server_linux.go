@@ -13,11 +13,15 @@ import (
 // Landlock keeps it from that thread, and through it from the server's memory,
 // until the thread has ended. What is here does.
 
-// prying are the capabilities that lead around all of it, and those that leave
-// programs with capabilities or files that cannot be changed behind.
+// prying are the capabilities that lead around all of it, those that leave
+// programs with the rights of others or files that cannot be changed behind, and
+// those that change the machine, and its network, or listen to it or its log.
 var prying = []int{
 	unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO,
-	unix.CAP_SETFCAP, unix.CAP_LINUX_IMMUTABLE,
+	unix.CAP_SETFCAP, unix.CAP_FSETID, unix.CAP_LINUX_IMMUTABLE,
+	unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYSLOG, unix.CAP_SYS_RESOURCE, unix.CAP_SYS_NICE, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT,
+	unix.CAP_SYS_TIME, unix.CAP_SYS_PACCT, unix.CAP_SYS_TTY_CONFIG, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE,
+	unix.CAP_AUDIT_CONTROL, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,
 }
 
 // HideProcess keeps this process's memory, environment and descriptors from

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -78,7 +79,9 @@ func shellArgumentsOf(call Call) (shellArguments, error) {
 type run struct {
 	turn *Turn
 	id   string
-	dir  string
+	// dir is the folder, links resolved where that is possible, and named is it
+	// by the name that the call has for it.
+	dir, named string
 	shellArguments
 }
 
@@ -95,7 +98,15 @@ func (t *Turn) run(call Call) (run, error) {
 			dir = filepath.Join(t.Cwd, dir)
 		}
 	}
-	return run{turn: t, id: call.ID, dir: dir, shellArguments: args}, nil
+	if strings.Contains(dir, "\x00") {
+		return run{}, &argumentError{"workdir", "has a NUL byte"}
+	}
+	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
+	// What is shown and approved is the folder itself, not what leads there.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		r.dir = real
+	}
+	return r, nil
 }
 
 // shell runs a command, or applies the patch that it would apply.
@@ -105,7 +116,7 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 		return Result{Output: err.Error()}, nil
 	}
 	if inv, ok := patch.Recognize(r.Command); ok {
-		return t.patch(ctx, call.ID, inv.Text, inv.In(r.dir))
+		return t.patch(ctx, call.ID, inv.Text, inv.In(r.named))
 	}
 	output, err := r.decide(ctx)
 	return Result{Output: output}, err
@@ -193,7 +204,27 @@ func (r run) ask(ctx context.Context, reason string) (refusal string, err error)
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 	}
 	req.Program, req.Once = r.turn.place(r.dir).Replaceable(r.Command)
-	return r.turn.askExec(ctx, req)
+	shown, missing := command.OpenFolder(r.dir)
+	if missing == nil {
+		defer shown.Close() // held, so that no other folder can be taken for it
+	}
+	refusal, err = r.turn.askExec(ctx, req)
+	if err == nil && refusal == "" && missing == nil && !isAt(shown, r.dir) {
+		refusal = fmt.Sprintf("not run: the folder %s was replaced while the user was asked", r.dir)
+	}
+	return refusal, err
+}
+
+// isAt reports whether an open folder is at a path without links.
+func isAt(folder *os.File, path string) bool {
+	other, err := command.OpenFolder(path)
+	if err != nil {
+		return false
+	}
+	defer other.Close()
+	a, errA := folder.Stat()
+	b, errB := other.Stat()
+	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
 // free runs the command without a sandbox.
@@ -257,6 +288,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 	}
 	t.acting()
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
+	spec.Exact = c == nil // an approval is for this folder
 	res, err := command.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})

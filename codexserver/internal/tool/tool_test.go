@@ -105,6 +105,12 @@ func TestNUL(t *testing.T) {
 			t.Errorf("%q, %v, events %v", res.Output, err, h.all)
 		}
 	}
+	turn, h := begin("/a\x00b") // a client's folder
+	turn.ApprovalPolicy = protocol.ApprovalUntrusted
+	res, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"touch", "x"}}})
+	if err != nil || !strings.Contains(res.Output, "has a NUL byte") || len(h.all) > 0 {
+		t.Errorf("%q, %v, events %v", res.Output, err, h.all)
+	}
 }
 
 // TestApprovalOfOtherWords approves words for the session, and then runs others

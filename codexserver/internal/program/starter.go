@@ -1,0 +1,66 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+)
+
+// starters start the program that one of their words names.
+var starters = []string{
+	"chrt", "doas", "env", "find", "gtimeout", "ionice", "nice", "nohup", "numactl", "prlimit", "setarch", "setpriv", "setsid", "stdbuf",
+	"strace", "sudo", "taskset", "time", "timeout", "unbuffer",
+}
+
+// hidingStarters start a program that they find in a file, in a script, in
+// another folder, or in themselves.
+var hidingStarters = []string{
+	"busybox", "chroot", "flock", "parallel", "runuser", "script", "su", "systemd-run", "toybox", "unshare", "watch", "xargs",
+}
+
+// startsReplaceable reports whether the command, or one in its script, is a
+// starter of a program that commands can write, or of one that cannot be told.
+func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path string, yes bool) {
+	for _, words := range policy.Mentioned(argv) {
+		if len(words) == 0 {
+			continue
+		}
+		name := filepath.Base(words[0])
+		if slices.Contains(hidingStarters, name) {
+			return "", true
+		}
+		if !slices.Contains(starters, name) {
+			continue
+		}
+		// Which word is the program depends on the options, so each counts.
+		for _, word := range words[1:] {
+			if unclear(word) {
+				return "", true
+			}
+			if path, err := command.LookPath(word, p.Dir, p.Env); err == nil && leadsThrough(path, roots) {
+				return path, true
+			}
+		}
+	}
+	return "", false
+}
+
+// unclear reports whether a word may change what the words after it name: a
+// shell or another starter that gets a script, a new PATH, a program that find
+// puts in, and env's -C and -S.
+func unclear(word string) bool {
+	name, _, assigns := strings.Cut(word, "=")
+	switch {
+	case policy.LooksLikeShell(word), slices.Contains(hidingStarters, filepath.Base(word)), word == "{}":
+		return true
+	case assigns && (name == "PATH" || name == "BASH_ENV" || name == "ENV"):
+		return true
+	case strings.HasPrefix(word, "--"):
+		return strings.HasPrefix(word, "--c") || strings.HasPrefix(word, "--s")
+	}
+	return strings.HasPrefix(word, "-") && strings.ContainsAny(word, "CS")
+}
