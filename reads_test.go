@@ -11,16 +11,16 @@ import (
 // kernel's. Everything else below codexserver reads by regularfile.
 var readers = []string{
 	"codexserver/internal/regularfile/",
-	"codexserver/internal/proctable/",        // what /proc says of commands
-	"codexserver/internal/keeper/",           // what /proc says of a keeper's children
-	"codexserver/internal/command/folder_",   // folders as descriptors
-	"codexserver/internal/sandbox/",          // folders as descriptors, what /proc says
-	"codexserver/internal/endtest/",          // what tests look at
-	"codexserver/appserver/process_linux.go", // what /proc says of the child
-	"codexserver/cmd/codex-mcp/main.go",      // files that the user's flags name, for writing
-	"codexserver/internal/gitinfo/mirror.go", // copies in a folder of its own, for writing
-	"codexserver/internal/rollout/writer.go", // conversations, for writing
-	"codexserver/internal/rollout/lock.go",   // files of its own, for locking
+	"codexserver/internal/proctable/",               // what /proc says of commands
+	"codexserver/internal/keeper/",                  // what /proc says of a keeper's children
+	"codexserver/internal/command/folder_",          // folders as descriptors
+	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
+	"codexserver/internal/endtest/",                 // what tests look at
+	"codexserver/appserver/process_linux.go",        // what /proc says of the child
+	"codexserver/cmd/codex-mcp/main.go",             // files that the user's flags name, for writing
+	"codexserver/native/internal/gitinfo/mirror.go", // copies in a folder of its own, for writing
+	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
+	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }
 
 // opening are the functions that can wait for ever, or read without end.

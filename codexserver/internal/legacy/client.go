@@ -35,6 +35,13 @@ func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	return c.session.theAsker().Ask(ctx, &asked), nil
 }
 
+// theAsker returns what asks the client.
+func (ss *Session) theAsker() *elicit.Asker {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.asker
+}
+
 // elicit sends an elicitation/create request that is no approval.
 func (ss *Session) elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	if !ss.canAsk() {

@@ -103,13 +103,6 @@ func (ss *Session) canAsk() bool {
 	return ss.able
 }
 
-// theAsker returns what asks the client.
-func (ss *Session) theAsker() *elicit.Asker {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.asker
-}
-
 // notify queues a notification. It does not go out when the connection is closed or
 // too much waits already.
 func (ss *Session) notify(method string, params any) {

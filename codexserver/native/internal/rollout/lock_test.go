@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 )
 
 func newLocks(t *testing.T, home, program string) *rollout.Locks {

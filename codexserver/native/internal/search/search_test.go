@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/search"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )

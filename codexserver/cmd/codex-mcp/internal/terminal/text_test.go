@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/google/go-cmp/cmp"
 )
 

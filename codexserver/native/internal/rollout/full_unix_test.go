@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/gitinfo"
 	"github.com/google/go-cmp/cmp"
 )
 

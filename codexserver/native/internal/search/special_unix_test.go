@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/search"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/google/go-cmp/cmp"
 )
 

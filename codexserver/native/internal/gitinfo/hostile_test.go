@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
