@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -37,6 +38,8 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asCodex) != "":
 		os.Exit(codex(os.Getenv(asCodex), os.Args[1:]))
 	}
+	// What this process ignores, as under nohup, its children would ignore too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, entry := range os.Environ() { // the developer's own
 		if name, _, _ := strings.Cut(entry, "="); policy.MatchName(policy.Secrets(), name) {
 			os.Unsetenv(name)
