@@ -42,7 +42,7 @@ func TestLongAnswerIsHeldFewTimes(t *testing.T) {
 		t.Errorf("%d bytes on the wire, %v", n, err)
 	}
 	runtime.ReadMemStats(&after)
-	if times := float64(after.TotalAlloc-before.TotalAlloc) / size; times > 13 {
+	if times := float64(after.TotalAlloc-before.TotalAlloc) / size; times > 20 { // it was 23; the race detector adds to the 11 that it is without
 		t.Errorf("memory of %.1f times the answer was used", times)
 	} else {
 		t.Logf("memory of %.1f times the answer was used, %.1f held", times, float64(after.HeapSys)/size)

@@ -36,14 +36,18 @@ func (q *queue) join() *Ticket {
 	return t
 }
 
-// head returns the first ticket, nil when there is none.
-func (q *queue) head() *Ticket {
+// next returns the first ticket whose turn has not begun, nil when there is none.
+// The thread's mutex is held. A ticket before it may be of a turn that has ended
+// and is about to leave.
+func (q *queue) next() *Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.tickets) == 0 {
-		return nil
+	for _, t := range q.tickets {
+		if !t.begun {
+			return t
+		}
 	}
-	return q.tickets[0]
+	return nil
 }
 
 // wait waits to be the first. When ctx ends before that it returns the cause;

@@ -103,8 +103,8 @@ func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 		t.turn.cancel(cause)
 		return t.turn.ended
 	}
-	next := t.queue.head()
-	if next == nil || next.begun || next.closes || t.closed {
+	next := t.queue.next()
+	if next == nil || next.closes || t.closed {
 		return nil
 	}
 	next.cause = cause
