@@ -1,10 +1,13 @@
 package command_test
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,6 +124,33 @@ func TestKeeperKilled(t *testing.T) {
 	kill(t, keeper)
 	if res, err = command.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestKeeperKilledWithoutOutput has a command kill its keeper in a process whose own
+// standard output is closed, so that a pipe of the command takes its number. That
+// process does not kill its own session.
+func TestKeeperKilledWithoutOutput(t *testing.T) {
+	const child = "COMMAND_TEST_WITHOUT_OUTPUT"
+	if os.Getenv(child) != "" {
+		pool := pool(t)
+		if err := unix.Close(1); err != nil {
+			t.Fatal(err)
+		}
+		spec := command.Spec{Argv: []string{"sh", "-c", "sleep 0.1; kill -KILL $PPID; sleep 1000"}, Dir: "/", Env: path, Timeout: time.Minute, Keepers: pool}
+		if res, err := command.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
+			t.Errorf("%+v, %v", res, err)
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKeeperKilledWithoutOutput$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -52,14 +52,19 @@ func killAll(leader int, l *leash) {
 // killLost kills what can be found of a command whose keeper was killed: the
 // kernel has given its processes to somebody else. These are the command's
 // session, unless leader is 0, and those of the processes that write to its
-// output, with all that descends from them.
+// output, with all that descends from them. It is never this process's session,
+// which may have a pipe of the command as descriptor 1 or 2 itself.
 func killLost(leader int, output *pipes) {
 	sessions := map[int]bool{}
 	if leader > 0 {
 		sessions[leader] = true
 	}
 	links := output.links()
+	self, _ := proctable.Read(os.Getpid())
 	for _, p := range proctable.List(0) {
+		if p.Session == self.Session {
+			continue
+		}
 		for _, fd := range []string{"1", "2"} {
 			link, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/" + fd)
 			if err == nil && slices.Contains(links, link) {

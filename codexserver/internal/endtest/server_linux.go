@@ -91,6 +91,17 @@ func (s *server) end(t *testing.T, sig os.Signal) {
 		t.Fatal(err)
 	}
 	_ = s.cmd.Wait()
+	deadline := s.gone(t)
+	s.alive.SetReadDeadline(deadline)
+	if _, err := io.ReadAll(s.alive); err != nil {
+		t.Errorf("a daemon is left: %v", err)
+	}
+}
+
+// gone waits until nothing of an ended server is left, which has to be before the
+// time that it returns.
+func (s *server) gone(t *testing.T) time.Time {
+	t.Helper()
 	deadline := time.Now().Add(limit)
 	// One that is just becoming another program has no environment for a moment.
 	for none := 0; none < 3; <-time.After(5 * time.Millisecond) {
@@ -102,10 +113,7 @@ func (s *server) end(t *testing.T, sig os.Signal) {
 			t.Fatalf("left: %q", left)
 		}
 	}
-	s.alive.SetReadDeadline(deadline)
-	if _, err := io.ReadAll(s.alive); err != nil {
-		t.Errorf("a daemon is left: %v", err)
-	}
+	return deadline
 }
 
 // processes are the live ones that have the server's mark, or work in its folder.

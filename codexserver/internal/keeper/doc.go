@@ -13,7 +13,8 @@
 //
 // A keeper kills what it keeps when it is told to, and when the server's end of
 // their socket closes. The kernel closes it in whatever way the server ends.
-// (A parent-death signal would follow the thread that started the command.)
+// (A parent-death signal would follow the thread that started the command. A keeper
+// gets one that only resumes it, should a command have stopped it.)
 //
 // A keeper starts with an empty environment and hides its memory; the
 // environment of a command comes with its order. A pool holds as many keepers as

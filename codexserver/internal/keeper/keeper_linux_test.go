@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"golang.org/x/sys/unix"
@@ -126,6 +127,55 @@ func TestStoppedKeeper(t *testing.T) {
 	}
 }
 
+// TestKeeperStoppedAtTheStart starts a command that stops its keeper before that has
+// reported the start.
+func TestKeeperStoppedAtTheStart(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd, _ := script(t, "kill -STOP $PPID; exec sleep 1000")
+	proc, err := p.Start(ctx, keeper.Order{Cmd: cmd, Confinement: []byte(late)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSlowStart ends a command whose start is not reported in time.
+func TestSlowStart(t *testing.T) {
+	var p keeper.Pool
+	p.SetLimit(200 * time.Millisecond)
+	cmd, r := script(t, "exec sleep 1000")
+	if _, err := p.Start(t.Context(), keeper.Order{Cmd: cmd, Confinement: []byte(never)}); !errors.Is(err, keeper.ErrSlow) {
+		t.Errorf("error %v", err)
+	}
+	cmd.Stdout.(*os.File).Close()
+	if _, err := io.ReadAll(r); err != nil { // to the end of the command
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeeperKilledInACancelledStart cancels the start of a command whose keeper is
+// killed meanwhile: the error says both, since the command may be left.
+func TestKeeperKilledInACancelledStart(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	cmd, _ := script(t, "exec sleep 1")
+	_, err := p.Start(ctx, keeper.Order{Cmd: cmd, Confinement: []byte(killed)})
+	if !errors.Is(err, cause) || !errors.Is(err, keeper.ErrLost) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestEndOfStoppedKeeper ends a command that has stopped its keeper.
 func TestEndOfStoppedKeeper(t *testing.T) {
 	var p keeper.Pool
@@ -147,6 +197,28 @@ func TestEndOfStoppedKeeper(t *testing.T) {
 	}
 	if err := proc.End(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCommandThatStopsItsKeeper ends one that does so again and again.
+func TestCommandThatStopsItsKeeper(t *testing.T) {
+	const stopping = "echo up; while :; do kill -STOP $PPID; done"
+	for name, end := range map[string]func(*keeper.Pool, *keeper.Process) error{
+		"End":   func(_ *keeper.Pool, proc *keeper.Process) error { return proc.End() },
+		"Close": func(p *keeper.Pool, _ *keeper.Process) error { return p.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p keeper.Pool
+			defer p.Close()
+			cmd, r := script(t, stopping)
+			proc := startIn(t, &p, cmd)
+			if _, err := r.Read(make([]byte, 16)); err != nil {
+				t.Fatal(err)
+			}
+			if err := end(&p, proc); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -30,6 +30,9 @@ type Start func(cmd *exec.Cmd, confinement []byte, files []*os.File) error
 // killed the keeper.
 var ErrLost = errors.New("the process that keeps the command was killed")
 
+// ErrSlow is the error of a command that has not started in time.
+var ErrSlow = errors.New("the command does not start")
+
 // ErrAlive is the error of a command of which processes are left that its
 // keeper cannot kill.
 var ErrAlive = errors.New("processes of the command cannot be killed")

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proctable"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,12 +19,20 @@ import (
 // left cannot be killed: it belongs to another user, or hangs in the kernel.
 const Grace = 2 * time.Second
 
+// startLimit bounds the start of a command. Executing a program can hang.
+const startLimit = 30 * time.Second
+
+// resumeTime is how often a keeper that has something to do is resumed.
+const resumeTime = 100 * time.Millisecond
+
 // maxIdle is how many keepers without a command wait for the next one.
 const maxIdle = 4
 
 // Pool starts commands under keepers. The zero value is ready. It is safe for
 // concurrent use.
 type Pool struct {
+	limit time.Duration // of a start; 0 is startLimit
+
 	mu     sync.Mutex
 	idle   []*keeper
 	all    map[*keeper]bool
@@ -33,12 +43,14 @@ type Pool struct {
 // keeper is a keeper's process as the server sees it.
 type keeper struct {
 	*link
-	proc *os.Process
+	proc  *os.Process
+	ended chan struct{} // closed when the process has ended
+	end   *os.ProcessState
 }
 
 // Start starts a command. Its error is the system's where there is one, or the
-// cause of ctx if that ends before the command has started; ctx does not end a
-// command that runs.
+// cause of ctx if that ends before the command has started, or [ErrSlow], with
+// [ErrLost] where the keeper was killed; ctx does not end a command that runs.
 func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	if len(o.Cmd.Args) == 0 {
 		return nil, errors.New("no program")
@@ -62,14 +74,7 @@ func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 			return nil, fmt.Errorf("keeper: %w", err)
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with what it has started
-	var r reply
-	_, err = k.receive(&r)
-	if !stop() {
-		err = context.Cause(ctx)
-	} else if err != nil {
-		err = ErrLost
-	}
+	r, err := k.started(ctx, cmp.Or(p.limit, startLimit))
 	if err != nil {
 		p.discard(k)
 		return nil, err
@@ -81,6 +86,26 @@ func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	proc := &Process{pool: p, keeper: k, PID: r.PID, exited: make(chan struct{}), gone: make(chan struct{})}
 	p.busy.Go(proc.watch)
 	return proc, nil
+}
+
+// started waits for what the keeper says of the start.
+func (k *keeper) started(ctx context.Context, limit time.Duration) (r reply, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrSlow)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with what it has started
+	running := k.keepRunning(nil)
+	defer running()
+	_, err = k.receive(&r)
+	if !stop() {
+		if k.killed() {
+			return r, fmt.Errorf("%w; %w", context.Cause(ctx), ErrLost)
+		}
+		return r, context.Cause(ctx)
+	}
+	if err != nil {
+		return r, ErrLost
+	}
+	return r, nil
 }
 
 // request is the order as a message, with its descriptors.
@@ -156,19 +181,26 @@ func (p *Pool) spawn() (*keeper, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, Dir: "/",
-		ExtraFiles:  []*os.File{theirs},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // out of reach of the terminal
+		ExtraFiles: []*os.File{theirs},
+		SysProcAttr: &syscall.SysProcAttr{
+			Setsid:    true,         // out of reach of the terminal
+			Pdeathsig: unix.SIGCONT, // one that a command has stopped notices the server's end
+		},
 	}
 	if err := cmd.Start(); err != nil {
 		l.conn.Close()
 		return nil, err
 	}
-	k := &keeper{link: l, proc: cmd.Process}
+	k := &keeper{link: l, proc: cmd.Process, ended: make(chan struct{})}
 	if p.all == nil {
 		p.all = map[*keeper]bool{}
 	}
 	p.all[k] = true
-	p.busy.Go(func() { _ = cmd.Wait() })
+	p.busy.Go(func() {
+		defer close(k.ended)
+		_ = cmd.Wait() // the state tells all
+		k.end = cmd.ProcessState
+	})
 	return k, nil
 }
 
@@ -196,6 +228,60 @@ func (p *Pool) discard(k *keeper) {
 // resume lets a keeper that somebody stopped go on.
 func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
 
+// stopCommand stops what the keeper keeps. A command that stops its keeper again and
+// again would keep it from doing that itself.
+func (k *keeper) stopCommand() {
+	command := proctable.Descendants(proctable.List(0), k.proc.Pid)
+	select {
+	case <-k.ended: // another process may have had its PID
+		return
+	default:
+	}
+	for _, p := range command {
+		p.Signal(unix.SIGSTOP)
+	}
+}
+
+// killed reports whether the keeper, which is to end, was killed: what it has started
+// is left then.
+func (k *keeper) killed() bool {
+	timer := time.NewTimer(Grace)
+	defer timer.Stop()
+	select {
+	case <-k.ended:
+		return k.end == nil || !k.end.Exited()
+	case <-timer.C:
+		return false
+	}
+}
+
+// keepRunning resumes a keeper until stop is called: its command can stop it at any
+// time. It calls also before it resumes the keeper again, unless that is nil.
+func (k *keeper) keepRunning(also func()) (stop func()) {
+	k.resume()
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(resumeTime)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if also != nil {
+					also()
+				}
+				k.resume()
+			}
+		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}
+
 // Close ends every command and its keeper. Its error is [ErrAlive] when that
 // takes longer than [Grace] allows; the keepers go on trying then.
 func (p *Pool) Close() error {
@@ -206,7 +292,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	for k := range all {
 		_ = k.conn.CloseWrite() // what it has to say until its end is still read
-		k.resume()
+		defer k.keepRunning(k.stopCommand)()
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -74,6 +74,15 @@ func (p *Process) Status() (syscall.WaitStatus, error) {
 	return p.status, nil
 }
 
+// stop stops what is left of the command.
+func (p *Process) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.keeper.stopCommand()
+	}
+}
+
 // End kills all that is left of the command and waits until it is gone, for
 // [Grace] and a little at most. Its error is [ErrLost] when the keeper ended
 // before the command, and [ErrAlive] when there are processes that it cannot
@@ -82,7 +91,7 @@ func (p *Process) End() error {
 	p.mu.Lock()
 	if !p.over {
 		_ = p.keeper.send(request{End: true}) // fails when the keeper is lost
-		p.keeper.resume()
+		defer p.keeper.keepRunning(p.stop)()
 	}
 	p.mu.Unlock()
 	timer := time.NewTimer(Grace + Grace/4)

@@ -148,8 +148,9 @@ func (s *service) keep(o start, files []*os.File) bool {
 	}
 }
 
-// begin starts a command. When the server goes meanwhile it kills the child that
-// is to become the command: executing a program can take for ever.
+// begin starts a command. When the server goes meanwhile, or wants the command to
+// end, it kills the child that is to become the command: executing a program can
+// take for ever, and a child that was stopped before it does so stays.
 func (s *service) begin(o start, files []*os.File) (*exec.Cmd, error) {
 	defer closeAll(files)
 	cmd, rest, err := o.command(files)
@@ -161,16 +162,19 @@ func (s *service) begin(o start, files []*os.File) (*exec.Cmd, error) {
 		defer close(started)
 		err = withRoom(func() error { return s.start(cmd, o.Confinement, rest) })
 	}()
-	select {
-	case <-started:
-	case m, ok := <-s.inbox:
-		closeAll(m.files)
-		if !ok {
-			end(started)
+	for {
+		select {
+		case <-started:
+			return cmd, err
+		case m, ok := <-s.inbox:
+			closeAll(m.files)
+			if !ok || m.request.End {
+				end(started)
+				<-started
+				return cmd, err
+			}
 		}
-		<-started
 	}
-	return cmd, err
 }
 
 // command is the command that the message describes, and the files of its
