@@ -13,6 +13,10 @@ type edit struct {
 	fromNew, end int // lines of the new text
 }
 
+// Hunks returns the hunks that turn before into after, in the form of
+// [Plan.Changes].
+func Hunks(before, after string) string { return unifiedDiff(before, after, 1) }
+
 // unifiedDiff returns the hunks that turn before into after, with context lines
 // around each change and no file header.
 //

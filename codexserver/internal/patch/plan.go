@@ -311,7 +311,7 @@ func (p *Plan) Changes() map[string]protocol.FileChange {
 
 func update(before, after string, movePath *string) protocol.FileChange {
 	before = strings.ToValidUTF8(before, "\uFFFD")
-	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: unifiedDiff(before, after, 1), MovePath: movePath}}
+	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: Hunks(before, after), MovePath: movePath}}
 }
 
 // Summary is the text for the model after the plan was applied.

@@ -42,6 +42,17 @@ func (p *Plan) Protected(writable []string) bool {
 	return false
 }
 
+// AreProtected reports whether a patch that writes files at paths, absolute and
+// free of symbolic links, would be [Plan.Protected].
+func AreProtected(paths, writable []string) bool {
+	plan := &Plan{}
+	for _, path := range paths {
+		at := &place{path: path}
+		plan.files = append(plan.files, &plannedFile{path: path, entry: at, target: at, after: new("")})
+	}
+	return plan.Protected(writable)
+}
+
 func isProtected(path string, roots []string) bool {
 	if slices.ContainsFunc(components(path), func(name string) bool { return isNamed(name, gitName) }) {
 		return true

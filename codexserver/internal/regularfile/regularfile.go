@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // KindError reports a file that is not a regular file.
@@ -135,6 +136,9 @@ func check(f *os.File, path string) (*File, error) {
 
 // Info describes the file as it was when it was opened.
 func (f *File) Info() fs.FileInfo { return f.info }
+
+// SyscallConn implements [syscall.Conn], for locking the file.
+func (f *File) SyscallConn() (syscall.RawConn, error) { return f.file.SyscallConn() }
 
 // Read implements [io.Reader]. It fails where it would have to wait: some regular
 // files of the kernel, such as its log, have no end.

@@ -14,13 +14,30 @@ const maxPointer = 64 << 10
 
 // Protected returns the paths below the writable roots that hold what other
 // programs run or trust: the .git of each root, be it there or not, with what it
-// leads to, and the folders of [Options.Protected].
+// leads to, and the folders of [Options.Protected]. One of these in which a root
+// lies, and which lies in none, is left out: it is writable nowhere but there.
 func (s *Sandbox) Protected(roots []string) []string {
-	found := slices.Clone(s.options.Protected)
+	var found []string
+	for _, path := range s.options.Protected {
+		if !surrounds(path, roots) {
+			found = append(found, path)
+		}
+	}
 	for _, root := range roots {
 		found = append(found, gitPaths(root)...)
 	}
 	return found
+}
+
+// surrounds reports whether one of the roots lies in the folder, and the folder in
+// none of them.
+func surrounds(folder string, roots []string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(roots, func(root string) bool { return below(root, real) }) &&
+		!slices.ContainsFunc(roots, func(root string) bool { return below(real, root) })
 }
 
 // gitPaths returns root's .git and the folders that it leads to: as a symbolic

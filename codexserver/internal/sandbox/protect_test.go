@@ -47,3 +47,25 @@ func TestProtected(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A root that was named in a protected folder is writable, and the rest of the
+// folder is where no root is: unless one holds the folder.
+func TestProtectedAroundARoot(t *testing.T) {
+	top := t.TempDir()
+	home := filepath.Join(top, "home")
+	root := filepath.Join(home, "trees", "one")
+	if err := os.MkdirAll(root, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s := sandbox.New(sandbox.Options{Protected: []string{home}})
+	for _, tt := range []struct{ roots, want []string }{
+		{[]string{root}, []string{filepath.Join(root, ".git")}},
+		{[]string{home}, []string{home, filepath.Join(home, ".git")}},
+		{[]string{root, top}, []string{home, filepath.Join(root, ".git"), filepath.Join(top, ".git")}},
+		{nil, []string{home}},
+	} {
+		if diff := cmp.Diff(tt.want, s.Protected(tt.roots)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.roots, diff)
+		}
+	}
+}

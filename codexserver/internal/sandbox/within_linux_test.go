@@ -1,0 +1,56 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// A root that is named in a protected folder is writable, nothing else there is,
+// and the tier namespaces keeps what is protected in the root.
+func TestRootWithinAProtectedFolder(t *testing.T) {
+	for _, tier := range tiersHere(t) {
+		t.Run(string(tier), func(t *testing.T) {
+			top, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			home, main := filepath.Join(top, "home"), filepath.Join(top, "main")
+			root := filepath.Join(home, "trees", "one")
+			sub, dot := filepath.Join(root, "sub"), filepath.Join(root, ".git")
+			for _, dir := range []string{sub, dot, main} {
+				if err := os.MkdirAll(dir, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := sandbox.New(sandbox.Options{Tier: tier, Protected: []string{home, dot, main}, Private: []string{home}, Named: []string{root, sub}})
+			c, err := s.Confine(protocol.SandboxPolicy{
+				Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{root}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
+			}, sub, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes := c.Notes(); len(notes) > 0 {
+				t.Errorf("notes %q", notes)
+			}
+			script := "for f in " + home + " " + filepath.Dir(root) + " " + root + " " + sub + " " + main + " " + dot + "; do if (echo x > $f/new) 2>/dev/null; then echo $f; fi; done"
+			res, err := command.Run(t.Context(), command.Spec{
+				Argv: []string{"sh", "-c", script}, Dir: sub, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := root + "\n" + sub + "\n"
+			if tier == sandbox.TierThread {
+				want += dot + "\n"
+			}
+			if res.Stdout != want {
+				t.Errorf("written in\n%swant\n%s%s", res.Stdout, want, res.Stderr)
+			}
+		})
+	}
+}
