@@ -1,0 +1,18 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
+
+package filelock
+
+import (
+	"errors"
+	"syscall"
+)
+
+// ErrLocked reports a file that somebody else has locked.
+var ErrLocked = errors.New("locked")
+
+// Lock locks a file for its holder alone.
+func Lock(syscall.Conn) error { return errors.ErrUnsupported }
+
+// Share locks a file together with others that share it. It fails with [ErrLocked]
+// while somebody has it alone.
+func Share(syscall.Conn) error { return errors.ErrUnsupported }
