@@ -1,0 +1,64 @@
+package git
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// maxIndex bounds an index.
+const maxIndex = 1 << 30
+
+// CopyIndex copies the index of a git folder, in one part or in two.
+func CopyIndex(to, from string) error {
+	names, err := filepath.Glob(filepath.Join(escapeGlob(from), "sharedindex.*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range append(names, "index") {
+		if err := CopyFile(to, from, filepath.Base(name), maxIndex); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// escapeGlob makes a path match itself in a pattern.
+func escapeGlob(path string) string {
+	if filepath.Separator == '\\' {
+		return path // there is no escape, and no such name in git's own folders
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// CopyFile copies the regular file name from one folder to another, with its time:
+// git compares the index's with those of the files. One that is not there is left
+// out.
+func CopyFile(to, from, name string, most int64) (err error) {
+	source, err := regularfile.Open(filepath.Join(from, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	copied, err := os.OpenFile(filepath.Join(to, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(copied, io.LimitReader(source, most+1))
+	if err == nil && n > most {
+		err = &regularfile.SizeError{Path: filepath.Join(from, name), Max: most}
+	}
+	if err := errors.Join(err, copied.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(copied.Name(), time.Time{}, source.Info().ModTime())
+}

@@ -1,0 +1,74 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// Head reads where a working tree stands from the files that git keeps for it:
+// HEAD, the branch's own file, and packed-refs. The branch is "" when none is
+// checked out or it has no commit. It returns false for anything unusual, which
+// is for git to read.
+func Head(gitDir, commonDir string) (commit, branch string, ok bool) {
+	text, err := readLine(filepath.Join(gitDir, "HEAD"))
+	if err != nil {
+		return "", "", false
+	}
+	if IsHash(text) {
+		return text, "", true
+	}
+	name, symbolic := strings.CutPrefix(text, "ref: ")
+	branch, isBranch := strings.CutPrefix(name, "refs/heads/")
+	if !symbolic || !isBranch || branch == "" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
+		return "", "", false
+	}
+	commit, err = readLine(filepath.Join(commonDir, filepath.FromSlash(name)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if commit, err = packed(commonDir, name); err != nil {
+			return "", "", false
+		}
+	case err != nil || !IsHash(commit):
+		return "", "", false
+	}
+	if commit == "" { // the branch is not born yet
+		branch = ""
+	}
+	return commit, branch, true
+}
+
+// maxPackedRefs bounds packed-refs.
+const maxPackedRefs = 256 << 20
+
+// packed looks a ref up in packed-refs, "" when it is not there.
+func packed(commonDir, name string) (string, error) {
+	data, err := regularfile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		hash, ref, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		if ref == name && IsHash(hash) {
+			return hash, nil
+		}
+	}
+	return "", nil
+}
+
+// readLine reads a file of one line.
+func readLine(path string) (string, error) {
+	data, err := regularfile.Read(path, maxSmallFile)
+	return strings.TrimSpace(string(data)), err
+}
+
+// IsHash reports whether s is the name of an object, of SHA-1 or SHA-256.
+func IsHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
