@@ -65,6 +65,9 @@ type PatchApprovalRequest struct {
 	// Once is true when an approval for the session would be worth no more than
 	// one for this once. It is not part of the event.
 	Once bool `json:"-"`
+	// Notes are sentences of the server's own about the changes. They are not part
+	// of the event.
+	Notes []string `json:"-"`
 }
 
 // EventType implements [EventMsg].

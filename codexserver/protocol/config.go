@@ -121,4 +121,18 @@ type Config struct {
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.
 	IncludeApplyPatchTool *bool
+	// Worktree is the git worktree that the conversation has for itself, nil
+	// without one. It narrows [SandboxWorkspaceWrite], whatever else says more.
+	Worktree *Worktree
+}
+
+// Worktree is a folder that a conversation's commands write in alone: neither the
+// temporary folders nor other writable roots are writable.
+type Worktree struct {
+	// Path is the worktree's top folder, absolute. The working folder is it, or
+	// lies in it.
+	Path string
+	// ReadOnly are the places that stay read-only whatever else is writable, such
+	// as the repository's git folder.
+	ReadOnly []string
 }
