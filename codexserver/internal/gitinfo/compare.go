@@ -1,0 +1,188 @@
+package gitinfo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ChangeKind says what happened to a file.
+type ChangeKind string
+
+// The kinds of a change.
+const (
+	Add    ChangeKind = "add"
+	Update ChangeKind = "update"
+	Delete ChangeKind = "delete"
+	Rename ChangeKind = "rename" // perhaps with an update
+)
+
+// Change is what differs in one file.
+type Change struct {
+	// Path is below the root, with slashes. That of another repository ends with one.
+	Path string
+	// From is the path before a rename.
+	From string
+	// Kind says what happened.
+	Kind ChangeKind
+	// Lines are counted as git does, nil for what is not text, or not held as text.
+	Lines *Lines
+}
+
+// Lines are the lines of a change.
+type Lines struct{ Added, Removed int }
+
+// Compare returns what has changed since the snapshot was taken, sorted by path. It
+// compares contents, whoever wrote them, and whatever git knew of them before.
+func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
+	tree, now, err := s.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("gitinfo: compare: %w", err)
+	}
+	var changes []Change
+	if tree != s.tree {
+		if changes, err = s.diffTrees(tree); err != nil {
+			return nil, fmt.Errorf("gitinfo: compare: %w", err)
+		}
+	}
+	changes = append(s.withoutMarks(changes, now), s.compareRest(now)...)
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return changes, nil
+}
+
+// diffTrees compares two trees of the mirror.
+func (s *Snapshot) diffTrees(tree string) ([]Change, error) {
+	out, err := s.mirror.git("", "diff-tree", "-r", "-z", "--raw", "--numstat", "--find-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=dirty", s.tree, tree)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := parseChanges(out)
+	if err != nil {
+		return nil, err
+	}
+	return changes, s.dropFiltered(changes)
+}
+
+// parseChanges reads what diff-tree prints: first the kinds, then the counts.
+func parseChanges(out string) ([]Change, error) {
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	next := func() string {
+		if len(fields) == 0 {
+			return ""
+		}
+		f := fields[0]
+		fields = fields[1:]
+		return f
+	}
+	var changes []Change
+	at := map[string]int{}
+	for len(fields) > 0 {
+		head := next()
+		if status, isRaw := strings.CutPrefix(head, ":"); isRaw {
+			status = status[strings.LastIndexByte(status, ' ')+1:]
+			c := Change{Kind: Update, Path: next()}
+			switch {
+			case strings.HasPrefix(status, "A"):
+				c.Kind = Add
+			case strings.HasPrefix(status, "D"):
+				c.Kind = Delete
+			case strings.HasPrefix(status, "R"):
+				c.Kind, c.From, c.Path = Rename, c.Path, next()
+			}
+			at[c.Path] = len(changes)
+			changes = append(changes, c)
+			continue
+		}
+		counts := strings.SplitN(head, "\t", 3)
+		if len(counts) < 3 {
+			return nil, fmt.Errorf("git diff-tree prints %q", head)
+		}
+		name := counts[2]
+		if name == "" { // a rename: both names follow
+			next()
+			name = next()
+		}
+		added, err := strconv.Atoi(counts[0])
+		removed, err2 := strconv.Atoi(counts[1])
+		if i, ok := at[name]; ok && err == nil && err2 == nil {
+			changes[i].Lines = &Lines{added, removed}
+		}
+	}
+	return changes, nil
+}
+
+// dropFiltered takes the counts from files that a filter would have to translate,
+// such as those of LFS: filters do not run.
+func (s *Snapshot) dropFiltered(changes []Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	names := make([]string, len(changes))
+	for i, c := range changes {
+		names[i] = c.Path
+	}
+	out, err := s.mirror.git(zeros(names), "check-attr", "-z", "--stdin", "filter")
+	if err != nil {
+		return err
+	}
+	fields := strings.Split(out, "\x00")
+	for i := range changes {
+		if at := 3*i + 2; at < len(fields) && fields[at] != "unspecified" && fields[at] != "unset" {
+			changes[i].Lines = nil
+		}
+	}
+	return nil
+}
+
+// withoutMarks removes the changes of files that a tree did not hold, then or now:
+// [Snapshot.compareRest] has them.
+func (s *Snapshot) withoutMarks(changes []Change, now rest) []Change {
+	return slices.DeleteFunc(changes, func(c Change) bool {
+		_, before := s.rest.marks[c.Path]
+		_, after := now.marks[c.Path]
+		return before || after
+	})
+}
+
+// compareRest returns the changes of what no tree holds.
+func (s *Snapshot) compareRest(now rest) []Change {
+	var changes []Change
+	add := func(name string, kind ChangeKind) { changes = append(changes, Change{Path: name, Kind: kind}) }
+	for name, before := range s.rest.marks {
+		after, marked := now.marks[name]
+		_, err := os.Lstat(s.path(name))
+		switch {
+		case marked && before.equal(after):
+		case err != nil:
+			add(name, Delete)
+		default:
+			add(name, Update)
+		}
+	}
+	for name := range now.marks {
+		if _, ok := s.rest.marks[name]; ok {
+			continue
+		}
+		if now.known[name] {
+			add(name, Update)
+		} else {
+			add(name, Add)
+		}
+	}
+	for dir := range now.nested {
+		if !s.rest.nested[dir] {
+			add(dir+"/", Add)
+		}
+	}
+	for dir := range s.rest.nested {
+		if !now.nested[dir] {
+			add(dir+"/", Delete)
+		}
+	}
+	return changes
+}

@@ -1,0 +1,132 @@
+package gitinfo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// diffTimeout bounds [DiffToRemote].
+const diffTimeout = 30 * time.Second
+
+// DiffToRemote compares the working tree that dir, an absolute path, is in with
+// the closest of its commits that a remote is known to have: the diff has all
+// that changed since, tracked files first, then those that are neither tracked
+// nor ignored. It is git's, with binary patches; bytes that are not UTF-8 are
+// replaced. The remotes are not asked. Scratch is as for [Read].
+func DiffToRemote(ctx context.Context, dir, scratch string) (sha, diff string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
+	defer cancel()
+	if _, err := os.Stat(dir); err != nil {
+		return "", "", fmt.Errorf("gitinfo: %w", err)
+	}
+	root := Root(dir)
+	if root == "" {
+		return "", "", errors.New("gitinfo: not in a git repository")
+	}
+	m, err := newMirror(ctx, root, scratch, "refs/heads", "refs/remotes")
+	if err != nil {
+		return "", "", fmt.Errorf("gitinfo: %w", err)
+	}
+	defer m.remove()
+	if sha, err = m.closest(); err != nil {
+		return "", "", fmt.Errorf("gitinfo: closest commit of a remote: %w", err)
+	}
+	if err := m.copyIndex(); err != nil {
+		return "", "", fmt.Errorf("gitinfo: %w", err)
+	}
+	tracked, err := m.diff(sha)
+	if err != nil {
+		return "", "", fmt.Errorf("gitinfo: changes: %w", err)
+	}
+	untracked, err := m.untracked()
+	if err != nil {
+		return "", "", fmt.Errorf("gitinfo: untracked files: %w", err)
+	}
+	return sha, strings.ToValidUTF8(tracked+untracked, "\uFFFD"), nil
+}
+
+// closest finds the commit that a remote has and that the fewest commits
+// separate from HEAD.
+func (m *mirror) closest() (string, error) {
+	known, err := m.git("", "for-each-ref", "--count=1", "refs/remotes")
+	if err != nil {
+		return "", err
+	}
+	if known == "" {
+		return "", errors.New("no remote is known to have any")
+	}
+	head, err := m.git("", "rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return "", err
+	}
+	own, err := m.git("", "rev-list", "--boundary", "HEAD", "--not", "--remotes")
+	if err != nil {
+		return "", err
+	}
+	if own == "" {
+		return strings.TrimSpace(head), nil
+	}
+	closest, least := "", 0
+	for line := range strings.Lines(own) {
+		sha, isBoundary := strings.CutPrefix(strings.TrimSpace(line), "-")
+		if !isBoundary {
+			continue
+		}
+		count, err := m.git("", "rev-list", "--count", sha+"..HEAD")
+		if err != nil {
+			return "", err
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(count))
+		if err != nil {
+			return "", err
+		}
+		if closest == "" || n < least {
+			closest, least = sha, n
+		}
+	}
+	if closest == "" {
+		return "", errors.New("no remote is known to have any that this branch grew from")
+	}
+	return closest, nil
+}
+
+// diff compares the tree with a commit, or with the index when args are none. The
+// user's configuration does not change its form.
+func (m *mirror) diff(args ...string) (string, error) {
+	return m.git("", append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",
+		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)...)
+}
+
+// untracked shows the files that git does not know as new ones. An index of their
+// own names them.
+func (m *mirror) untracked() (string, error) {
+	list, err := m.git("", "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return "", err
+	}
+	var names strings.Builder
+	for name := range strings.SplitSeq(list, "\x00") {
+		switch {
+		case name == "", strings.HasSuffix(name, "/"): // another repository
+		case strings.HasPrefix(filepath.Join(m.root, name), m.scratch+string(filepath.Separator)):
+		default:
+			names.WriteString(name + "\x00")
+		}
+	}
+	if names.Len() == 0 {
+		return "", nil
+	}
+	own := *m
+	own.program.Env = append(slices.Clone(own.program.Env), "GIT_INDEX_FILE="+filepath.Join(m.scratch, "untracked"))
+	if _, err := own.git(names.String(), "--literal-pathspecs", "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		return "", err
+	}
+	return own.diff()
+}

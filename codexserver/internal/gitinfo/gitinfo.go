@@ -1,0 +1,69 @@
+// Package gitinfo asks git about a folder, without running anything that the
+// repository configures.
+//
+// Git never sees the repository's own git folder. It is given a mirror: copies of
+// the refs and the index, the objects by reference, and a configuration of ours.
+// So nothing that stands in the repository can name a program for git to run: no
+// configuration, no hook, no include, no worktree's or submodule's settings. What
+// .gitattributes name has no meaning without them.
+package gitinfo
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// timeout bounds [Read].
+const timeout = 5 * time.Second
+
+// Root returns the top of the repository that dir, an absolute path, is in: the
+// nearest folder with a .git. It is "" outside a repository.
+func Root(dir string) string { return git.Root(dir) }
+
+// Read returns where the repository of dir, an absolute path, stands. It is nil
+// outside a repository; what git cannot find out is left empty.
+//
+// Scratch is a folder for temporary files, made when it is missing. Nothing that
+// is not trusted may be able to write there.
+func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
+	root := Root(dir)
+	if root == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	info := &protocol.GitInfo{}
+	if m, err := open(ctx, root, scratch); err == nil && m.settings["extensions.refstorage"] != "reftable" {
+		var ok bool
+		if info.CommitHash, info.Branch, ok = git.Head(m.gitDir, m.commonDir); ok {
+			info.RepositoryURL = m.settings["remote.origin.url"]
+			return info
+		}
+	}
+	m, err := newMirror(ctx, root, scratch, "refs/heads")
+	if err != nil {
+		return info
+	}
+	defer m.remove()
+	info.CommitHash = m.line("rev-parse", "--verify", "HEAD")
+	info.Branch = m.line("rev-parse", "--abbrev-ref", "HEAD")
+	if info.Branch == "HEAD" { // detached, or no commit yet
+		info.Branch = ""
+	}
+	info.RepositoryURL = m.settings["remote.origin.url"]
+	return info
+}
+
+// line returns the first line that git prints, "" when it fails.
+func (m *mirror) line(args ...string) string {
+	out, err := m.git("", args...)
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(out, "\n")
+	return first
+}

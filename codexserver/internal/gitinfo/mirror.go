@@ -1,0 +1,186 @@
+package gitinfo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+)
+
+// What is copied of a repository at most.
+const (
+	maxSmallFile = 1 << 20 // a loose ref, the configuration, a list of patterns
+	maxRefsFile  = 256 << 20
+	maxRefs      = 100_000
+)
+
+// mirror is a repository as git is shown it.
+type mirror struct {
+	ctx     context.Context // of this one look at the repository
+	root    string          // the working tree
+	program git.Program
+
+	// The git folder of the working tree and the one that it shares with others of
+	// the repository, often the same; first those of the repository.
+	// Both are "" where there is no repository.
+	gitDir, commonDir string
+	dir, common       string
+	scratch           string // holds both of the mirror
+	settings          map[string]string
+	options           []string // of every git command
+}
+
+// newMirror makes a mirror of the repository at root, with the refs below the
+// given prefixes, and without an index. Remove deletes it.
+func newMirror(ctx context.Context, root, scratch string, refs ...string) (*mirror, error) {
+	m, err := open(ctx, root, scratch)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.make(scratch, refs); err != nil {
+		return nil, errors.Join(err, m.remove())
+	}
+	return m, nil
+}
+
+// open finds the repository at root and reads its settings. It copies nothing.
+func open(ctx context.Context, root, scratch string) (*mirror, error) {
+	m := &mirror{ctx: ctx, root: root}
+	scratch, err := filepath.Abs(scratch) // git runs elsewhere
+	if err != nil {
+		return nil, err
+	}
+	if m.gitDir, m.commonDir, err = git.Folders(m.root); err != nil {
+		return nil, err
+	}
+	if m.program, err = git.Find(os.Environ(), m.root); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return nil, err
+	}
+	m.settings, err = m.program.ReadSettings(ctx, filepath.Join(m.commonDir, "config"), scratch)
+	return m, err
+}
+
+func (m *mirror) make(scratch string, refs []string) (err error) {
+	if scratch, err = filepath.Abs(scratch); err != nil {
+		return err
+	}
+	if m.scratch, err = os.MkdirTemp(scratch, "git-*"); err != nil {
+		return err
+	}
+	m.dir = filepath.Join(m.scratch, "git")
+	m.common = m.dir
+	if m.gitDir != m.commonDir {
+		m.common = filepath.Join(m.scratch, "common")
+	}
+	for _, dir := range []string{m.dir, filepath.Join(m.common, "refs"), filepath.Join(m.common, "info"), filepath.Join(m.common, "objects", "info")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(m.common, "config"), []byte(git.Configuration(m.settings)), 0o600); err != nil {
+		return err
+	}
+	if m.gitDir == "" { // there is no repository to be like
+		return os.WriteFile(filepath.Join(m.dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600)
+	}
+	if err := m.copyRefs(refs); err != nil {
+		return err
+	}
+	if m.common != m.dir {
+		if err := os.WriteFile(filepath.Join(m.dir, "commondir"), []byte("../common\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	alternate := git.Quote(filepath.Join(m.commonDir, "objects")) + "\n"
+	return os.WriteFile(filepath.Join(m.common, "objects", "info", "alternates"), []byte(alternate), 0o600)
+}
+
+// git runs git on the mirror with stdin and returns what it prints.
+func (m *mirror) git(stdin string, args ...string) (string, error) {
+	return m.program.Run(m.ctx, git.Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: m.options, Stdin: stdin}, args...)
+}
+
+func (m *mirror) remove() error {
+	if m.scratch == "" {
+		return nil
+	}
+	return os.RemoveAll(m.scratch)
+}
+
+// copyRefs copies HEAD and the refs below the prefixes, in both of git's formats.
+func (m *mirror) copyRefs(prefixes []string) error {
+	if err := git.CopyFile(m.dir, m.gitDir, "HEAD", maxSmallFile); err != nil {
+		return err
+	}
+	for _, name := range []string{"packed-refs", "shallow"} {
+		if err := git.CopyFile(m.common, m.commonDir, name, maxRefsFile); err != nil {
+			return err
+		}
+	}
+	left := maxRefs
+	for _, prefix := range prefixes {
+		if err := m.copyTree(m.common, m.commonDir, filepath.FromSlash(prefix), maxSmallFile, &left); err != nil {
+			return err
+		}
+	}
+	if err := m.copyTree(m.common, m.commonDir, "reftable", maxRefsFile, &left); err != nil || m.dir == m.common {
+		return err
+	}
+	return m.copyTree(m.dir, m.gitDir, "reftable", maxRefsFile, &left)
+}
+
+// copyIndex copies the index, in one part or in two, and the lists that lie beside
+// the configuration.
+func (m *mirror) copyIndex() error {
+	if err := git.CopyIndex(m.dir, m.gitDir); err != nil {
+		return err
+	}
+	for _, name := range []string{"exclude", "attributes"} {
+		if err := git.CopyFile(m.common, m.commonDir, filepath.Join("info", name), maxSmallFile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyTree copies the folder name with all regular files below it; links and
+// special files are left out. Left is how many files may be copied yet.
+func (m *mirror) copyTree(to, from, name string, most int64, left *int) error {
+	entries, err := os.ReadDir(filepath.Join(from, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) && len(entries) == 0 {
+		return nil // refs/heads is a file where the refs are kept in tables
+	}
+	if err := os.MkdirAll(filepath.Join(to, name), 0o700); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if m.ctx.Err() != nil {
+			return context.Cause(m.ctx)
+		}
+		inner := filepath.Join(name, entry.Name())
+		switch {
+		case entry.IsDir():
+			err = m.copyTree(to, from, inner, most, left)
+		case entry.Type().IsRegular():
+			if *left--; *left < 0 {
+				return fmt.Errorf("the repository has more than %d refs", maxRefs)
+			}
+			err = git.CopyFile(to, from, inner, most)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

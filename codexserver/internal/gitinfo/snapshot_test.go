@@ -1,0 +1,266 @@
+package gitinfo_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/google/go-cmp/cmp"
+)
+
+// take takes a snapshot, which the test's end removes.
+func take(t *testing.T, dir string) *gitinfo.Snapshot {
+	t.Helper()
+	scratch := filepath.Join(t.TempDir(), "scratch")
+	s, err := gitinfo.Take(t.Context(), dir, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Remove(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	})
+	return s
+}
+
+// changes returns what a snapshot sees of the changes since, a line each.
+func changes(t *testing.T, s *gitinfo.Snapshot) string {
+	t.Helper()
+	list, err := s.Compare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, c := range list {
+		b.WriteString(string(c.Kind) + " " + c.From + ">" + c.Path)
+		if c.Lines != nil {
+			b.WriteString(" " + strings.Repeat("+", c.Lines.Added) + strings.Repeat("-", c.Lines.Removed))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestCompare(t *testing.T) {
+	large := strings.Repeat("x\n", 9<<20)
+	for _, tt := range []struct {
+		name        string
+		lay, change func(r *repo)
+		want        string
+	}{
+		{"nothing", func(r *repo) { r.write("dirty", "x") }, func(*repo) {}, ""},
+		{"a file touched", nil, func(r *repo) { r.write("a.txt", "one\ntwo\n") }, ""},
+		{"tracked", nil, func(r *repo) { r.write("a.txt", "one\n2\n3\n") }, "update >a.txt ++-\n"},
+		{"untracked", nil, func(r *repo) { r.write("new/x y", "x\n"); r.write("bin", "\x00") }, "add >bin\nadd >new/x y +\n"},
+		{"deleted", func(r *repo) { r.write("u", "u\n") }, func(r *repo) { r.remove("a.txt"); r.remove("u") }, "delete >a.txt --\ndelete >u -\n"},
+		{"dirty before, changed", func(r *repo) { r.write("a.txt", "dirty\n") }, func(r *repo) { r.write("a.txt", "dirty\nmore\n") }, "update >a.txt +\n"},
+		{"dirty before, the same size", func(r *repo) { r.write("a.txt", "dirty\n") }, func(r *repo) { r.write("a.txt", "dirtx\n") }, "update >a.txt +-\n"},
+		{"dirty before, clean again", func(r *repo) { r.write("a.txt", "dirty\n") }, func(r *repo) { r.write("a.txt", "one\ntwo\n") }, "update >a.txt ++-\n"},
+		{"deleted before, there again", func(r *repo) { r.remove("a.txt") }, func(r *repo) { r.write("a.txt", "one\n") }, "add >a.txt +\n"},
+		{"staged and committed", func(r *repo) { r.write("u", "u\n") }, func(r *repo) { r.write("u", "u\nv\n"); r.commit("u") }, "update >u +\n"},
+		{"another branch", func(r *repo) {
+			r.git("checkout", "-q", "-b", "other")
+			r.write("b", "b\n")
+			r.commit("b")
+			r.git("checkout", "-q", "main")
+		}, func(r *repo) { r.git("checkout", "-q", "other") }, "add >b +\n"},
+		{"renamed", func(r *repo) { r.write("long", strings.Repeat("line\n", 9)) }, func(r *repo) {
+			r.remove("long")
+			r.write("moved", strings.Repeat("line\n", 9)+"x\n")
+		}, "rename long>moved +\n"},
+		{"the mode", nil, func(r *repo) { r.chmod("a.txt", 0o755) }, "update >a.txt \n"},
+		{"ignored", func(r *repo) { r.write(".gitignore", "out\n") }, func(r *repo) { r.write("out", "x") }, ""},
+		{"hidden by info/exclude in between", nil, func(r *repo) { r.write(".git/info/exclude", "u\n"); r.write("u", "u\n") }, "add >u +\n"},
+		{"hidden by flags of the index", func(r *repo) {
+			r.write("b.txt", "b\n")
+			r.commit("b")
+			r.git("update-index", "--assume-unchanged", "a.txt")
+			r.git("update-index", "--skip-worktree", "b.txt")
+		}, func(r *repo) { r.write("a.txt", "x\n"); r.write("b.txt", "x\n") }, "update >a.txt +--\nupdate >b.txt +-\n"},
+		{"a file that becomes a folder", nil, func(r *repo) { r.remove("a.txt"); r.write("a.txt/b", "b\n") }, "delete >a.txt --\nadd >a.txt/b +\n"},
+		{"a folder that becomes a file", func(r *repo) { r.write("d/x", "x\n") }, func(r *repo) { r.remove("d/x"); r.remove("d"); r.write("d", "y\nz\n") }, "add >d ++\ndelete >d/x -\n"},
+		{"large files", func(r *repo) {
+			r.write("same", large)
+			r.write("changed", large)
+			r.write("gone", large)
+			r.write("shrunk", large)
+		}, func(r *repo) {
+			r.write("changed", large+"x")
+			r.remove("gone")
+			r.write("shrunk", "x")
+			r.write("new", large)
+			r.write("a.txt", large)
+		}, "update >a.txt\nupdate >changed\ndelete >gone\nadd >new\nupdate >shrunk\n"},
+		{"a filter", func(r *repo) {
+			r.write(".gitattributes", "*.bin filter=lfs\n")
+		}, func(r *repo) { r.write("x.bin", "text\n"); r.write("y", "y\n") }, "add >x.bin\nadd >y +\n"},
+		{"another repository", func(r *repo) { r.git("init", "-q", "old") }, func(r *repo) {
+			r.git("init", "-q", "nested")
+			r.write("nested/x", "x")
+			r.removeAll("old")
+		}, "add >nested/\ndelete >old/\n"},
+		{"a conflict", func(r *repo) {
+			r.git("checkout", "-q", "-b", "other")
+			r.write("a.txt", "other\n")
+			r.commit("other")
+			r.git("checkout", "-q", "main")
+			r.write("a.txt", "main\n")
+			r.commit("main")
+			if out, err := r.try("merge", "other"); err == nil {
+				r.t.Fatalf("the merge has no conflict: %s", out)
+			}
+		}, func(r *repo) { r.write("a.txt", "both\n") }, "update >a.txt +-----\n"},
+		{"the repository itself", nil, func(r *repo) { r.git("init", "-q", "elsewhere"); r.removeAll("elsewhere"); r.write("n", "n\n") }, "add >n +\n"},
+		{"names", nil, func(r *repo) { r.write("a\tb\nc", "x\n"); r.write("-x", "x\n"); r.write(":(top)y", "y\n") }, "add >-x +\nadd >:(top)y +\nadd >a\tb\nc +\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRepo(t)
+			r.write("a.txt", "one\ntwo\n")
+			r.commit("first")
+			if tt.lay != nil {
+				tt.lay(r)
+			}
+			before := r.git("status", "--porcelain=v2", "--ignore-submodules")
+			s := take(t, r.dir)
+			if after := r.git("status", "--porcelain=v2", "--ignore-submodules"); after != before {
+				t.Errorf("the repository changed:\n%s\n%s", before, after)
+			}
+			tt.change(r)
+			if d := cmp.Diff(tt.want, changes(t, s)); d != "" {
+				t.Error("(-want +got)\n" + d)
+			}
+		})
+	}
+}
+
+func (r *repo) remove(name string) {
+	r.t.Helper()
+	if err := os.Remove(filepath.Join(r.dir, name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repo) removeAll(name string) {
+	r.t.Helper()
+	if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repo) chmod(name string, mode os.FileMode) {
+	r.t.Helper()
+	if err := os.Chmod(filepath.Join(r.dir, name), mode); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// The user's own filters do not run, but what the user ignores is ignored.
+func TestCompareWithUserSettings(t *testing.T) {
+	r := newRepo(t)
+	trap, home := filepath.Join(r.dir, "../ran"), t.TempDir()
+	ignored := filepath.Join(home, "ignored")
+	t.Setenv("GIT_CONFIG_SYSTEM", filepath.Join(home, "config"))
+	for file, text := range map[string]string{
+		ignored:                        "*.tmp\n",
+		os.Getenv("GIT_CONFIG_SYSTEM"): "[core]\n\texcludesFile = " + ignored + "\n[filter \"mine\"]\n\tclean = touch '" + trap + "'; cat\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write(".gitattributes", "* filter=mine\n")
+	s := take(t, r.dir)
+	r.write("a", "a\n")
+	r.write("x.tmp", "x\n")
+	if got, want := changes(t, s), "add >a\n"; got != want {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+	if _, err := os.Stat(trap); err == nil {
+		t.Error("a filter was run")
+	}
+}
+
+// A folder without a repository has a snapshot while it is small.
+func TestCompareWithoutRepository(t *testing.T) {
+	r := &repo{t, t.TempDir()}
+	r.write("a", "a\n")
+	r.write("sub/b", "b\n")
+	if err := os.Mkdir(filepath.Join(r.dir, ".git"), 0o755); err != nil { // as sandboxes do
+		t.Fatal(err)
+	}
+	s := take(t, r.dir)
+	if !s.Complete() || s.Root() != r.dir || !s.Covers(filepath.Join(r.dir, "sub/b")) || s.Covers(filepath.Dir(r.dir)) {
+		t.Errorf("the snapshot of %s has the root %s, complete %t", r.dir, s.Root(), s.Complete())
+	}
+	r.write("a", "a\nb\n")
+	r.removeAll("sub")
+	r.git("init", "-q") // which does not make it another folder
+	if d := cmp.Diff("update >a +\ndelete >sub/b -\n", changes(t, s)); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+
+	many := &repo{t, t.TempDir()}
+	for i := range 5001 {
+		many.write(strconv.Itoa(i), "")
+	}
+	if _, err := gitinfo.Take(t.Context(), many.dir, t.TempDir()); !errors.Is(err, gitinfo.ErrLarge) {
+		t.Errorf("of many files: %v", err)
+	}
+}
+
+// Snapshots whose place is in the folder do not see each other.
+func TestCompareBesideSnapshots(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	r.commit("first")
+	scratch := filepath.Join(r.dir, "tmp")
+	first, err := gitinfo.Take(t.Context(), r.dir, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Remove()
+	second, err := gitinfo.Take(t.Context(), r.dir, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Remove()
+	r.write("u", "u\n")
+	for _, s := range []*gitinfo.Snapshot{second, first} {
+		if got, want := changes(t, s), "add >u +\n"; got != want {
+			t.Errorf("changes %q, want %q", got, want)
+		}
+	}
+}
+
+// What lies in another repository is not seen from outside.
+func TestCovers(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	r.commit("first")
+	r.git("init", "-q", "nested")
+	r.write("nested/sub/x", "x")
+	s := take(t, r.dir)
+	for name, want := range map[string]bool{"a.txt": true, "new/x": true, "nested": false, "nested/sub/x": false, "nestedx": true, "../x": false} {
+		if got := s.Covers(filepath.Join(r.dir, name)); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if !s.Complete() {
+		t.Error("the snapshot of a repository is not complete")
+	}
+	own := take(t, filepath.Join(r.dir, "nested", "sub"))
+	if own.Root() != filepath.Join(r.dir, "nested") {
+		t.Errorf("root %s", own.Root())
+	}
+	if projects := take(t, filepath.Dir(r.dir)); projects.Complete() {
+		t.Error("a folder of repositories is complete")
+	}
+}
