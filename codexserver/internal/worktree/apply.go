@@ -1,0 +1,183 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// Apply writes the plan's files to the caller's tree: all of them, or none. If one
+// is not as it was when the plan was made, or another folder has the tree's name,
+// the error is a [*ChangedError]. The index and HEAD stay as they are.
+func (p *Plan) Apply(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	w := p.worktree
+	end, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	unlock, err := w.store.lockTree(ctx, w.record.Root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	root, err := os.OpenRoot(w.record.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Stat("."); err != nil || !os.SameFile(info, p.info) {
+		return errors.Join(err, &ChangedError{Path: w.record.Root})
+	}
+	if err := p.unchanged(root); err != nil {
+		return err
+	}
+	if len(p.files) > 0 {
+		if err := p.write(ctx, root); err != nil {
+			return err
+		}
+	}
+	if p.isPart {
+		return nil
+	}
+	return w.update(func(r *record) { r.Saved = append(r.Saved, p.tree) })
+}
+
+// write notes what is there in a journal, and then writes.
+func (p *Plan) write(ctx context.Context, root *os.Root) error {
+	j, err := p.journal(root)
+	if err != nil {
+		return err
+	}
+	if err := j.begin(); err != nil {
+		return err
+	}
+	if err := p.run(ctx, root, j); err != nil {
+		return errors.Join(err, j.undo(root))
+	}
+	return j.end()
+}
+
+// run goes through the files: first those that go, so that others can take the
+// places of their folders.
+func (p *Plan) run(ctx context.Context, root *os.Root, j *journal) error {
+	for _, remove := range []bool{true, false} {
+		for i, f := range p.files {
+			if f.after.exists() == remove {
+				continue
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err := p.put(root, j, i); err != nil {
+				return err
+			}
+			p.step()
+		}
+	}
+	j.prune(root)
+	return nil
+}
+
+// put brings one file to what it is to be, in one step that nobody sees half of.
+func (p *Plan) put(root *os.Root, j *journal, i int) error {
+	f := p.files[i]
+	now, err := read(root, f.path)
+	var place *placeError
+	if errors.As(err, &place) || err == nil && now != f.before {
+		return &ChangedError{Path: p.absolute(f.path)}
+	}
+	if err != nil {
+		return err
+	}
+	j.touched[i] = true
+	if !f.after.exists() {
+		return root.Remove(filepath.FromSlash(f.path))
+	}
+	for _, dir := range j.Made {
+		if isAbove(dir.Path, f.path) {
+			if err := root.Mkdir(filepath.FromSlash(dir.Path), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	}
+	err = putFile(root, f.path, f.after, j.temporary(f.path, i), !f.before.exists(), f.before.isFile, p.step)
+	if errors.Is(err, fs.ErrExist) {
+		j.touched[i] = false
+		return &ChangedError{Path: p.absolute(f.path)}
+	}
+	return err
+}
+
+// putFile puts a file at a name, by way of a temporary one beside it. A new one
+// takes no other's place. Written is called in between.
+func putFile(root *os.Root, name string, f file, temporary string, isNew, exact bool, written func()) error {
+	name = filepath.FromSlash(name)
+	if err := create(root, temporary, f, exact); err != nil {
+		return errors.Join(err, removeIfThere(root, temporary))
+	}
+	written()
+	if isNew {
+		// A hard link never replaces; not every file system has them.
+		err := root.Link(temporary, name)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, root.Remove(temporary))
+		}
+		if _, err := root.Lstat(name); err == nil {
+			return errors.Join(fs.ErrExist, root.Remove(temporary))
+		}
+	}
+	if err := root.Rename(temporary, name); err != nil {
+		return errors.Join(err, removeIfThere(root, temporary))
+	}
+	return nil
+}
+
+// create makes a file that nobody else has. Exact gives it its permissions whatever
+// the process leaves to new files.
+func create(root *os.Root, name string, f file, exact bool) error {
+	if f.isLink {
+		return root.Symlink(f.data, name)
+	}
+	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.perm)
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteString(f.data)
+	if err == nil && exact {
+		err = out.Chmod(f.perm)
+	}
+	return errors.Join(err, out.Close())
+}
+
+func removeIfThere(root *os.Root, name string) error {
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// isAbove reports whether dir is a folder on the way to name; both have slashes.
+func isAbove(dir, name string) bool {
+	return len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
+}
+
+// above returns the folders on the way to name, the topmost first.
+func above(name string) []string {
+	dir := path.Dir(name)
+	if dir == "." {
+		return nil
+	}
+	return append(above(dir), dir)
+}
+
+// temporary is the name of the file that is written for another one.
+func (j *journal) temporary(name string, i int) string {
+	return filepath.FromSlash(path.Join(path.Dir(name), fmt.Sprintf(".codex-mcp-%s-%d", j.Tag, i)))
+}

@@ -1,0 +1,226 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// BranchOptions are how a branch is made.
+type BranchOptions struct {
+	// Name is the branch's, without refs/heads; "" makes one of the worktree's.
+	Name string
+	// Message is the commit's; "" says that a thread of codex-mcp made it.
+	Message string
+}
+
+// Branch is a branch with a worktree's content.
+type Branch struct {
+	// Name is the branch's, Commit what it is at.
+	Name, Commit string
+	// Skipped are the files that are as they were in the commit before.
+	Skipped []Skip
+}
+
+// Branch makes a new branch in the repository, with a commit of the worktree's
+// content on top of what is checked out in there. It checks nothing out, and an
+// existing branch stays as it is.
+func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	end, err := w.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	b := &Branch{Name: cmp.Or(o.Name, "codex/"+w.record.ID)}
+	if err := w.checkName(ctx, b.Name); err != nil {
+		return nil, err
+	}
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	tree, skipped, err := w.contents(ctx, scratch)
+	if err != nil {
+		return nil, err
+	}
+	b.Skipped = skipped
+	if b.Commit, err = w.commit(ctx, tree, cmp.Or(o.Message, "Work of a thread of codex-mcp")); err != nil {
+		return nil, err
+	}
+	if err := w.handOver(ctx, scratch, b.Commit); err != nil {
+		return nil, err
+	}
+	if err := w.createRef(b.Name, b.Commit); err != nil {
+		return nil, err
+	}
+	return b, w.update(func(r *record) {
+		r.Saved = append(r.Saved, tree)
+		r.Branched = b.Commit
+	})
+}
+
+// branchName is stricter than git's own rules: what it matches needs no quotes
+// anywhere.
+var branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+
+func (w *Worktree) checkName(ctx context.Context, name string) error {
+	if len(name) > 200 || !branchName.MatchString(name) || name == "HEAD" {
+		return refuse("%q is no name for a branch: letters, digits, and . _ - / between them", name)
+	}
+	if _, err := w.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
+		return refuse("%q is no name for a branch", name)
+	}
+	return nil
+}
+
+// commit makes a commit of a tree, on top of what is checked out in the worktree:
+// commands whose commits a person allowed have moved that.
+func (w *Worktree) commit(ctx context.Context, tree, message string) (string, error) {
+	parent, _, ok := git.Head(w.record.admin(), w.record.CommonDir)
+	if !ok || parent == "" {
+		return "", refuse("where HEAD of the worktree stands cannot be read")
+	}
+	if _, err := w.git(ctx, call{}, "merge-base", "--is-ancestor", w.record.Base, parent); err != nil {
+		return "", refuse("HEAD of the worktree, %s, does not come from %s", parent, w.record.Base)
+	}
+	same, err := w.line(ctx, call{}, "rev-parse", "--verify", parent+"^{tree}")
+	if err != nil || same == tree {
+		return parent, err
+	}
+	name := cmp.Or(userSetting(ctx, w.program, w.folder(), "user.name"), "codex-mcp")
+	email := cmp.Or(userSetting(ctx, w.program, w.folder(), "user.email"), "codex-mcp@localhost")
+	return w.line(ctx, call{stdin: message, env: []string{
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
+	}}, "commit-tree", "--no-gpg-sign", "-p", parent, "-F", "-", tree)
+}
+
+// handOver gives the repository the objects of a commit that it does not have, in
+// a pack.
+func (w *Worktree) handOver(ctx context.Context, scratch, commit string) error {
+	to := filepath.Join(w.record.CommonDir, "objects", "pack")
+	for _, dir := range []string{filepath.Dir(to), to} {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			return errors.Join(err, refuse("%s is no folder", dir))
+		}
+	}
+	name, err := w.line(ctx, call{stdin: commit + "\n^" + w.record.Base + "\n"}, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(scratch, "pack"))
+	if err != nil || name == "" {
+		return err
+	}
+	for _, ending := range []string{".pack", ".idx"} { // git looks for the index
+		file := "pack-" + name + ending
+		if exists(filepath.Join(to, file)) {
+			continue
+		}
+		if err := copyObject(filepath.Join(to, file), filepath.Join(scratch, file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyObject copies a file of git's so that nobody sees half of it.
+func copyObject(to, from string) error {
+	data, err := regularfile.Read(from, 4<<30)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), "tmp_pack_*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o444)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// createRef makes a branch that is not there, as git does: its lock first.
+func (w *Worktree) createRef(name, commit string) (err error) {
+	root, err := os.OpenRoot(w.record.CommonDir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	ref := "refs/heads/" + name
+	taken := func(what string) error { return refuse("the branch %s is there already, or %s", name, what) }
+	for _, dir := range above(ref) {
+		info, err := lstat(root, dir)
+		if err == nil && info == nil {
+			err = root.Mkdir(filepath.FromSlash(dir), 0o777)
+			if errors.Is(err, fs.ErrExist) {
+				err = nil
+			}
+		} else if err == nil && !info.IsDir() {
+			err = taken(dir + " is")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	native := filepath.FromSlash(ref)
+	lock, err := root.OpenFile(native+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return taken("somebody is at it")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeIfThere(root, native+".lock")) }()
+	_, err = lock.WriteString(commit + "\n")
+	if err = errors.Join(err, lock.Close()); err != nil {
+		return err
+	}
+	isPacked, err := w.isPacked(ref)
+	if err != nil {
+		return err
+	}
+	info, err := lstat(root, ref)
+	switch {
+	case err != nil:
+		return err
+	case isPacked || info != nil:
+		return taken("it is in the way of another")
+	}
+	return root.Rename(native+".lock", native)
+}
+
+// isPacked reports whether packed-refs has a ref of that name, or one that it
+// would be in the way of.
+func (w *Worktree) isPacked(ref string) (bool, error) {
+	data, err := regularfile.Read(filepath.Join(w.record.CommonDir, "packed-refs"), 256<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	for line := range strings.Lines(string(data)) {
+		_, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if name == ref || isAbove(ref, name) || isAbove(name, ref) {
+			return true, nil
+		}
+	}
+	return false, err
+}

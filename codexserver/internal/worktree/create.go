@@ -1,0 +1,211 @@
+package worktree
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+)
+
+// Options are how a worktree is made.
+type Options struct {
+	// Cwd is the caller's folder, absolute, in the repository.
+	Cwd string
+	// ThreadID is the thread's that is to work in it; [Worktree.Bind] notes one
+	// that is not known yet.
+	ThreadID string
+	// Uncommitted takes along what the caller's tree has beyond HEAD: changes to
+	// tracked files, and files that are neither tracked nor ignored.
+	Uncommitted bool
+}
+
+// Create makes a worktree from the HEAD of the repository that a folder lies in.
+// Skipped are the files that were to be taken along and are not; they are as in
+// HEAD. A repository that does not get one is a [*RefusedError].
+func (s Store) Create(ctx context.Context, o Options) (w *Worktree, skipped []Skip, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	if !filepath.IsAbs(o.Cwd) {
+		return nil, nil, refuse("%q is not absolute", o.Cwd)
+	}
+	if s, err = s.make(); err != nil {
+		return nil, nil, err
+	}
+	if other, err := s.Find(o.ThreadID); err == nil {
+		return nil, nil, fmt.Errorf("worktree: the thread %s has one, %s: %w", o.ThreadID, other.record.ID, fs.ErrExist)
+	}
+	id := make([]byte, 8)
+	rand.Read(id)
+	w = &Worktree{store: s, record: record{Version: recordVersion, ID: hex.EncodeToString(id), Phase: phaseMake, ThreadID: o.ThreadID, Created: time.Now().UTC()}}
+	unlock, err := s.tryLock(w.record.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	if err := os.Mkdir(w.folder(), 0o700); err != nil {
+		return nil, nil, err
+	}
+	if skipped, err = w.make(ctx, o); err != nil {
+		return nil, nil, errors.Join(err, w.remove())
+	}
+	return w, skipped, nil
+}
+
+func (w *Worktree) make(ctx context.Context, o Options) ([]Skip, error) {
+	r, err := openRepository(ctx, o.Cwd, w.folder())
+	if err != nil {
+		return nil, err
+	}
+	if err := w.place(r, o.Cwd); err != nil {
+		return nil, err
+	}
+	// The record comes first: whatever is made after it is found again.
+	if err := w.store.save(&w.record); err != nil {
+		return nil, err
+	}
+	if w.program, err = git.Find(os.Environ(), r.root, w.record.Path); err != nil {
+		return nil, err
+	}
+	if err := makeGitFolder(ctx, w.gitFolder(), r); err != nil {
+		return nil, err
+	}
+	if kind, err := w.line(ctx, call{tree: w.folder()}, "cat-file", "-t", r.head); err != nil || kind != "commit" {
+		return nil, refuse("HEAD of %s is no commit: %v", r.root, err)
+	}
+	skipped, err := w.start(ctx, r, o.Uncommitted)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(w.record.Path, 0o700); err != nil {
+		return nil, err
+	}
+	if err := w.checkOut(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.register(ctx); err != nil {
+		return nil, err
+	}
+	return skipped, w.update(func(record *record) { record.Phase, record.Start = phaseUse, w.record.Start })
+}
+
+// place decides where everything is.
+func (w *Worktree) place(r *repository, cwd string) error {
+	cwd, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return err
+	}
+	record := &w.record
+	if record.Folder, err = filepath.Rel(r.root, cwd); err != nil {
+		return err
+	}
+	for _, dir := range []string{w.store.Trees, w.store.Records} {
+		if rel, err := filepath.Rel(r.root, dir); err == nil && filepath.IsLocal(rel) {
+			return refuse("the folder for worktrees, %s, lies in the repository", dir)
+		}
+	}
+	name := filepath.Base(r.root)
+	if !filepath.IsLocal(name) || name == "." {
+		name = "tree"
+	}
+	record.Root, record.GitDir, record.CommonDir = r.root, r.gitDir, r.commonDir
+	record.Base, record.Start = r.head, r.head
+	record.Path = filepath.Join(w.store.Trees, record.ID, name)
+	if member := w.store.wrong(record, record.ID); member != "" {
+		return refuse("a worktree of %s cannot be recorded: %s", r.root, member)
+	}
+	return nil
+}
+
+// start decides what the worktree begins with.
+func (w *Worktree) start(ctx context.Context, r *repository, uncommitted bool) (skipped []Skip, err error) {
+	if !uncommitted {
+		w.record.Start, err = w.line(ctx, call{tree: w.folder()}, "rev-parse", "--verify", r.head+"^{tree}")
+		return nil, err
+	}
+	// The index is copied into our git folder, where git looks for its second part.
+	if err := git.CopyIndex(w.gitFolder(), r.gitDir); err != nil {
+		return nil, err
+	}
+	if w.record.Start, skipped, err = w.snapshot(ctx, r.root, filepath.Join(w.gitFolder(), "index")); err != nil {
+		return nil, err
+	}
+	// What the caller has staged is in the repository only as long as it is.
+	c := call{tree: w.folder(), stdin: w.record.Start + "\n^" + w.record.Base + "\n"}
+	_, err = w.git(ctx, c, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(w.gitFolder(), "objects", "pack", "pack"))
+	return skipped, err
+}
+
+// makeAdmin makes git's own folder for the worktree. The last worktree of others
+// may take away the folder above meanwhile.
+func (w *Worktree) makeAdmin() error {
+	admin := w.record.admin()
+	all := filepath.Dir(admin)
+	for try := 1; ; try++ {
+		if err := os.Mkdir(all, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if info, err := os.Lstat(all); err == nil && !info.IsDir() {
+			return refuse("%s is no folder", all)
+		}
+		if err := os.Mkdir(admin, 0o777); !errors.Is(err, fs.ErrNotExist) || try == 10 {
+			return err
+		}
+	}
+}
+
+// checkOut fills the worktree.
+func (w *Worktree) checkOut(ctx context.Context) error {
+	c := call{index: w.index()}
+	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
+		return err
+	}
+	_, err := w.git(ctx, c, "checkout-index", "--all", "--quiet", "-u")
+	return err
+}
+
+// register makes git's own folder for the worktree in the repository, as git does
+// it, so that commands and people can look around with git. A lock keeps others
+// from pruning it, and what it refers to.
+func (w *Worktree) register(ctx context.Context) error {
+	if err := w.makeAdmin(); err != nil {
+		return err
+	}
+	admin := w.record.admin()
+	// Unlike ours, this index says what HEAD has: git shows what was taken along as
+	// changes.
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	index := filepath.Join(scratch, "index")
+	if err := copyIndex(index, w.index()); err != nil {
+		return err
+	}
+	if _, err := w.git(ctx, call{index: index}, "read-tree", "-m", w.record.Base); err != nil {
+		return err
+	}
+	if err := git.CopyFile(admin, scratch, "index", 1<<30); err != nil {
+		return err
+	}
+	dot := filepath.Join(w.record.Path, ".git")
+	for name, text := range map[string]string{
+		"commondir": "../..\n",
+		"gitdir":    filepath.ToSlash(dot) + "\n",
+		"HEAD":      w.record.Base + "\n",
+		"locked":    "a thread of codex-mcp works here\n",
+	} {
+		if err := atomicfile.Write(filepath.Join(admin, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return writeNew(dot, []byte(w.record.pointer()), 0o644)
+}

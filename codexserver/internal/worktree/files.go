@@ -1,0 +1,60 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
+)
+
+// writeNew makes a file that was not there.
+func writeNew(path string, data []byte, perm fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (s Store) lockPath(name string) string { return filepath.Join(s.Records, "locks", name) }
+
+// tryLock locks a name against all others, in this process too. The error wraps
+// [filelock.ErrLocked] while another one has it.
+func (s Store) tryLock(name string) (unlock func(), err error) {
+	path := s.lockPath(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // which unlocks it
+}
+
+// lock waits until it has locked a name.
+func (s Store) lock(ctx context.Context, name string) (unlock func(), err error) {
+	for {
+		unlock, err := s.tryLock(name)
+		if err == nil || !errors.Is(err, filelock.ErrLocked) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("worktree: another call is at work: %w", context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

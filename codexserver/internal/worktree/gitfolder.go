@@ -1,0 +1,145 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+)
+
+// constants are the settings of our git folder that do not depend on the
+// repository.
+const constants = `[core]
+	protectHFS = true
+	protectNTFS = true
+	logAllRefUpdates = false
+	attributesFile = ` + os.DevNull + `
+	pager = cat
+	safecrlf = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[submodule]
+	recurse = false
+[commit]
+	gpgSign = false
+`
+
+// makeGitFolder makes the git folder that git is run on: a configuration of ours,
+// and the repository's objects by reference.
+func makeGitFolder(ctx context.Context, dir string, r *repository) error {
+	for _, sub := range []string{"refs", "info", filepath.Join("objects", "info"), filepath.Join("objects", "pack")} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	settings := map[string]string{}
+	for _, key := range []string{"core.autocrlf", "core.eol"} {
+		settings[key] = userSetting(ctx, r.program, dir, key)
+	}
+	maps.Copy(settings, r.settings)
+	excludes := userSetting(ctx, r.program, dir, "core.excludesFile")
+	if info, err := os.Stat(excludes); err != nil || !info.Mode().IsRegular() || !isPlain(excludes) {
+		excludes = os.DevNull
+		if xdg := defaultExcludes(); xdg != "" {
+			excludes = xdg
+		}
+	}
+	text := git.Configuration(settings) + constants + "[core]\n\texcludesFile = " + git.Quote(excludes) + "\n"
+	files := map[string]string{
+		"HEAD":                    r.head + "\n",
+		"config":                  text,
+		"objects/info/alternates": git.Quote(filepath.Join(r.commonDir, "objects")) + "\n",
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"shallow", filepath.Join("info", "exclude"), filepath.Join("info", "attributes")} {
+		if err := git.CopyFile(dir, r.commonDir, name, 1<<20); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// userSetting returns a value of the user's own configuration, "" for none.
+func userSetting(ctx context.Context, program git.Program, dir, key string) string {
+	args := []string{"config", "--includes", "--get", key}
+	if key == "core.excludesFile" {
+		args = []string{"config", "--includes", "--type=path", "--get", key}
+	}
+	out, err := program.Run(ctx, git.Call{Dir: dir, GitDir: os.DevNull, WorkTree: dir}, args...)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(out, "\n")
+}
+
+// defaultExcludes is where git looks for what the user ignores everywhere.
+func defaultExcludes() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(dir, "git", "ignore")
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !isPlain(path) {
+		return ""
+	}
+	return path
+}
+
+// call is what a git is run on.
+type call struct {
+	tree  string // the working tree, "" for the worktree
+	index string
+	stdin string
+	cut   int
+	env   []string
+}
+
+// git runs git on our git folder. The user's configuration does not count: what is
+// to count was copied.
+func (w *Worktree) git(ctx context.Context, c call, args ...string) (string, error) {
+	if c.tree == "" {
+		c.tree = w.record.Path
+	}
+	if c.index == "" {
+		c.index = filepath.Join(w.folder(), "no-index")
+	}
+	own := w.gitFolder()
+	env := append([]string{
+		"GIT_INDEX_FILE=" + c.index, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_ATTR_NOSYSTEM=1", "GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat",
+	}, c.env...)
+	out, err := w.program.Run(ctx, git.Call{Dir: c.tree, GitDir: own, WorkTree: c.tree, Env: env, Stdin: c.stdin, Cut: c.cut}, args...)
+	if err != nil {
+		return "", fmt.Errorf("worktree: %w", err)
+	}
+	return out, nil
+}
+
+// line is git's first line.
+func (w *Worktree) line(ctx context.Context, c call, args ...string) (string, error) {
+	out, err := w.git(ctx, c, args...)
+	first, _, _ := strings.Cut(out, "\n")
+	return first, err
+}
+
+// folder holds what is known about the worktree, gitFolder what git is run on, and
+// index what the worktree had when it was last looked at.
+func (w *Worktree) folder() string    { return w.store.recordFolder(w.record.ID) }
+func (w *Worktree) gitFolder() string { return filepath.Join(w.folder(), "git") }
+func (w *Worktree) index() string     { return filepath.Join(w.folder(), "index") }
+
+// scratch makes a folder for the files of one call.
+func (w *Worktree) scratch() (dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp(w.folder(), "tmp-*")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}

@@ -1,0 +1,191 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+)
+
+// Plan is what a worktree's changes would do to the caller's tree as it is.
+type Plan struct {
+	worktree *Worktree
+	info     fs.FileInfo // of the caller's tree
+	tree     string      // the worktree's content
+	files    []*plannedFile
+	moves    map[string]string // to, by from
+	isPart   bool              // the caller's tree does not take all of the worktree's
+	// Skipped are the files that were left out.
+	Skipped []Skip
+
+	step func() // for tests
+}
+
+// plannedFile is one file of the caller's tree before and after.
+type plannedFile struct {
+	path          string
+	before, after file
+	was, is       entry // as git knows them
+}
+
+// Conflict is a file that cannot be merged.
+type Conflict struct {
+	// Path is relative to the tree's top, with slashes.
+	Path string
+	// Reason says why.
+	Reason string
+}
+
+// ConflictError reports that a worktree's changes do not fit the caller's tree.
+type ConflictError struct {
+	// Conflicts are the files, by path; More is how many others there are.
+	Conflicts []Conflict
+	More      int
+}
+
+// Error implements error.
+func (e *ConflictError) Error() string {
+	first := e.Conflicts[0]
+	return fmt.Sprintf("worktree: %d files cannot be merged; %s: %s", len(e.Conflicts)+e.More, shown(first.Path), first.Reason)
+}
+
+func (e *ConflictError) add(path, reason string) {
+	if len(e.Conflicts) >= maxFiles {
+		e.More++
+		return
+	}
+	e.Conflicts = append(e.Conflicts, Conflict{path, reason})
+}
+
+// ChangedError reports that a file is not as it was when the plan was made.
+type ChangedError struct {
+	// Path is the absolute path.
+	Path string
+}
+
+// Error implements error.
+func (e *ChangedError) Error() string {
+	return shown(e.Path) + " was changed after the changes were shown; ask again"
+}
+
+// maxContent bounds the content of all files of a plan.
+const maxContent = 256 << 20
+
+// Plan merges the worktree's changes with the caller's tree, and writes nothing
+// there. The error is a [*ConflictError] when that cannot be done for every file.
+func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	end, err := w.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	unlock, err := w.store.lockTree(ctx, w.record.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	root, err := os.OpenRoot(w.record.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p := &Plan{worktree: w, step: func() {}}
+	if p.info, err = root.Stat("."); err != nil {
+		return nil, err
+	}
+	if p.tree, p.Skipped, err = w.contents(ctx, scratch); err != nil {
+		return nil, err
+	}
+	changes, err := w.changes(ctx, w.record.Start, p.tree, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.merge(ctx, p, root, scratch, changes); err != nil {
+		return nil, err
+	}
+	return p, p.unchanged(root)
+}
+
+// unchanged fails when a file of the caller's tree is not as it was.
+func (p *Plan) unchanged(root *os.Root) error {
+	for _, f := range p.files {
+		now, err := read(root, f.path)
+		var place *placeError
+		if errors.As(err, &place) || err == nil && now != f.before {
+			return &ChangedError{Path: p.absolute(f.path)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) absolute(name string) string {
+	return filepath.Join(p.worktree.record.Root, filepath.FromSlash(name))
+}
+
+// Len is the number of files that change.
+func (p *Plan) Len() int { return len(p.files) }
+
+// Protected reports whether the plan changes what other programs run or trust, as
+// a patch can: see [patch.Plan.Protected].
+func (p *Plan) Protected() bool {
+	paths := make([]string, len(p.files))
+	for i, f := range p.files {
+		paths[i] = p.absolute(f.path)
+	}
+	return patch.AreProtected(paths, []string{p.worktree.record.Root})
+}
+
+// Notes are sentences about what [Plan.Changes] cannot show: symbolic links, and
+// files that become executable.
+func (p *Plan) Notes() []string {
+	var notes []string
+	for _, f := range p.files {
+		name := shown(f.path)
+		switch {
+		case f.after.isLink:
+			notes = append(notes, fmt.Sprintf("%s becomes a symbolic link to %q.", name, f.after.data))
+		case f.is.mode == modeExec && f.was.mode != modeExec:
+			notes = append(notes, name+" becomes executable.")
+		case f.was.mode == modeExec && f.is.mode == modeFile:
+			notes = append(notes, name+" is executable no more.")
+		}
+	}
+	for _, skip := range p.Skipped {
+		notes = append(notes, fmt.Sprintf("%s is left out: %s.", shown(skip.Path), skip.Reason))
+	}
+	return notes
+}
+
+// leadsOut reports whether a symbolic link at a name leads out of its tree, or to
+// git's files in it.
+func leadsOut(name, to string) bool {
+	to = filepath.ToSlash(to)
+	if to == "" || path.IsAbs(to) || filepath.IsAbs(to) || filepath.VolumeName(to) != "" || strings.Contains(to, `\`) {
+		return true
+	}
+	// Cleaned, a path through another link may lead elsewhere: each step must stay.
+	at := path.Dir(name)
+	for part := range strings.SplitSeq(to, "/") {
+		at = path.Join(at, part)
+		if at == ".." || strings.HasPrefix(at, "../") {
+			return true
+		}
+	}
+	return isGitName(at)
+}

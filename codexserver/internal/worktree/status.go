@@ -1,0 +1,149 @@
+package worktree
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+)
+
+// maxFiles bounds a list of changed files.
+const maxFiles = 1000
+
+// Status is what a worktree has beyond what it began with.
+type Status struct {
+	// Base is the commit that the worktree was made from, Head the one that is
+	// checked out in there now, "" where that cannot be read. Branch is the branch
+	// that is checked out, usually none.
+	Base, Head, Branch string
+	// Files have changed, by path; More is how many others have.
+	Files []Change
+	More  int
+	// Skipped are files that are not looked into.
+	Skipped []Skip
+	// Saved is true when all of it was applied or put on a branch.
+	Saved bool
+	// Notes are sentences about what is unusual.
+	Notes []string
+}
+
+// Kind is what became of a file.
+type Kind string
+
+// The kinds.
+const (
+	Added    Kind = "add"
+	Deleted  Kind = "delete"
+	Modified Kind = "update"
+	Moved    Kind = "move"
+)
+
+// Change is a changed file.
+type Change struct {
+	// Path is relative to the worktree's top, with slashes; From is where the file
+	// was before it was moved.
+	Path, From string
+	Kind       Kind
+	// Added and Removed are lines. Binary files have none.
+	Added, Removed int
+	IsBinary       bool
+	// Mode is the file's mode as git writes it, and OldMode the one before, "" for
+	// none.
+	Mode, OldMode string
+}
+
+// Status compares the worktree with what it began with.
+func (w *Worktree) Status(ctx context.Context) (*Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	end, err := w.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	tree, skipped, err := w.contents(ctx, scratch)
+	if err != nil {
+		return nil, err
+	}
+	return w.status(ctx, tree, skipped)
+}
+
+func (w *Worktree) status(ctx context.Context, tree string, skipped []Skip) (*Status, error) {
+	s := &Status{Base: w.record.Base, Skipped: skipped, Notes: w.notes(), Saved: w.isSaved(tree)}
+	s.Head, s.Branch, _ = git.Head(w.record.admin(), w.record.CommonDir)
+	changes, err := w.changes(ctx, w.record.Start, tree, true)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := w.counts(ctx, w.record.Start, tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if len(s.Files) == maxFiles {
+			s.More = len(changes) - maxFiles
+			break
+		}
+		s.Files = append(s.Files, c.show(counts))
+	}
+	return s, nil
+}
+
+func (c treeChange) show(counts map[string]lineCount) Change {
+	shown := Change{Path: c.path, Kind: Modified}
+	if c.before.exists() {
+		shown.OldMode = c.before.mode
+	}
+	if c.after.exists() {
+		shown.Mode = c.after.mode
+	}
+	switch {
+	case c.to != "":
+		shown.Path, shown.From, shown.Kind = c.to, c.path, Moved
+	case !c.before.exists():
+		shown.Kind = Added
+	case !c.after.exists():
+		shown.Kind = Deleted
+	}
+	n := counts[shown.Path]
+	shown.Added, shown.Removed, shown.IsBinary = n.added, n.removed, n.isBinary
+	return shown
+}
+
+// isSaved reports whether a tree of the worktree is nothing new, or was applied or
+// put on a branch.
+func (w *Worktree) isSaved(tree string) bool {
+	if tree == w.record.Start {
+		return true
+	}
+	return slices.Contains(w.record.Saved, tree)
+}
+
+// Diff is what [Worktree.Status] lists as a diff in git's style, without the
+// content of binary files. It is cut off after max bytes.
+func (w *Worktree) Diff(ctx context.Context, max int) (diff string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	end, err := w.begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	tree, _, err := w.contents(ctx, scratch)
+	if err != nil {
+		return "", err
+	}
+	return w.git(ctx, call{tree: filepath.Join(w.folder(), "git"), cut: max}, "diff-tree", "-r", "-p", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+		"--src-prefix=a/", "--dst-prefix=b/", w.record.Start, tree)
+}

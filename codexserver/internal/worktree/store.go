@@ -1,0 +1,137 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
+)
+
+// Store keeps the worktrees of one user. Nothing that is not trusted may be able to
+// write in its folders, but for the worktrees themselves.
+type Store struct {
+	// Trees is the absolute path of the folder that worktrees lie in, each in one
+	// of its own. Records is that of what is known about them.
+	Trees, Records string
+}
+
+// In returns the store in Codex's home. Codex's own application keeps worktrees in
+// the folder worktrees there, and removes old ones: these lie beside.
+func In(home string) Store {
+	return Store{Trees: filepath.Join(home, "codex-mcp-worktrees"), Records: filepath.Join(home, "codex-mcp-worktree-records")}
+}
+
+// What one call may take.
+const (
+	createTimeout = 10 * time.Minute
+	callTimeout   = 2 * time.Minute
+)
+
+// make makes the folders and returns the store by their real paths.
+func (s Store) make() (Store, error) {
+	for _, dir := range []*string{&s.Trees, &s.Records} {
+		if !filepath.IsAbs(*dir) {
+			return s, fmt.Errorf("worktree: %q is not absolute", *dir)
+		}
+		if err := os.MkdirAll(*dir, 0o700); err != nil {
+			return s, err
+		}
+		real, err := filepath.EvalSymlinks(*dir)
+		if err != nil {
+			return s, err
+		}
+		*dir = real
+	}
+	return s, nil
+}
+
+func (s Store) recordFolder(id string) string { return filepath.Join(s.Records, id) }
+
+// Find returns the worktree of a thread. Without one the error is an
+// [fs.ErrNotExist].
+func (s Store) Find(threadID string) (*Worktree, error) {
+	all, err := s.List()
+	for _, w := range all {
+		if threadID != "" && w.record.ThreadID == threadID {
+			return w, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("worktree of thread %q: %w", threadID, fs.ErrNotExist), err)
+}
+
+// List returns all worktrees that are in use. The error is about records that
+// cannot be used; it does not keep the others back.
+func (s Store) List() ([]*Worktree, error) {
+	s, err := s.make()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(s.Records)
+	if err != nil {
+		return nil, err
+	}
+	var found []*Worktree
+	var failed []error
+	for _, entry := range entries {
+		if !isID(entry.Name()) {
+			continue
+		}
+		w, err := s.load(entry.Name())
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it is being made or removed
+		case err != nil:
+			failed = append(failed, err)
+		case w.record.Phase == phaseUse:
+			found = append(found, w)
+		}
+	}
+	return found, errors.Join(failed...)
+}
+
+// Recover finishes what earlier processes have left behind when they were killed:
+// it undoes halves of [Plan.Apply], and removes worktrees that were never finished
+// or were being discarded. What others are at work on is left alone.
+func (s Store) Recover() error {
+	s, err := s.make()
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.Records)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, entry := range entries {
+		if !isID(entry.Name()) {
+			continue
+		}
+		if err := s.finish(entry.Name()); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(append(failed, s.recoverTrees()...)...)
+}
+
+// finish removes a worktree that is not in use, unless somebody is at it.
+func (s Store) finish(id string) error {
+	unlock, err := s.tryLock(id)
+	if err != nil {
+		if errors.Is(err, filelock.ErrLocked) {
+			return nil
+		}
+		return err
+	}
+	defer unlock()
+	w, err := s.load(id)
+	if errors.Is(err, fs.ErrNotExist) { // nothing was made yet
+		return errors.Join(os.RemoveAll(s.recordFolder(id)), os.Remove(s.lockPath(id)))
+	}
+	if err != nil || w.record.Phase == phaseUse {
+		return err
+	}
+	return w.remove()
+}
