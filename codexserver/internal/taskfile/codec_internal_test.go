@@ -1,0 +1,109 @@
+package taskfile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	testID       = "0199a213-81c0-7800-8aa1-bbab2a035a53.ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	testInstance = "ZYXWVUTSRQPONMLKJIHGFEDCBA"
+	testFile     = `{"id":"` + testID + `","tool":"codex","created":"2026-11-20T10:00:00Z","updated":"2026-11-20T10:00:01Z",` +
+		`"status":"working","message":"running go test","server":{"instance":"` + testInstance + `","pid":7,"host":"h","started":"2026-11-20T09:00:00Z"}}`
+)
+
+func TestDecode(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	got, err := decode([]byte(testFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Task{
+		ID: testID, Tool: "codex", Created: at, Updated: at.Add(time.Second), Status: Working, Message: "running go test",
+		Server: Server{Instance: testInstance, PID: 7, Host: "h", Started: at.Add(-time.Hour)},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if data, err := encode(got); err != nil || string(data) != testFile {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// An error of a file names the member.
+func TestDecodeErrors(t *testing.T) {
+	for _, tt := range []struct{ old, new, want string }{
+		{testFile, ``, "EOF"},
+		{testFile, `null`, "member id"},
+		{testFile, `[]`, "array"},
+		{testFile, testFile + `{}`, "after top-level value"},
+		{testFile, testFile[:len(testFile)/2], "EOF"},
+		{`"id"`, `"ID"`, `"ID"`},
+		{`"id":`, `"id":"","id":`, `"id"`},
+		{testID, `../` + testID, "member id"},
+		{testID, `a.b`, "member id"},
+		{`"tool":"codex"`, `"tool":7`, `"/tool"`},
+		{`"tool":"codex"`, "\"tool\":\"\xff\"", `"/tool"`},
+		{`"tool":"codex"`, `"tool":"codex","more":1`, `"more"`},
+		{`"created":"2026-11-20T10:00:00Z",`, ``, "member created"},
+		{`"2026-11-20T10:00:01Z"`, `"yesterday"`, `"/updated"`},
+		{`"started":"2026-11-20T09:00:00Z"`, `"started":"0001-01-01T00:00:00Z"`, "member server.started"},
+		{testInstance, `../../../../../../../../../tmp/lock`, "member server.instance"},
+		{testInstance, strings.Repeat("A", 129), "member server.instance"},
+		{`"pid":7`, `"pid":7.5`, `"/server/pid"`},
+		{`"working"`, `"Working"`, "member status"},
+		{`"working"`, `"completed"`, "member expires"},
+		{`"working"`, `"completed","expires":"2026-11-21T10:00:00Z"`, "member result"},
+		{`"working"`, `"completed","expires":"2026-11-21T10:00:00Z","result":[]`, "member result"},
+		{`"working"`, `"completed","expires":"2026-11-21T10:00:00Z","result":{"a":1,"a":2}`, `"a" within "/result"`},
+		{`"working"`, `"failed","expires":"2026-11-21T10:00:00Z"`, "member error"},
+		{`"working"`, `"working","result":null`, "member result"},
+		{`"working"`, `"cancelled","expires":"2026-11-21T10:00:00Z","error":{}`, "member error"},
+	} {
+		file := strings.Replace(testFile, tt.old, tt.new, 1)
+		if file == testFile {
+			t.Fatalf("%s stands nowhere", tt.old)
+		}
+		if got, err := decode([]byte(file)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s\nerror %v, want one of %s; %+v", file, err, tt.want, got)
+		}
+	}
+}
+
+// What decodes is written back as the same task.
+func FuzzDecode(f *testing.F) {
+	for _, status := range []string{
+		`"working"`, `"input_required","principal":"someone"`, `"cancelled","expires":"2026-11-21T10:00:00.000000001+01:00"`,
+		`"completed","expires":"2026-11-21T10:00:00Z","result":{"content":[],"isError":true}`,
+		`"failed","expires":"2026-11-21T10:00:00Z","error":{"code":-32603,"message":"\u0000"}`,
+	} {
+		f.Add([]byte(strings.Replace(testFile, `"working"`, status, 1)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		task, err := decode(data)
+		if err != nil {
+			return
+		}
+		if id, ok := fileID(fileName(task.ID)); !ok || id != task.ID || strings.ContainsAny(fileName(task.ID)+lockName(task.Server.Instance), "/\\\x00:") {
+			t.Errorf("the id %q or the instance %q leads elsewhere", task.ID, task.Server.Instance)
+		}
+		if task.Status.Finished() && task.Expires.IsZero() {
+			t.Errorf("a finished task never expires: %s", data)
+		}
+		text, err := encode(task)
+		if err != nil {
+			t.Fatalf("%s\nis not written: %v", data, err)
+		}
+		again, err := decode(text)
+		if err != nil {
+			t.Fatalf("%s\nis not read back: %v", text, err)
+		}
+		second, err := encode(again)
+		if err != nil || string(second) != string(text) {
+			t.Errorf("%s\nbecomes %s, %v", text, second, err)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package taskfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+const (
+	// taskPrefix and taskSuffix enclose a task's id in the name of its file.
+	taskPrefix, taskSuffix = "task-", ".json"
+	// lockPrefix begins the name of a server's lock.
+	lockPrefix = "server-"
+	// tempPrefix begins the name of a file that is about to replace another.
+	tempPrefix = ".tmp-"
+)
+
+func fileName(id string) string { return taskPrefix + id + taskSuffix }
+
+// fileID returns the id in the name of a task's file.
+func fileID(name string) (id string, ok bool) {
+	name, prefix := strings.CutPrefix(name, taskPrefix)
+	id, suffix := strings.CutSuffix(name, taskSuffix)
+	return id, prefix && suffix && checkID(id) == nil
+}
+
+// A ForeignError reports a file or folder that somebody else owns or can write.
+type ForeignError struct {
+	// Path is the file or folder.
+	Path string
+}
+
+// Error implements error.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s belongs to somebody else, or others can write it", e.Path)
+}
+
+// open opens the folder. It is not kept open: it may be removed at any time.
+func (s *Store) open() (*os.Root, error) {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Stat(".")
+	if err == nil && !isOwn(info) {
+		err = &ForeignError{Path: s.dir}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+// makeFolder makes the folder and those above it, durably.
+func makeFolder(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeFolder(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFolder(root), root.Close())
+}
+
+// checkFile reports what makes the file of a task one that the store did not write.
+func checkFile(root *os.Root, id string) error {
+	path := filepath.Join(root.Name(), fileName(id))
+	info, err := root.Lstat(fileName(id))
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return &regularfile.KindError{Path: path, Mode: info.Mode()}
+	case !isOwn(info):
+		return &ForeignError{Path: path}
+	}
+	return nil
+}

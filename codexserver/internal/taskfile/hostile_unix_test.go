@@ -1,0 +1,73 @@
+//go:build unix
+
+package taskfile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
+)
+
+func TestNamedPipe(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	if err := errors.Join(os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var kind *regularfile.KindError
+	if _, _, err := s.Get(task.ID); !errors.As(err, &kind) {
+		t.Errorf("Get: %v", err)
+	}
+	if _, err := s.Update(task); !errors.As(err, &kind) {
+		t.Errorf("Update: %v", err)
+	}
+}
+
+// A lock that is no file is that of no server; looking at it does not wait. The next
+// change of the server replaces it.
+func TestLockIsNamedPipe(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
+	if err := errors.Join(os.Remove(lock), syscall.Mkfifo(lock, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	found(t, newStore(t, home), task, taskfile.Gone)
+	found(t, newStore(t, home), update(t, s, task), taskfile.Other)
+}
+
+// What others can write is not believed.
+func TestForeignModes(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	for _, name := range []string{path(home, task.ID), folder(home)} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, open := range []os.FileMode{0o020, 0o002} {
+			if err := os.Chmod(name, info.Mode()|open); err != nil {
+				t.Fatal(err)
+			}
+			var foreign *taskfile.ForeignError
+			if _, _, err := s.Get(task.ID); !errors.As(err, &foreign) || foreign.Path != name {
+				t.Errorf("Get: %v", err)
+			}
+			if _, err := s.Update(task); !errors.As(err, &foreign) || foreign.Path != name {
+				t.Errorf("Update: %v", err)
+			}
+		}
+		if err := os.Chmod(name, info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found(t, s, task, taskfile.Self)
+}

@@ -1,0 +1,157 @@
+package taskfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// Get returns a task of any server, as its file says, and who serves it. A task whose
+// owner is [Gone] has an unfinished status for ever: the caller says what became of
+// it. The error is an [ErrUnknown] when there is no such task.
+func (s *Store) Get(id string) (Task, Owner, error) {
+	if checkID(id) != nil {
+		return Task{}, Nobody, fmt.Errorf("%w %.200q", ErrUnknown, id)
+	}
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Task{}, Nobody, fmt.Errorf("%w %q", ErrUnknown, id)
+	}
+	if err != nil {
+		return Task{}, Nobody, err
+	}
+	defer root.Close()
+	return s.load(root, id, s.owner)
+}
+
+// Entry is a task in a list.
+type Entry struct {
+	// Task has neither Result nor Error.
+	Task Task
+	// Owner is who serves it.
+	Owner Owner
+}
+
+// List returns all tasks of all servers, the newest first. Files that it cannot read
+// are joined in the error, beside the tasks that it can.
+func (s *Store) List() ([]Entry, error) {
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files, err := entries(root)
+	if err != nil {
+		return nil, err
+	}
+	owners := map[string]Owner{} // a server is looked at once
+	owner := func(root *os.Root, instance string) (Owner, error) {
+		if o, ok := owners[instance]; ok {
+			return o, nil
+		}
+		o, err := s.owner(root, instance)
+		if err == nil {
+			owners[instance] = o
+		}
+		return o, err
+	}
+	var list []Entry
+	var failed []error
+	for _, f := range files {
+		id, ok := fileID(f.Name())
+		if !ok {
+			continue
+		}
+		t, o, err := s.load(root, id, owner)
+		if err != nil {
+			if !errors.Is(err, ErrUnknown) { // swept just now
+				failed = append(failed, err)
+			}
+			continue
+		}
+		t.Result, t.Error = nil, nil
+		list = append(list, Entry{Task: t, Owner: o})
+	}
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(b.Task.Created.Compare(a.Task.Created), cmp.Compare(a.Task.ID, b.Task.ID))
+	})
+	return list, errors.Join(failed...)
+}
+
+func entries(root *os.Root) ([]fs.DirEntry, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	files, err := f.ReadDir(-1)
+	return files, errors.Join(err, f.Close())
+}
+
+// load reads a task and finds out who serves it.
+func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Owner, error)) (Task, Owner, error) {
+	t, err := read(root, id)
+	if err != nil || t.Status.Finished() {
+		return t, Nobody, err
+	}
+	o, err := owner(root, t.Server.Instance)
+	if err != nil {
+		return Task{}, Nobody, fmt.Errorf("finding the server of task %q: %w", id, err)
+	}
+	if o != Gone {
+		return t, o, nil
+	}
+	// The server may have finished the task after it was read above, and ended. It
+	// writes nothing after it has released its lock, so what is read now stays.
+	t, err = read(root, id)
+	if err != nil || t.Status.Finished() {
+		return t, Nobody, err
+	}
+	return t, Gone, nil
+}
+
+// maxTries bounds how often a file is opened that is replaced all the time.
+const maxTries = 100
+
+func read(root *os.Root, id string) (Task, error) {
+	t, err := readOnce(root, id)
+	for tries := 1; errors.Is(err, regularfile.ErrReplaced) && tries < maxTries; tries++ {
+		t, err = readOnce(root, id)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Task{}, fmt.Errorf("%w %q", ErrUnknown, id)
+	case err != nil:
+		return Task{}, fmt.Errorf("reading the file of task %q: %w", id, err)
+	case t.ID != id && strings.EqualFold(t.ID, id): // a file system that ignores case
+		return Task{}, fmt.Errorf("%w %q", ErrUnknown, id)
+	case t.ID != id:
+		return Task{}, fmt.Errorf("reading the file of task %q: member id is that of another task, %q", id, t.ID)
+	}
+	return t, nil
+}
+
+func readOnce(root *os.Root, id string) (Task, error) {
+	f, err := regularfile.OpenIn(root, fileName(id), os.O_RDONLY)
+	if err != nil {
+		return Task{}, err
+	}
+	defer f.Close()
+	if !isOwn(f.Info()) {
+		return Task{}, &ForeignError{Path: filepath.Join(root.Name(), fileName(id))}
+	}
+	data, err := f.ReadAll(maxFile)
+	if err != nil {
+		return Task{}, err
+	}
+	return decode(data)
+}

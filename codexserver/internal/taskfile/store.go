@@ -1,0 +1,203 @@
+package taskfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+)
+
+var (
+	// ErrUnknown reports a task that does not exist, or an id that is none.
+	ErrUnknown = errors.New("unknown task")
+	// ErrNotServed reports a change of a task that the store does not serve: it has
+	// finished, or another server has it.
+	ErrNotServed = errors.New("the task has finished, or is not served by this server")
+)
+
+// Options are what a store needs. A zero field is its default.
+type Options struct {
+	// Logger gets the files that are not understood; nil logs nothing.
+	Logger *slog.Logger
+	// Now is the clock; [time.Now] by default.
+	Now func() time.Time
+}
+
+// Store keeps the tasks of a home. It is safe for concurrent use. It remembers
+// nothing of finished tasks.
+type Store struct {
+	dir    string
+	logger *slog.Logger
+	now    func() time.Time
+	server Server
+
+	// life is held for reading while a file is written. Nothing is written after the
+	// lock has been released, or a reader could take a finished task for a lost one.
+	life   sync.RWMutex
+	closed bool // guarded by life
+
+	mu         sync.Mutex
+	lock       *os.File // locked; nil before the first task
+	unfinished map[string]*entry
+}
+
+// entry orders the changes of one task.
+type entry struct {
+	mu       sync.Mutex
+	finished bool
+}
+
+// New returns the store of a home. Nothing is read or written before the first call
+// of a method.
+func New(home string, o *Options) *Store {
+	if o == nil {
+		o = &Options{}
+	}
+	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), logger: o.Logger, now: o.Now, unfinished: map[string]*entry{}}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	host, _ := os.Hostname() // "" says enough
+	s.server = Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: s.time()}
+	return s
+}
+
+// Create writes a new task, which this store serves from now on. When it returns the
+// task survives a crash of the system. It returns the task as it was written; with an
+// error, nothing was.
+func (s *Store) Create(t Task) (Task, error) {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	t.Created = s.time()
+	t = s.stamp(t)
+	e := &entry{finished: t.Status.Finished()}
+	s.mu.Lock()
+	if s.unfinished[t.ID] != nil {
+		s.mu.Unlock()
+		return t, fmt.Errorf("creating task %.200q: %w", t.ID, fs.ErrExist)
+	}
+	s.unfinished[t.ID] = e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.mu.Unlock()
+	err := s.write(t, true)
+	if err != nil || e.finished {
+		e.finished = true
+		s.forget(t.ID)
+	}
+	if err != nil {
+		return t, fmt.Errorf("creating a task: %w", err)
+	}
+	return t, nil
+}
+
+// Update replaces a task that this store serves; t is what [Store.Create] returned,
+// with another status, message, result or error. Changes of one task happen in the
+// order of the calls, and after a status that finishes it each is an
+// [ErrNotServed]. When Update returns, the change survives a crash of the system.
+//
+// It returns the task as it was written. After any other error the file is as it was
+// before, and Update can be called again: the caller keeps what it could not write.
+func (s *Store) Update(t Task) (Task, error) {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	s.mu.Lock()
+	e := s.unfinished[t.ID]
+	s.mu.Unlock()
+	if e == nil {
+		return t, fmt.Errorf("changing task %.200q: %w", t.ID, ErrNotServed)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.finished {
+		return t, fmt.Errorf("changing task %.200q: %w", t.ID, ErrNotServed)
+	}
+	t = s.stamp(t)
+	if err := s.write(t, false); err != nil {
+		return t, fmt.Errorf("changing a task: %w", err)
+	}
+	if t.Status.Finished() {
+		e.finished = true
+		s.forget(t.ID)
+	}
+	return t, nil
+}
+
+// Close ends the serving of all tasks. Those that have not finished are [Gone] from
+// then on. Get, List and Sweep go on working.
+func (s *Store) Close() error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	s.closed = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.unfinished)
+	return s.leave()
+}
+
+func (s *Store) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unfinished, id)
+}
+
+// time is in the form in which it is read back.
+func (s *Store) time() time.Time { return s.now().UTC().Round(0) }
+
+func (s *Store) stamp(t Task) Task {
+	t.Server = s.server
+	t.Message = strings.ToValidUTF8(t.Message, "\uFFFD") // it may quote a command
+	t.Updated = s.time()
+	t.Expires = time.Time{}
+	if t.Status.Finished() {
+		t.Expires = t.Updated.Add(Keep)
+	}
+	return t
+}
+
+// write writes the file of a task of this store. One that is new must not exist.
+func (s *Store) write(t Task, isNew bool) error {
+	if s.closed {
+		return os.ErrClosed
+	}
+	data, err := encode(t)
+	if err != nil {
+		return err
+	}
+	root, err := s.join()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := root.Lstat(fileName(t.ID)); isNew && err == nil {
+		return &fs.PathError{Op: "create", Path: filepath.Join(s.dir, fileName(t.ID)), Err: fs.ErrExist}
+	}
+	err = s.replace(root, t.ID, data)
+	if err != nil && isNew {
+		_ = root.Remove(fileName(t.ID)) // nobody will be told of this task
+	}
+	return err
+}
+
+// replace makes data the content of a task's file.
+func (s *Store) replace(root *os.Root, id string, data []byte) error {
+	path := filepath.Join(s.dir, fileName(id))
+	if err := checkFile(root, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // a link would be followed
+	}
+	if err := atomicfile.Write(path, data, 0o600); err != nil {
+		return err
+	}
+	return syncFolder(root)
+}

@@ -1,0 +1,89 @@
+package taskfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// minLockAge keeps a lock from being removed before its server has locked it.
+const minLockAge = time.Hour
+
+// Sweep removes the tasks that have expired, and what dead servers have left. A task
+// whose server is gone expires [Keep] after a sweep has found it so, which sets its
+// Expires. Files that are not understood stay, and are logged.
+//
+// It can run while any server uses the folder. It ends early when ctx does.
+func (s *Store) Sweep(ctx context.Context) error {
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("sweeping the tasks: %w", err)
+	}
+	defer root.Close()
+	files, err := entries(root)
+	if err != nil {
+		return fmt.Errorf("sweeping the tasks: %w", err)
+	}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.sweep(root, f); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
+			s.logger.Warn("a file among the tasks was not swept", slog.String("path", filepath.Join(s.dir, f.Name())), slog.Any("error", err))
+		}
+	}
+	return nil
+}
+
+func (s *Store) sweep(root *os.Root, f fs.DirEntry) error {
+	info, err := f.Info()
+	if err != nil {
+		return err
+	}
+	age := s.now().Sub(info.ModTime())
+	if instance, ok := strings.CutPrefix(f.Name(), lockPrefix); ok && isSecret(instance) && age > minLockAge {
+		o, err := s.owner(root, instance)
+		if err != nil || o != Gone {
+			return err
+		}
+		return root.Remove(f.Name())
+	}
+	// A file is written when its task changes, and kept for that long at least, so
+	// that younger ones need not be read.
+	if age <= Keep {
+		return nil
+	}
+	if strings.HasPrefix(f.Name(), tempPrefix) {
+		return root.Remove(f.Name())
+	}
+	id, ok := fileID(f.Name())
+	if !ok {
+		return nil
+	}
+	t, o, err := s.load(root, id, s.owner)
+	switch {
+	case err != nil:
+		return err
+	case o == Self, o == Other:
+		return nil
+	case t.Expires.IsZero():
+		t.Expires = s.time().Add(Keep)
+		data, err := encode(t)
+		if err != nil {
+			return err
+		}
+		return s.replace(root, id, data)
+	case t.Expires.After(s.now()):
+		return nil
+	}
+	return root.Remove(f.Name())
+}

@@ -1,0 +1,149 @@
+package taskfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Keep is how long a finished task is kept.
+const Keep = 24 * time.Hour
+
+// Status is how far a task is.
+type Status string
+
+// The statuses are those of MCP.
+const (
+	Working       Status = "working"
+	InputRequired Status = "input_required"
+	Completed     Status = "completed"
+	Cancelled     Status = "cancelled"
+	Failed        Status = "failed"
+)
+
+// Finished reports whether a task with this status does not change any more.
+func (s Status) Finished() bool { return s == Completed || s == Cancelled || s == Failed }
+
+// Task is what a file says of a task.
+type Task struct {
+	// ID is made by [NewID].
+	ID string `json:"id"`
+	// Principal is whose task it is; "" where a server has one user.
+	Principal string `json:"principal,omitzero"`
+	// Tool is the name of the tool that was called.
+	Tool string `json:"tool"`
+	// Created and Updated are set by the store.
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	// Expires is when the task may be removed; zero while it is not finished. The
+	// store sets it.
+	Expires time.Time `json:"expires,omitzero"`
+	// Status is how far the task is.
+	Status Status `json:"status"`
+	// Message says more of the status, for a person.
+	Message string `json:"message,omitzero"`
+	// Result is the CallToolResult of a completed task, a JSON object.
+	Result jsontext.Value `json:"result,omitzero"`
+	// Error is the JSON-RPC error of a failed task, a JSON object.
+	Error jsontext.Value `json:"error,omitzero"`
+	// Server is who serves the task, or did. The store sets it.
+	Server Server `json:"server"`
+}
+
+// Thread returns the id of the task's thread.
+func (t Task) Thread() string {
+	thread, _, _ := strings.Cut(t.ID, ".")
+	return thread
+}
+
+// TTL returns how long the task is kept, from its creation on; 0 while it is not
+// finished.
+func (t Task) TTL() time.Duration {
+	if t.Expires.IsZero() {
+		return 0
+	}
+	return t.Expires.Sub(t.Created)
+}
+
+// Server is a process that serves tasks.
+type Server struct {
+	// Instance names the server's lock.
+	Instance string `json:"instance"`
+	// PID and Host are the process, for a person.
+	PID  int    `json:"pid"`
+	Host string `json:"host,omitzero"`
+	// Started is when the server began.
+	Started time.Time `json:"started"`
+}
+
+// Owner says who serves a task.
+type Owner int
+
+const (
+	// Nobody serves a task that has finished.
+	Nobody Owner = iota
+	// Self is the store that was asked.
+	Self
+	// Other is another living server, which [Task.Server] describes.
+	Other
+	// Gone is a server that ended before its task did.
+	Gone
+)
+
+// String returns the owner's name.
+func (o Owner) String() string {
+	switch o {
+	case Nobody:
+		return "nobody"
+	case Self:
+		return "self"
+	case Other:
+		return "other"
+	case Gone:
+		return "gone"
+	}
+	return fmt.Sprintf("Owner(%d)", int(o))
+}
+
+const (
+	// maxID is the longest id that clients accept.
+	maxID = 128
+	// minSecret is the length of [rand.Text].
+	minSecret = 26
+)
+
+// NewID makes the id of a new task: that of its thread, a dot, and a random part
+// that nobody guesses. The thread's id must consist of letters, digits, - and _.
+func NewID(thread string) (string, error) {
+	id := thread + "." + rand.Text()
+	if err := checkID(id); err != nil {
+		return "", fmt.Errorf("making the id of a task of thread %.200q: %w", thread, err)
+	}
+	return id, nil
+}
+
+// checkID is strict because an id is part of a file's name. The files' prefix keeps
+// it from being a name that Windows reserves.
+func checkID(id string) error {
+	thread, secret, _ := strings.Cut(id, ".")
+	switch {
+	case len(id) > maxID:
+		return fmt.Errorf("it has more than %d bytes", maxID)
+	case thread == "" || strings.Trim(thread, letters+"-_") != "":
+		return errors.New("the thread's id is not made of letters, digits, - and _")
+	case !isSecret(secret):
+		return fmt.Errorf("the random part is not made of %d or more letters and digits", minSecret)
+	}
+	return nil
+}
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// isSecret reports whether s looks like a text of [rand.Text].
+func isSecret(s string) bool {
+	return len(s) >= minSecret && len(s) <= maxID && strings.Trim(s, letters) == ""
+}
