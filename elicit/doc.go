@@ -23,9 +23,23 @@
 //	}
 //
 // A *jsonrpc.Peer is a Caller. For another SDK, wrap a function that sends the
-// request in a [CallFunc]. Where no request is sent at all, as in MCP
-// 2026-07-28, which asks inside the result of a tool call, use Question.Params
-// and Question.Read alone.
+// request in a [CallFunc].
+//
+// # Questions in results
+//
+// Since MCP 2026-07-28 a server sends no requests: it answers a call with its
+// questions, and the client repeats the call with the answers. There is nothing
+// to call, so an Asker has no part in it. The two halves are
+//
+//	the call's _meta ── RequestClient ─ Client.CanAsk
+//	Question ────────── Question.InputRequest ──────▶ inputRequests["q1"] of the result
+//	Outcome ◀────────── Question.ReadInputResponse ── inputResponses["q1"] of the repeated call
+//
+// What stands between them is the server's: it keeps each open question in
+// memory, with the call it belongs to, by a requestState that nobody can guess,
+// and lets it be answered once. An answer that no open question asked for is
+// none. Where nobody can be asked or comes back, Question.ReadError has the
+// outcome, from [ErrUnsupported] or context.DeadlineExceeded.
 //
 // # What counts as an answer
 //
@@ -42,7 +56,8 @@
 //	decline                                     denied, the turn goes on
 //	cancel                                      abort, the turn ends (OnCancel)
 //	another action                              denied, not understood
-//	{"decision": …} and no action               that one, in its exact spelling
+//	{"decision": …} and no action               that one, in its exact spelling;
+//	                                            in inputResponses not understood
 //	parts that contradict each other            the most restrictive of them
 //	duplicate members, {"Action": …}            denied, not understood
 //	neither action nor decision, no object      denied, not understood

@@ -59,6 +59,32 @@ func ExampleQuestion_Params() {
 	// denied - the approval answer was not understood, so the changes were not applied
 }
 
+// A server of MCP 2026-07-28 asks in the result of a call, and reads the answer
+// when the call is repeated. requestState is what ties the two together.
+func ExampleQuestion_InputRequest() {
+	meta := json.RawMessage(`{
+		"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+		"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}`)
+	question := (&elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}).Question()
+	if client := elicit.RequestClient(meta); client.CanAsk() {
+		request, err := question.InputRequest(client, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf(`{"resultType":"input_required","inputRequests":{"q1":%s},"requestState":"…"}`+"\n", request)
+	}
+
+	out := question.ReadInputResponse(json.RawMessage(`{"action":"accept","content":{}}`), nil)
+	fmt.Println(out.Decision)
+	out = question.ReadInputResponse(json.RawMessage(`{"decision":"approved"}`), nil)
+	fmt.Println(out.Decision, "-", out.ForModel())
+	// Output:
+	// {"resultType":"input_required","inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Allow Codex to run `git init` in `/work`?","mode":"form","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"…"}
+	// approved
+	// denied - the approval answer was not understood, so the command was not run
+}
+
 // What a program shows beside a question, a log or a terminal say, can hide
 // nothing either.
 func ExampleShowCommand() {

@@ -177,6 +177,9 @@ func FuzzRead(f *testing.F) {
 		if flat.Decision != out.Decision && flat.Decision != denied {
 			t.Fatalf("%q: %s without flat answers, %s with them", result, flat.Decision, out.Decision)
 		}
+		if in := (&elicit.Question{}).ReadInputResponse(result, nil); in.Decision != flat.Decision {
+			t.Fatalf("%q: %s in inputResponses, %s without flat answers", result, in.Decision, flat.Decision)
+		}
 	})
 }
 

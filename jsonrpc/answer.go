@@ -46,6 +46,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		w = ifPrompt
 	}
 	if cancelled && !p.o.Cancellation.Answer {
+		r.ctx.end(ErrCancelled) // the cancellation does so too, maybe later than deliver
 		p.deliver(r, nil, c, w)
 		return true
 	}

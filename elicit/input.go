@@ -1,0 +1,64 @@
+package elicit
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Since MCP 2026-07-28 a server sends no requests. It answers a call with
+// questions, by keys of its own (inputRequests), and the client repeats the call
+// with the answers by the same keys (inputResponses):
+// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr.
+
+// RequestClient returns what a request of MCP 2026-07-28 says of its client, by
+// the request's own _meta as it arrived. What the _meta does not say, or says in
+// a way that cannot be read for certain, stays empty: such a client cannot be
+// asked. Nothing that an earlier request said counts.
+func RequestClient(meta json.RawMessage) Client {
+	const prefix = "io.modelcontextprotocol/"
+	var members map[string]jsontext.Value
+	if unmarshal(meta, &members) != nil {
+		return Client{}
+	}
+	client := Client{Capabilities: json.RawMessage(members[prefix+"clientCapabilities"])}
+	client.ProtocolVersion, _ = text(members[prefix+"protocolVersion"])
+	if name, ok := member(json.RawMessage(members[prefix+"clientInfo"]), "name"); ok {
+		client.Name, _ = text(name)
+	}
+	return client
+}
+
+// InputRequest returns q as one of the inputRequests of a result: the method
+// elicitation/create with the Params for that client. Ask only a client that
+// CanAsk. It fails as Params does.
+func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, error) {
+	params, err := q.Params(client, o)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := marshal(map[string]any{"method": method, "params": jsontext.Value(params)})
+	if err != nil {
+		return nil, fmt.Errorf("elicit: input request: %w", err)
+	}
+	return raw, nil
+}
+
+// ReadInputResponse reads the answer to q from inputResponses, the value by the
+// key of the InputRequest, as it arrived. It decides as Read does, but the flat
+// {"decision": …} is no answer here, whatever o says: no client of this
+// version was ever asked to send it.
+//
+// The caller makes sure of the rest: that this question was asked in a result
+// and is still open, that it is answered once, and that the repeated call has
+// the tool and the arguments of the first. A key that is missing is no answer,
+// so ask again.
+func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outcome {
+	modern := Options{}
+	if o != nil {
+		modern = *o
+	}
+	modern.NoLegacyFlat = true
+	return q.Read(response, &modern)
+}
