@@ -139,7 +139,9 @@ func (b *Board) rule(ctx context.Context, r *Request) (d Decision, ruled bool) {
 
 // ask puts the question up at every place and waits for its end.
 func (b *Board) ask(ctx context.Context, r *Request) Decision {
-	bounded, cancel := b.options.Questions.WithTimeout(ctx)
+	questions := b.options.Questions
+	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
+	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
 	q := b.open(bounded, r)
 	best, failures := b.await(q)

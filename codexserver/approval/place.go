@@ -25,7 +25,8 @@ type Place interface {
 // goroutines at a time. A panic in it is logged; in Ask it does not count as an answer.
 type Desk interface {
 	// Event reports what happens in a thread, in order: what the engine emits,
-	// a [protocol.UserMessage] before each turn, and a
+	// a [protocol.UserMessage] before each turn and where the model comes to a
+	// message that was given to a running turn, and a
 	// [protocol.ShutdownComplete] at the end. It must not block.
 	Event(t Thread, m protocol.EventMsg)
 	// Ask shows a question until it is answered or ctx ends, and returns the

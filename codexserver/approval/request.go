@@ -1,6 +1,8 @@
 package approval
 
 import (
+	"time"
+
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -17,6 +19,33 @@ type Request struct {
 	Event protocol.EventMsg
 	// Question is what a person is asked. Places read it and do not change it.
 	Question *elicit.Question
+	// Patience is how long the question stays open where the options do not say,
+	// because whoever is asked looks in from time to time. Default: that of
+	// [elicit.Options].
+	Patience time.Duration
+}
+
+// MetaKey is the key of [Request.Meta] in the _meta of an elicitation/create request.
+const MetaKey = "codex/approval"
+
+// Meta returns the facts of the request for clients that show more than the
+// question's message: threadId, eventId, and for a command or a patch also kind,
+// callId, command and cwd or changes, and reason.
+func (r *Request) Meta() map[string]any {
+	m := map[string]any{"threadId": r.Thread.ID, "eventId": r.Turn}
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		m["kind"], m["callId"], m["command"], m["cwd"] = "exec", e.CallID, e.Command, e.Cwd
+		if e.Reason != "" {
+			m["reason"] = e.Reason
+		}
+	case protocol.PatchApprovalRequest:
+		m["kind"], m["callId"], m["changes"] = "patch", e.CallID, e.Changes
+		if e.Reason != "" {
+			m["reason"] = e.Reason
+		}
+	}
+	return m
 }
 
 // Thread is a thread as a [Desk] sees it.

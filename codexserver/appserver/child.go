@@ -200,6 +200,18 @@ func (c *child) lost(err error) {
 	close(c.gone)
 }
 
+// busy reports whether a turn runs.
+func (c *child) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.threads {
+		if t.now() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // isGone reports whether the connection has ended.
 func (c *child) isGone() bool {
 	select {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -25,6 +27,9 @@ type conversation struct {
 	mu      sync.Mutex
 	context *protocol.TurnContext // what turns have changed
 	window  *int64                // tokens, as last reported
+
+	running atomic.Pointer[promise] // the running turn; the last one between turns
+	unread  []inputItem             // for the next turn
 }
 
 // checkID returns an error unless id is a thread's.
@@ -73,8 +78,14 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.mu.Lock()
 	window := c.window
 	c.mu.Unlock()
+	now := &promise{begun: make(chan struct{})}
+	c.running.Store(now)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
 	s, err := c.start(ctx, in)
+	if err == nil {
+		now.turn = s.turn
+	}
+	close(now.begun)
 	if err != nil {
 		tr := newTranslator()
 		events, err := tr.fail(err.Error())
@@ -89,6 +100,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	defer s.thread.free()
 	events, err := s.await(ctx, s.call)
 	s.finish(events)
+	c.unread = s.unread(c.unread)
 	c.mu.Lock()
 	if u := s.tr.usage; u != nil && u.ModelContextWindow != nil {
 		c.window = u.ModelContextWindow
@@ -110,6 +122,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnC
 	if err != nil {
 		return nil, err
 	}
+	items = append(slices.Clip(c.unread), items...)
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
 		if err != nil {
@@ -165,7 +178,12 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, cha
 	}
 	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), "turn/start", p)}
 	if err := s.answered(ctx); err != nil {
-		r.complete(nil)
+		var late *timeoutError
+		if errors.As(err, &late) {
+			r.interrupt(s.call) // it is cut when it begins after all
+		} else {
+			r.complete(nil)
+		}
 		r.finish(nil)
 		t.free()
 		return nil, err
@@ -186,7 +204,9 @@ func (s *turnCall) answered(ctx context.Context) error {
 		return nil // the turn is interrupted where it is waited for
 	case <-limit.C:
 		late := &timeoutError{"turn/start", controlLimit}
-		c.kill(late)
+		if !c.answers() {
+			c.kill(late)
+		}
 		return late
 	}
 	var r turnReply

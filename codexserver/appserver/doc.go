@@ -55,6 +55,13 @@
 // the model, or why nobody could be asked, is therefore said as input to the
 // turn, before the refusal.
 //
+// # Messages to a running turn
+//
+// The app-server takes them with turn/steer, from 0.99 on, and forgets those that the
+// model has not read when the turn ends before its time. The engine gives them to the
+// next turn. It knows what was read by the items of the user's that the app-server
+// tells, in their order.
+//
 // # Sub-agents
 //
 // A thread may start others by itself. Their commands, patches and questions

@@ -31,6 +31,21 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	})
 }
 
+// TestEndToEndReaderLeaves takes the readers of codex-mcp's output away.
+func TestEndToEndReaderLeaves(t *testing.T) {
+	codex, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := build(t)
+	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+		kind := map[bool]string{true: "busy", false: "fine"}[busy]
+		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
+		cmd.Env = []string{"CODEX_HOME=" + t.TempDir(), asCodex + "=" + kind}
+		return cmd
+	})
+}
+
 // build builds codex-mcp.
 func build(t *testing.T) string {
 	t.Helper()

@@ -261,9 +261,21 @@ func TestTurnStartNeverAnswered(t *testing.T) {
 		}
 		h := &recorder{}
 		begun := time.Now()
-		err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
+		conv := start(t, f.engine(appserver.Options{}), h)
+		err := conv.Turn(t.Context(), text("go"))
 		if err == nil || !strings.Contains(err.Error(), "did not answer turn/start within 30s") || time.Since(begun) > 32*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		// An app-server with nothing else to do is replaced.
+		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "has not ended the turn before") {
+			t.Errorf("error %v", err)
+		}
+		f.mu.Lock()
+		f.turn = answered
+		delete(f.on, "turn/start")
+		f.mu.Unlock()
+		if err := conv.Turn(t.Context(), text("go")); err != nil || h.answer() != "done" || len(f.runs) != 2 {
+			t.Errorf("%v, %q, %d runs", err, h.answer(), len(f.runs))
 		}
 	})
 }

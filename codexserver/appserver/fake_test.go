@@ -39,6 +39,7 @@ type run struct {
 	*fake
 	peer   *jsonrpc.Peer
 	turns  int
+	over   bool // the turn that was asked for last
 	wire   jsonrpc.Transport
 	n      int // which run this is, from 1
 	cancel context.CancelFunc
@@ -105,12 +106,15 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	case "turn/start":
 		r.mu.Lock()
 		r.turns++
+		r.over = false
 		r.mu.Unlock()
 		r.tell("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, threadID, r.current())
 		if turn != nil {
 			go turn(r)
 		}
 		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]}}`, r.current())), nil
+	case "turn/steer":
+		return r.steer(req.Params)
 	case "thread/backgroundTerminals/clean":
 		return struct{}{}, nil
 	case "turn/interrupt":
@@ -129,6 +133,34 @@ func (r *run) current() string {
 	return fmt.Sprintf("turn-%d", r.turns)
 }
 
+// steer takes a message for the running turn.
+func (r *run) steer(params json.RawMessage) (any, error) {
+	var p struct {
+		ExpectedTurnID string            `json:"expectedTurnId"`
+		Input          []json.RawMessage `json:"input"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %v", err)
+	}
+	r.mu.Lock()
+	over := r.over
+	r.mu.Unlock()
+	switch {
+	case over:
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no active turn to steer")
+	case p.ExpectedTurnID != r.current():
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "expected active turn id `%s` but found `%s`", p.ExpectedTurnID, r.current())
+	case len(p.Input) == 0:
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "input must not be empty")
+	}
+	return map[string]string{"turnId": r.current()}, nil
+}
+
+// read says that the model reads a message of the user's.
+func (r *run) read(text string) {
+	r.tell("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"userMessage","id":"u","content":[{"type":"text","text":%q}]}}`, threadID, r.current(), text)
+}
+
 // tell sends a notification.
 func (r *run) tell(method, params string, args ...any) {
 	_ = r.peer.Notify(context.Background(), method, json.RawMessage(fmt.Sprintf(params, args...)))
@@ -136,6 +168,9 @@ func (r *run) tell(method, params string, args ...any) {
 
 // complete ends the turn.
 func (r *run) complete(status string) {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
 	r.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, threadID, r.current(), status)
 }
 

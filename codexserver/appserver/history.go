@@ -104,6 +104,18 @@ func past(turns []wireTurn) []stdjson.RawMessage {
 }
 
 func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
+	if m, ok := userMessage(raw); ok {
+		return one(m)
+	}
+	it, err := parseItem(raw)
+	if err != nil || it.Type != itemAgentMessage && it.Type != itemReasoning {
+		return nil
+	}
+	return newTranslator().completed(it)
+}
+
+// userMessage reads an item that is the user's words.
+func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
 	var user struct {
 		Type    string `json:"type"`
 		Content []struct {
@@ -112,23 +124,19 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 			URL  string `json:"url"`
 		} `json:"content"`
 	}
-	if json.Unmarshal(raw, &user) == nil && user.Type == "userMessage" {
-		m := protocol.UserMessage{Kind: protocol.UserPlain}
-		for _, c := range user.Content {
-			switch c.Type {
-			case "text":
-				m.Message += c.Text
-			case "image":
-				m.Images = append(m.Images, c.URL)
-			}
+	if json.Unmarshal(raw, &user) != nil || user.Type != "userMessage" {
+		return m, false
+	}
+	m.Kind = protocol.UserPlain
+	for _, c := range user.Content {
+		switch c.Type {
+		case "text":
+			m.Message += c.Text
+		case "image":
+			m.Images = append(m.Images, c.URL)
 		}
-		return one(m)
 	}
-	it, err := parseItem(raw)
-	if err != nil || it.Type != itemAgentMessage && it.Type != itemReasoning {
-		return nil
-	}
-	return newTranslator().completed(it)
+	return m, true
 }
 
 // List implements [engine.Library]. Codex lists the conversations that have had

@@ -141,12 +141,6 @@ func (a *question) tell(threadID, turnID string, out elicit.Outcome) {
 	}
 }
 
-type steerParams struct {
-	ThreadID       string      `json:"threadId"`
-	ExpectedTurnID string      `json:"expectedTurnId"`
-	Input          []inputItem `json:"input"`
-}
-
 // abortReason returns why the client's answer ended the turn.
 func abortReason(out elicit.Outcome) error {
 	if text := out.ForCaller(); text != "" {

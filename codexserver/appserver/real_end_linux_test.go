@@ -33,3 +33,25 @@ func TestRealNothingOutlivesADeadServer(t *testing.T) {
 		return cmd
 	})
 }
+
+// TestRealReaderLeaves is TestEndToEndReaderLeaves with the real Codex.
+func TestRealReaderLeaves(t *testing.T) {
+	codex, err := appserver.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": endtest.Script, "yield_time_ms": 25000}))
+	answer := providertest.Say("Done.")
+	busy.Repeat, answer.Repeat = true, true
+	models := map[bool]*providertest.Server{true: providertest.New(busy), false: providertest.New(answer)}
+	t.Cleanup(models[true].Close)
+	t.Cleanup(models[false].Close)
+	bin := build(t)
+	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+		home := t.TempDir()
+		writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(realConfig, "", models[busy].BaseURL()))
+		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
+		cmd.Env = []string{"CODEX_HOME=" + home}
+		return cmd
+	})
+}

@@ -17,14 +17,18 @@ func TestRealEngine(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
 		var mu sync.Mutex
 		var steps []enginetest.Step
-		next := func(providertest.Request) providertest.Turn {
+		next := func(r providertest.Request) providertest.Turn {
 			mu.Lock()
-			defer mu.Unlock()
 			if len(steps) == 0 {
+				mu.Unlock()
 				return failure
 			}
 			s := steps[0]
 			steps = steps[1:]
+			mu.Unlock()
+			if s.Asked != nil {
+				s.Asked(string(r.Body))
+			}
 			switch {
 			case s.Fail:
 				return failure

@@ -3,6 +3,7 @@
 package appserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -55,10 +56,20 @@ func TestSmokeReal(t *testing.T) {
 	if err := conv.Turn(t.Context(), text("go")); err != nil || made(r) || h.count("exec_approval_request") != 1 {
 		t.Fatalf("denied: %v, made %v, %v", err, made(r), h.types())
 	}
-	h = decide(elicit.Approved)
+	var steered error
+	h = &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+		steered = steer(ctx, conv, "use tabs")
+		return elicit.Outcome{Decision: elicit.Approved}
+	}}
 	conv = r.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest})
 	if err := conv.Turn(t.Context(), text("go")); err != nil || !made(r) || !strings.Contains(h.answer(), "made") {
 		t.Fatalf("approved: %v, made %v, %q, %v", err, made(r), h.answer(), h.types())
+	}
+	all := r.Requests()
+	was := strings.Contains(string(all[len(all)-1].Body), "use tabs")
+	var old *appserver.TooOldError
+	if was != (steered == nil) || steered != nil && !errors.As(steered, &old) {
+		t.Errorf("steered: %v; the model has the message: %v", steered, was)
 	}
 	r.restart(t)
 	path, err := r.engine.FindRollout(t.Context(), conv.ID())
@@ -75,7 +86,11 @@ func TestSmokeReal(t *testing.T) {
 	for _, policy := range protocol.ApprovalPolicies() {
 		r.start(t, h, protocol.Config{ApprovalPolicy: policy})
 	}
-	t.Log("a turn denied, one approved, one resumed by another process, on Codex", r.engine.Check(t.Context()).Version)
+	took := "read"
+	if steered != nil {
+		took = "refused"
+	}
+	t.Logf("a turn denied, one approved, one resumed by another process, a message while a turn ran %s, on Codex %s", took, r.engine.Check(t.Context()).Version)
 }
 
 // TestRefusedReal: a version that is too old is refused with what to do.

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -187,6 +188,11 @@ func TestRecordings(t *testing.T) {
 
 // play runs one turn against a recording and gives its error.
 func play(t *testing.T, steps []step, h *recorder) error {
+	return playWith(t, steps, h, new(engine.Conversation))
+}
+
+// playWith is play for a host that wants the conversation.
+func playWith(t *testing.T, steps []step, h *recorder, conv *engine.Conversation) error {
 	ours, theirs := jsonrpc.Pipe()
 	r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}
 	done := make(chan struct{})
@@ -197,11 +203,10 @@ func play(t *testing.T, steps []step, h *recorder) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conv, err := e.Start(t.Context(), protocol.Config{}, h)
-	if err != nil {
+	if *conv, err = e.Start(t.Context(), protocol.Config{}, h); err != nil {
 		t.Fatal(err)
 	}
-	err = conv.Turn(t.Context(), text("go"))
+	err = (*conv).Turn(t.Context(), text("go"))
 	e.Close()
 	<-done
 	return err

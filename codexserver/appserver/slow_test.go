@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,66 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 				}
 				if err := <-turn; (err != nil) != hangs {
 					t.Errorf("the turn ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestStalledTurnStart leaves a turn/start without an answer for long: that turn ends,
+// and is interrupted when it begins after all; another one goes on.
+func TestStalledTurnStart(t *testing.T) {
+	for name, interrupted := range map[string]bool{"waits": false, "interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const stalled, late = "0199a2b3-0000-7000-8000-000000000002", "late"
+				f := newFake(t)
+				f.turn = func(r *run) {
+					<-time.After(5 * time.Minute)
+					answered(r)
+				}
+				e := f.engine(appserver.Options{})
+				busy := start(t, e, &recorder{})
+				turn := make(chan error, 1)
+				go func() { turn <- busy.Turn(t.Context(), text("go")) }()
+				synctest.Wait()
+
+				begin, cut := make(chan struct{}), make(chan string, 1)
+				f.mu.Lock()
+				f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
+					return map[string]any{"thread": map[string]any{"id": stalled}}, nil
+				}
+				f.on["turn/start"] = func(*run, *jsonrpc.Request) (any, error) {
+					<-begin
+					return map[string]any{"turn": map[string]any{"id": late}}, nil
+				}
+				f.on["turn/interrupt"] = func(r *run, req *jsonrpc.Request) (any, error) {
+					cut <- string(req.Params)
+					r.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[]}}`, stalled, late)
+					return struct{}{}, nil
+				}
+				f.mu.Unlock()
+				conv := start(t, e, &recorder{})
+				ctx, want := t.Context(), "did not answer turn/start within 30s"
+				if interrupted {
+					var stop context.CancelFunc
+					ctx, stop = context.WithTimeout(ctx, time.Second)
+					defer stop()
+					want = context.DeadlineExceeded.Error()
+				}
+				if err := conv.Turn(ctx, text("go")); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v", err)
+				}
+				if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the turn before") {
+					t.Errorf("error %v", err)
+				}
+				<-time.After(time.Minute)
+				close(begin)
+				if got := <-cut; !strings.Contains(got, stalled) || !strings.Contains(got, late) {
+					t.Errorf("interrupted %s", got)
+				}
+				if err := <-turn; err != nil || len(f.runs) != 1 {
+					t.Errorf("the other turn ended with %v; %d runs", err, len(f.runs))
 				}
 			})
 		})

@@ -2,8 +2,10 @@ package appserver
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
@@ -90,15 +92,22 @@ func (t *thread) claim(ctx context.Context) error {
 // free ends the claim.
 func (t *thread) free() { <-t.turns }
 
-// begin returns a new turn of the thread. It waits for the end of a turn that was
-// left: the app-server would take the new one for its continuation.
+// begin returns a new turn of the thread. It waits a while for the end of a turn that
+// was left: the app-server would take the new one for its continuation.
 func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
 	t.mu.Lock()
 	left := t.left
 	t.mu.Unlock()
 	if left != nil {
+		limit := time.NewTimer(controlLimit)
+		defer limit.Stop()
 		select {
 		case <-left.completed:
+		case <-limit.C:
+			if !t.child.busy() {
+				t.child.kill(errStillStarting) // the next turn finds a fresh one
+			}
+			return nil, errStillStarting
 		case <-t.child.gone:
 			return nil, t.child.obituary()
 		case <-ctx.Done():
@@ -113,6 +122,8 @@ func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
 	t.running = newTurn(ctx, t, host)
 	return t.running, nil
 }
+
+var errStillStarting = errors.New("codex app-server has not ended the turn before, which was given up; other conversations are not affected")
 
 // leave ends r as the thread's turn.
 func (t *thread) leave(r *turn) {
@@ -167,12 +178,16 @@ func (t *thread) notification(method string, n *note) {
 	case r == nil:
 	case method == "turn/started":
 		r.named(id)
+		r.activate()
 	case r.name() != id:
 	case method == "turn/completed":
 		if n.Turn != nil {
 			r.complete(n.Turn)
 		}
 	default:
+		if method == "item/completed" {
+			r.read(n.Item)
+		}
 		r.translate(method, n)
 	}
 }

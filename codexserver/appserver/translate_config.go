@@ -64,7 +64,27 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 		}
 		config["compact_prompt"] = stdjson.RawMessage(raw)
 	}
+	if cfg.Worktree != nil {
+		if err := keepTo(cfg.Worktree, config); err != nil {
+			return p, configErrorf("worktree: %w", err)
+		}
+	}
 	return p, p.take(config, v)
+}
+
+// keepTo makes the mode workspace-write leave nothing writable but a worktree, as
+// far as Codex has keys for it.
+func keepTo(w *protocol.Worktree, config map[string]stdjson.RawMessage) error {
+	const table = "sandbox_workspace_write"
+	roots, err := json.Marshal([]string{w.Path})
+	if err != nil {
+		return err
+	}
+	delete(config, table) // one that stayed whole
+	config[table+".writable_roots"] = roots
+	config[table+".exclude_slash_tmp"] = stdjson.RawMessage("true")
+	config[table+".exclude_tmpdir_env_var"] = stdjson.RawMessage("true")
+	return nil
 }
 
 // removed are keys that today's Codex has no use for.

@@ -33,6 +33,7 @@ type turn struct {
 	asking chan struct{} // holds one token while a question is open
 
 	known     chan struct{} // closed when id is
+	active    chan struct{} // closed when it takes messages over there
 	completed chan struct{} // closed when the turn has ended over there
 	cleared   chan struct{} // closed when an interrupt has left nothing running
 
@@ -46,13 +47,15 @@ type turn struct {
 	open     map[jsonrpc.ID]context.CancelFunc // questions being asked
 	resolved map[jsonrpc.ID]bool               // those that were over before they were asked
 	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
+	prompted bool                              // the turn's own input has been read
+	letters  []*letter                         // what came while it ran
 }
 
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 	r := &turn{
 		thread: t, host: host, asking: make(chan struct{}, 1),
-		known: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
+		known: make(chan struct{}), active: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
 		tr: newTranslator(), timers: map[string]*time.Timer{},
 		open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{},
 		agents: map[string]string{},
@@ -82,6 +85,17 @@ func (r *turn) name() string {
 	return r.id
 }
 
+// activate lets messages through.
+func (r *turn) activate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.active:
+	default:
+		close(r.active)
+	}
+}
+
 // complete records the server's result; nil means that the turn never started.
 func (r *turn) complete(t *wireTurn) {
 	r.mu.Lock()
@@ -102,6 +116,7 @@ func (r *turn) finish(last []protocol.EventMsg) {
 	for _, timer := range r.timers {
 		timer.Stop()
 	}
+	r.miss()
 	for _, e := range last {
 		r.host.Emit(e)
 	}
@@ -221,23 +236,11 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 	c := r.thread.child
 	c.run.Go(func() {
 		defer close(r.cleared)
-		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
-		defer stop()
-		select {
-		case <-start.Done():
-			var reply turnReply
-			if start.Result(&reply) != nil {
-				r.complete(nil) // it never began
-				return
-			}
-			r.named(reply.Turn.ID)
-		case <-r.known:
-		case <-c.gone:
-			return
-		case <-ctx.Done():
-			c.kill(&timeoutError{"turn/start", interruptLimit})
+		if !r.begun(start) {
 			return
 		}
+		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
+		defer stop()
 		r.cut(ctx)
 		select {
 		case <-r.completed:
@@ -247,6 +250,35 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 			c.kill(&timeoutError{"turn/interrupt", interruptLimit})
 		}
 	})
+}
+
+// begun waits until the turn, which is to be interrupted, has begun, and returns
+// false when it never will. An app-server that does not answer the start, but
+// answers else, has other turns to go on with.
+func (r *turn) begun(start *jsonrpc.Call) bool {
+	c := r.thread.child
+	limit := time.NewTimer(interruptLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case <-start.Done():
+			var reply turnReply
+			if start.Result(&reply) != nil {
+				r.complete(nil) // it never began
+				return false
+			}
+			r.named(reply.Turn.ID)
+			return true
+		case <-r.known:
+			return true
+		case <-c.gone:
+			return false
+		case <-limit.C:
+			if !c.answers() {
+				c.kill(&timeoutError{"turn/start", interruptLimit})
+			}
+		}
+	}
 }
 
 // cut interrupts the turn and its sub-agents' turns.

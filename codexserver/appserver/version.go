@@ -20,6 +20,9 @@ var noOnFailure = version{0, 143, 0}
 // some before it want the experimental API for that.
 var excludesTurns = version{0, 154, 0}
 
+// steers is the first version measured with turn/steer.
+var steers = version{0, 99, 0}
+
 func (v version) String() string {
 	if v == (version{}) {
 		return "of unknown version"

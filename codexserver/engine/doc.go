@@ -63,6 +63,8 @@
 //	Searcher      fuzzyFileSearch
 //	Differ        gitDiffToRemote
 //
+// A conversation that is a [Steerer] takes messages while a turn runs.
+//
 // Whoever runs an engine without a server writes a [Host]; [DenyAll] is the half of
 // it that answers questions.
 //
@@ -71,7 +73,7 @@
 // What a client is told depends on the error: a [*ConfigError] from Start is a
 // fault in the configuration, a [*TurnError] is the text of the failed call, an
 // [*AbortError] says who ended the turn, a [*RefusedError] and [ErrNotFound] say
-// that the request was wrong. Any other error is a fault of the engine.
+// that the request was wrong, [ErrNoTurn] that it came when no turn was running. Any other error is a fault of the engine.
 //
 // # Where to go next
 //

@@ -8,12 +8,16 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on
-// the [Engine]; the methods that need one which the engine lacks do not exist for
-// the client.
+// the [Engine], and [Steerer] on the [Conversation]; the methods that need one
+// which the engine lacks do not exist for the client.
 
 // ErrNotFound says that what was named (a conversation, a rollout, a login) is
 // not there.
 var ErrNotFound = errors.New("not found")
+
+// ErrNoTurn says that no turn takes a message: none is running, or it has just
+// ended. The message was not taken.
+var ErrNoTurn = errors.New("no turn is running")
 
 // RefusedError says that a request is wrong as it was made: its message is for
 // the client.
@@ -100,4 +104,19 @@ type Differ interface {
 	// GitDiffToRemote gives the difference to the closest commit that a remote
 	// has. A folder without one is a [*RefusedError].
 	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
+}
+
+// Steerer is a conversation that takes messages while a turn runs.
+type Steerer interface {
+	// Steer gives the model a message within the running turn, from the turn's
+	// [protocol.TaskStarted] on. The model reads it with its next request; a turn
+	// that was about to end makes one more. Steer does not wait for that. It
+	// answers no question that is open, and changes nothing that the turn runs
+	// under. The engine emits a [protocol.UserMessage] when the model comes to it.
+	//
+	// [ErrNoTurn], or a [*RefusedError] that says what is wrong with the message,
+	// means that it was not taken. A message that was taken is not lost when the
+	// turn ends before the model has read it: it is emitted all the same, the model
+	// reads it in the next turn, and a [protocol.BackgroundEvent] says so.
+	Steer(ctx context.Context, items []protocol.InputItem) error
 }

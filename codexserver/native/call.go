@@ -49,7 +49,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	return sandbox.New(sandbox.Options{
 		Tier:      sandbox.Tier(e.sandbox.Tier),
 		Helper:    e.sandbox.Helper,
-		Protected: []string{e.home},
+		Protected: append([]string{e.home}, cfg.ReadOnly...),
 		Private:   private,
 		Named:     cfg.NamedRoots,
 		Folders:   e.folders,

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

@@ -8,15 +8,16 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
@@ -52,6 +53,8 @@ type conversation struct {
 	meta          protocol.SessionMeta // the rollout's first line
 	missing       bool                 // the rollout lacks lines, and the user was told
 	gone          bool                 // the rollout has gone and could not be written anew
+
+	inbox atomic.Pointer[inbox] // of the running turn; of the last one between turns
 
 	use    sync.Mutex  // held by a turn, and by what is done between turns
 	idle   *time.Timer // puts the conversation away

@@ -62,6 +62,8 @@
 //     are the program started again. Any other kills a command's processes at its
 //     end by their session, their parents and an inherited descriptor, as long as
 //     it lives: a daemon that closed all that it inherited is not found.
+//   - A message that is given to a running turn stands in the history before the
+//     model's next request, or at the turn's end.
 //   - What an interrupted turn did stays in the history; a response of which
 //     nothing was done is dropped.
 //   - Every step is in the conversation's file before the next one begins, so

@@ -44,14 +44,18 @@ func subject(t *testing.T, wire string) *enginetest.Subject {
 		Script: func(steps ...enginetest.Step) {
 			var turns []providertest.Turn
 			for _, s := range steps {
-				switch {
-				case s.Fail:
-					turns = append(turns, providertest.Turn{Status: 400, Body: `{"error":{"message":"no"}}`})
-				case s.Command != nil:
-					turns = append(turns, providertest.Call(providertest.Shell("call", s.Command...)))
-				default:
-					turns = append(turns, providertest.Say(s.Text))
-				}
+				turns = append(turns, providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+					if s.Asked != nil {
+						s.Asked(string(r.Body))
+					}
+					switch {
+					case s.Fail:
+						return providertest.Turn{Status: 400, Body: `{"error":{"message":"no"}}`}
+					case s.Command != nil:
+						return providertest.Call(providertest.Shell("call", s.Command...))
+					}
+					return providertest.Say(s.Text)
+				}})
 			}
 			model.Reset(turns...)
 		},

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/gitinfo"
 )
 
 //go:embed prompts/v1.md

@@ -110,7 +110,14 @@ func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
 	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
-		c.now.SandboxPolicy = last.SandboxPolicy
+		if call.Worktree == nil || last.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
+			c.now.SandboxPolicy = last.SandboxPolicy
+			return
+		}
+		network := last.SandboxPolicy.NetworkAccess
+		c.cfg.SandboxMode = protocol.SandboxWorkspaceWrite
+		c.now.SandboxPolicy = c.cfg.Sandbox() // the worktree's
+		c.now.SandboxPolicy.NetworkAccess = network
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // turn is one turn while it runs: the model is asked, what it calls is done and
-// told to it, until it calls nothing more.
+// told to it, until it calls nothing more and no message has come for it.
 type turn struct {
 	*conversation
 	tools    *tool.Turn
@@ -24,6 +24,8 @@ type turn struct {
 	// round is the last response as long as it is not part of the history: a
 	// round of which nothing was done is forgotten when the turn is aborted.
 	round []protocol.ResponseItem
+	inbox *inbox
+	said  []protocol.InputItem // by the user
 }
 
 // limitError ends a turn that reached a limit of the user's.
@@ -44,6 +46,9 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Context != nil {
 		c.now = *in.Context
 	}
+	box := newInbox()
+	defer box.close()
+	c.inbox.Store(box)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.file.Path())
 	if err == nil {
@@ -56,10 +61,11 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	c.tell()
 	c.turns++
-	t := &turn{conversation: c}
+	t := &turn{conversation: c, inbox: box, said: in.Items}
 	last, err := t.run(ctx, in)
+	t.miss(box.close())
 	if err == nil {
-		c.notify(in.Items, last)
+		c.notify(t.said, last)
 	}
 	return c.finish(ctx, last, err)
 }
@@ -103,6 +109,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 	if len(in.Items) == 0 {
 		return nil, nil
 	}
+	t.inbox.open(t.now.Cwd)
 	if err := t.awaitServers(ctx); err != nil {
 		return nil, err
 	}
@@ -130,7 +137,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 		if err != nil {
 			return nil, err
 		}
-		if !called {
+		if !called && t.inbox.done() {
 			return lastMessage(resp.Items), nil
 		}
 	}
@@ -160,6 +167,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 
 // ask makes one request to the model, again when its answer breaks off.
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
+	t.hear()
 	t.keep(t.file.TurnContext(t.now))
 	req := &model.Request{
 		Model:          t.now.Model,

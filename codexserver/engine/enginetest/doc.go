@@ -23,6 +23,7 @@
 //	Step{Command: argv}   the model calls its tool for commands with that argv
 //	Step{Text: text}      the model says the text, and the turn ends
 //	Step{Fail: true}      the provider fails, and goes on failing
+//	Step{Asked: f, …}     f is told what the model was sent, before it answers
 //
 // Config must make the engine ask for every command that is not known to be safe:
 // ApprovalPolicy untrusted does. Cwd is set by the suite, to a folder of its own.
@@ -31,15 +32,15 @@
 //
 // Ids and the order of events, approvals given, denied and aborted, interrupts
 // while a question is open and while a command runs, failed turns, conversations
-// side by side; a subtest for each. Nothing may be emitted after a turn has
+// side by side, and messages while a turn runs where conversations are an
+// [engine.Steerer]; a subtest for each. Nothing may be emitted after a turn has
 // returned. [Promises] lists them in words, for a table of features.
 //
 // # What can go wrong
 //
 // The suite runs commands of the POSIX shell, so it needs a system that has one.
 // It waits at most half a minute for anything; a subtest that takes so long has
-// found an engine that hangs. Optional interfaces of package engine are not
-// looked at.
+// found an engine that hangs. The optional interfaces of an engine are not looked at.
 //
 // # Where to go next
 //

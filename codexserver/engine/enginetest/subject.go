@@ -34,6 +34,9 @@ type Step struct {
 	Text string
 	// Fail makes the model's provider fail for good.
 	Fail bool
+	// Asked, when it is not nil, is called before the model answers, with what it
+	// was sent: a text that has the words of the history's messages in it.
+	Asked func(sent string)
 }
 
 // host keeps what an engine says and answers what it asks.

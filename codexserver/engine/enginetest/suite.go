@@ -33,6 +33,10 @@ func promises() []promise {
 		{"InterruptWhileRunning", "is interrupted while a command runs, and ends it", testInterruptWhileRunning},
 		{"Failure", "says why a turn failed, and stays usable", testFailure},
 		{"SideBySide", "keeps conversations side by side apart", testSideBySide},
+		{"Steered", "takes a message while a turn runs, which answers no open question", testSteered},
+		{"SteeredLate", "asks the model once more for a message that came with its last answer", testSteeredLate},
+		{"SteeredInterrupted", "keeps a message that an interrupt overtook, and says so", testSteeredInterrupted},
+		{"SteeredBetween", "refuses a message for a turn when none is running", testSteeredBetween},
 	}
 }
 

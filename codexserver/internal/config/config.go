@@ -71,6 +71,8 @@ type Config struct {
 	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
 	// configuration: of config.toml and the command line, not of a call.
 	NamedRoots []string `json:"-"`
+	// ReadOnly are places that stay read-only below a writable folder.
+	ReadOnly []string `json:"-"`
 
 	// Home is the folder of config.toml.
 	Home string `json:"-"`
@@ -300,7 +302,20 @@ func Load(l Layers) (*Config, error) {
 	if !l.Call.FromCall {
 		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
 	}
+	if w := l.Call.Worktree; w != nil {
+		c.keepTo(w)
+	}
 	return c, nil
+}
+
+// keepTo leaves nothing writable but a worktree.
+func (c *Config) keepTo(w *protocol.Worktree) {
+	c.SandboxWorkspaceWrite.WritableRoots = []string{w.Path}
+	c.SandboxWorkspaceWrite.ExcludeSlashTmp, c.SandboxWorkspaceWrite.ExcludeTmpdirEnvVar = true, true
+	c.NamedRoots, c.ReadOnly = []string{w.Path}, w.ReadOnly
+	if rel, err := filepath.Rel(w.Path, c.Cwd); err == nil && filepath.IsLocal(rel) {
+		c.NamedRoots = append(c.NamedRoots, c.Cwd)
+	}
 }
 
 // userConfig is what calls are measured against.

@@ -32,6 +32,12 @@ type Settings struct {
 	PagePort int
 	// SessionTools offers the tools that list and interrupt conversations.
 	SessionTools bool
+	// AlwaysLoad asks clients that load tools on demand to load ours at once.
+	AlwaysLoad bool
+	// Tasks say how calls become tasks.
+	Tasks Tasks
+	// MaxResult bounds the structured content of a result, in bytes.
+	MaxResult int
 	// LockedArguments are arguments of the tool codex that calls may not choose.
 	LockedArguments []string
 	// TrustedCalls lets the argument config of a call set every key.
@@ -64,6 +70,12 @@ type settingsFile struct {
 		PagePort int  `json:"page_port"`
 	} `json:"approvals"`
 	SessionTools bool `json:"session_tools"`
+	AlwaysLoad   bool `json:"always_load"`
+
+	Tasks struct {
+		Mode  string   `json:"mode"`
+		Grace Duration `json:"grace"`
+	} `json:"tasks"`
 
 	LockedArguments []string `json:"locked_arguments"`
 	TrustedCalls    bool     `json:"trusted_calls"`
@@ -81,14 +93,19 @@ type settingsFile struct {
 		ResponseBytes int64    `json:"response_bytes"`
 		ToolCalls     int      `json:"tool_calls"`
 		Idle          Duration `json:"idle"` // 0 = for ever
+		Tasks         int      `json:"tasks"`
+		Result        int      `json:"result"`
 	} `json:"limits"`
 }
 
 func (f *settingsFile) settings() *Settings {
 	a := f.Approvals
 	timeout := time.Duration(a.Timeout)
-	if timeout == 0 {
+	switch a.Timeout {
+	case 0:
 		timeout = -1 // elicit's word for ever
+	case unset:
+		timeout = 0
 	}
 	l := f.Limits
 	return &Settings{
@@ -100,6 +117,9 @@ func (f *settingsFile) settings() *Settings {
 		Page:         a.Page,
 		PagePort:     a.PagePort,
 		SessionTools: f.SessionTools,
+		AlwaysLoad:   f.AlwaysLoad,
+		MaxResult:    l.Result,
+		Tasks:        Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
@@ -151,6 +171,25 @@ type Sandbox struct {
 	Strict bool
 }
 
+// Tasks say how calls of clients that poll become tasks.
+type Tasks struct {
+	// Never keeps calls synchronous.
+	Never bool
+	// Grace is how long a call is waited for before it becomes a task.
+	Grace time.Duration
+	// Limit is how many tasks are unfinished at a time.
+	Limit int
+}
+
+// The words of tasks.mode.
+const (
+	tasksAuto  = "auto"
+	tasksNever = "never"
+)
+
+// unset is a duration that no file and no argument sets.
+const unset Duration = -1
+
 // Limits are those of the native engine, whose type of the same name says what
 // they mean. Less than 0 is no limit.
 type Limits struct {
@@ -168,6 +207,9 @@ const (
 	DefaultResponseBytes = 64 << 20
 	DefaultToolCalls     = 128
 	DefaultIdle          = time.Hour
+	DefaultTasks         = 64
+	DefaultGrace         = time.Second
+	DefaultResult        = 80_000
 )
 
 // Duration is written as in Go, "90s" or "10m"; 0 may be a number.
@@ -192,8 +234,8 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 
 // ours are the tables and keys of our file, ourTables the tables alone.
 var (
-	ours      = append([]string{"locked_arguments", "session_tools", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "limits", "sandbox"}
+	ours      = append([]string{"always_load", "locked_arguments", "session_tools", "trusted_calls"}, ourTables...)
+	ourTables = []string{"approvals", "auth", "limits", "sandbox", "tasks"}
 )
 
 // Ours says whether an override's key is one of our settings, which are never
@@ -264,7 +306,12 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	}
 	merge(merged, flags)
 	f := &settingsFile{}
-	f.Approvals.Timeout = Duration(elicit.DefaultTimeout)
+	f.Approvals.Timeout = unset
+	f.SessionTools = true
+	f.Tasks.Mode = tasksAuto
+	f.Tasks.Grace = Duration(DefaultGrace)
+	f.Limits.Tasks = DefaultTasks
+	f.Limits.Result = DefaultResult
 	f.Approvals.LegacyFlat = true
 	f.Approvals.MaxPending = elicit.DefaultMaxPending
 	f.Limits.ModelRequests = DefaultModelRequests
@@ -306,6 +353,9 @@ func (f *settingsFile) check() error {
 	if port := f.Approvals.PagePort; port < 0 || port > 65535 {
 		return fmt.Errorf("approvals.page_port: %d is no port", port)
 	}
+	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, f.Tasks.Mode) {
+		return fmt.Errorf("tasks.mode: %q is not one of %q", f.Tasks.Mode, modes)
+	}
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
 	}
@@ -319,7 +369,7 @@ func (f *settingsFile) check() error {
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox"}
+var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox", "uncommitted", "worktree"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {
@@ -330,6 +380,8 @@ func (f *settingsFile) checkLimits() error {
 		{"tokens", f.Limits.Tokens, 0},
 		{"response_bytes", f.Limits.ResponseBytes, 1},
 		{"tool_calls", int64(f.Limits.ToolCalls), 1},
+		{"tasks", int64(f.Limits.Tasks), 1},
+		{"result", int64(f.Limits.Result), 4096},
 	} {
 		if limit.value < limit.least {
 			return fmt.Errorf("limits.%s: want at least %d", limit.key, limit.least)

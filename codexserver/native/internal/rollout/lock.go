@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/go-json-experiment/json"
 )
@@ -161,11 +162,11 @@ func (l *Locks) guard() (unguard func(), err error) {
 		return nil, err
 	}
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // whoever has it is about to be done
-		err := lock(f)
+		err := filelock.Lock(f)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // which unlocks it
 		}
-		if !errors.Is(err, errLocked) || time.Since(begin) > guardWait {
+		if !errors.Is(err, filelock.ErrLocked) || time.Since(begin) > guardWait {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
@@ -181,7 +182,7 @@ func (l *Locks) join() error {
 	if err != nil {
 		return err
 	}
-	if err := lock(f); err != nil {
+	if err := filelock.Lock(f); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(path))
 	}
 	l.server = f
@@ -235,7 +236,7 @@ func (l *Locks) alive(server string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	if lock(f) != nil {
+	if filelock.Lock(f) != nil {
 		return true
 	}
 	_ = f.Close()

@@ -1,0 +1,185 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// promise is a turn that has begun here, and may not have over there.
+type promise struct {
+	begun chan struct{} // closed when turn is set, or there will be none
+	turn  *turn
+}
+
+// letter is a message that came while a turn runs. The app-server forgets one that
+// the model has not read when the turn is interrupted.
+type letter struct {
+	input []inputItem
+	taken bool // the app-server has said so
+	read  bool // the model has it
+}
+
+// event is the message as the app-server tells it when the model reads it. Its words
+// are all there is to know it by: some versions do not tell an id of the client's.
+func (l *letter) event() protocol.UserMessage {
+	m := protocol.UserMessage{Kind: protocol.UserPlain}
+	for _, it := range l.input {
+		if it.Text != nil {
+			m.Message += *it.Text
+		}
+		if it.URL != nil {
+			m.Images = append(m.Images, *it.URL)
+		}
+	}
+	return m
+}
+
+type steerParams struct {
+	ThreadID       string      `json:"threadId"`
+	ExpectedTurnID string      `json:"expectedTurnId"`
+	Input          []inputItem `json:"input"`
+}
+
+// Steer implements [engine.Steerer].
+func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) error {
+	input, err := inputItems(items)
+	if err == nil && len(input) == 0 {
+		err = errors.New("the message is empty")
+	}
+	if err != nil {
+		return &engine.RefusedError{Err: err}
+	}
+	now := c.running.Load()
+	if now == nil {
+		return engine.ErrNoTurn
+	}
+	select {
+	case <-now.begun:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if now.turn == nil {
+		return engine.ErrNoTurn
+	}
+	return now.turn.steer(ctx, &letter{input: input})
+}
+
+// steer sends a message to the turn. It returns [engine.ErrNoTurn] also when the
+// turn has ended here before the app-server's answer was looked at.
+func (r *turn) steer(ctx context.Context, l *letter) error {
+	c := r.thread.child
+	select {
+	case <-r.active: // some versions refuse it between their answer to turn/start and turn/started
+	case <-r.completed:
+		return engine.ErrNoTurn
+	case <-c.gone:
+		return engine.ErrNoTurn
+	case <-r.ctx.Done():
+		return engine.ErrNoTurn
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if !r.send(l) {
+		return engine.ErrNoTurn
+	}
+	err := c.call(ctx, controlLimit, "turn/steer", steerParams{ThreadID: r.thread.id, ExpectedTurnID: r.name(), Input: l.input}, nil)
+	return c.steered(err, r.sent(l, err == nil))
+}
+
+// steered returns what the caller is told.
+func (c *child) steered(err error, inTime bool) error {
+	var answer *jsonrpc.Error
+	switch {
+	case err == nil && inTime:
+		return nil
+	case err == nil, errors.Is(err, jsonrpc.ErrClosed), refused(err, "no active turn"), refused(err, "expected active turn"):
+		return engine.ErrNoTurn
+	case refused(err, "unknown variant"):
+		old := &TooOldError{Found: c.version.String(), Needed: steers.String()}
+		return &engine.RefusedError{Err: fmt.Errorf("no message can be given to a running turn: %w", old)}
+	case errors.As(err, &answer):
+		return &engine.RefusedError{Err: errors.New(redact(answer.Message))}
+	}
+	return err
+}
+
+// send keeps a message that is about to be sent. It reports false when the turn has
+// ended.
+func (r *turn) send(l *letter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.letters = append(r.letters, l)
+	}
+	return !r.ended
+}
+
+// sent records whether the app-server took a message, and reports whether the turn
+// knew in time: what is not read is kept at its end.
+func (r *turn) sent(l *letter, taken bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		l.taken = taken
+	}
+	return l.taken || l.read
+}
+
+// read notes what the model has got, in the app-server's order: first the turn's own
+// input, then what came while it ran.
+func (r *turn) read(raw json.RawMessage) {
+	m, ok := userMessage(raw)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.prompted {
+		r.prompted = true
+		return
+	}
+	for _, l := range r.letters {
+		if !r.ended && !l.read && l.event().Message == m.Message {
+			l.read = true
+			r.host.Emit(m)
+			return
+		}
+	}
+}
+
+// miss says what the turn's end has overtaken.
+func (r *turn) miss() {
+	left := 0
+	for _, l := range r.letters {
+		if l.taken && !l.read {
+			r.host.Emit(l.event())
+			left++
+		}
+	}
+	if left > 0 {
+		r.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
+			"the turn ended before the model read what came while it ran (%d); it is kept for the next turn", left)})
+	}
+}
+
+// unread returns what [turn.miss] counted, after what was left before and went into
+// a prompt that was not read either.
+func (r *turn) unread(left []inputItem) []inputItem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.prompted {
+		left = nil
+	}
+	for _, l := range r.letters {
+		if l.taken && !l.read {
+			left = append(left, l.input...)
+		}
+	}
+	return left
+}

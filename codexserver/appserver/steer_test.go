@@ -1,0 +1,271 @@
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func steer(ctx context.Context, c engine.Conversation, words string) error {
+	return c.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
+}
+
+// TestSteerRecordings plays recordings of the real app-server in which a message came
+// while a question was open, and compares what the client saw.
+func TestSteerRecordings(t *testing.T) {
+	for _, test := range []struct {
+		file     string
+		decision elicit.Decision
+		want     string
+	}{
+		// The model reads the message after the command that was asked about.
+		{"asked-accept", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
+		// The message is lost over there.
+		{"asked-cancel", elicit.Abort, `exec_approval_request user_message "use tabs" background_event turn_aborted`},
+		// A version that tells no id of the message.
+		{"asked-accept-0.101", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			steps := readRecording(t, "testdata/steered/"+test.file+".ndjson")
+			synctest.Test(t, func(t *testing.T) {
+				var conv engine.Conversation
+				h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+					if err := steer(ctx, conv, "use tabs"); err != nil {
+						t.Errorf("Steer: %v", err)
+					}
+					synctest.Wait()
+					if ctx.Err() != nil {
+						t.Error("the message ended the question")
+					}
+					return elicit.Outcome{Decision: test.decision}
+				}}
+				err := playWith(t, steps, h, &conv)
+				var got []string
+				for _, m := range h.all() {
+					switch m := m.(type) {
+					case protocol.UserMessage:
+						got = append(got, fmt.Sprintf("user_message %q", m.Message))
+					case protocol.ExecApprovalRequest, protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.BackgroundEvent, protocol.TurnAborted:
+						got = append(got, m.EventType())
+					}
+				}
+				if strings.Join(got, " ") != test.want {
+					t.Errorf("error %v, events %q, want %s", err, got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestSteerRefused: what the app-server says against a message is told to its sender,
+// and the turn goes on.
+func TestSteerRefused(t *testing.T) {
+	invalid := func(words string) func(*run, *jsonrpc.Request) (any, error) {
+		return func(*run, *jsonrpc.Request) (any, error) {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", words)
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		answer func(*run, *jsonrpc.Request) (any, error)
+		items  []protocol.InputItem
+		want   string // "" for engine.ErrNoTurn
+	}{
+		{"ended over there", invalid("no active turn to steer"), protocol.TextInput("x"), ""},
+		{"another turn over there", invalid("expected active turn id `turn-1` but found `turn-2`"), protocol.TextInput("x"), ""},
+		{"too old", invalid("Invalid request: unknown variant `turn/steer`, expected one of `initialize`"), protocol.TextInput("x"),
+			"no message can be given to a running turn: codex 0.98.0 is too old: 0.99.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
+		{"not of this turn", invalid("cannot steer a review turn"), protocol.TextInput("x"), "cannot steer a review turn"},
+		{"empty", nil, nil, "the message is empty"},
+		{"of no type", nil, []protocol.InputItem{{Type: "scent"}}, `input item 0 has the unknown type "scent"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.version = "0.98.0"
+				f.on["turn/steer"] = test.answer
+				sent := make(chan struct{})
+				f.turn = func(r *run) { <-sent; answered(r) }
+				h := &recorder{}
+				conv := start(t, f.engine(appserver.Options{}), h)
+				done := make(chan error, 1)
+				go func() { done <- conv.Turn(t.Context(), text("go")) }()
+				synctest.Wait()
+				err := conv.(engine.Steerer).Steer(t.Context(), test.items)
+				close(sent)
+				var refused *engine.RefusedError
+				if test.want == "" && !errors.Is(err, engine.ErrNoTurn) || test.want != "" && (!errors.As(err, &refused) || err.Error() != test.want) {
+					t.Errorf("error %v", err)
+				}
+				if err := <-done; err != nil || h.count("background_event")+h.count("user_message") != 0 {
+					t.Errorf("turn: %v, events %v", err, h.types())
+				}
+			})
+		})
+	}
+}
+
+// TestSteerOvertaken: a message that the app-server took and forgot goes into the next
+// turn, before its own input, and no further.
+func TestSteerOvertaken(t *testing.T) {
+	for _, end := range []string{"interrupted", "failed", "death"} {
+		t.Run(end, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				var inputs []string
+				f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					var p struct {
+						Input []struct{ Text string }
+					}
+					err := json.Unmarshal(req.Params, &p)
+					inputs = append(inputs, fmt.Sprint(p.Input))
+					return nil, err
+				}
+				sent := make(chan struct{})
+				f.turn = func(r *run) {
+					r.read("go")
+					<-sent
+					switch end {
+					case "death":
+						r.cancel()
+					case "failed":
+						r.complete("failed")
+					}
+				}
+				h := &recorder{}
+				conv := start(t, f.engine(appserver.Options{}), h)
+				ctx, interrupt := context.WithCancel(t.Context())
+				defer interrupt()
+				done := make(chan error, 1)
+				go func() { done <- conv.Turn(ctx, text("go")) }()
+				synctest.Wait()
+				for _, words := range []string{"one", "two", "three"} {
+					if err := steer(t.Context(), conv, words); err != nil {
+						t.Errorf("Steer: %v", err)
+					}
+				}
+				f.runs[0].read("two") // the model has this one
+				synctest.Wait()
+				close(sent)
+				if end == "interrupted" {
+					interrupt()
+				}
+				if err := <-done; err == nil {
+					t.Error("the turn did not fail")
+				}
+				if n, m := h.count("user_message"), h.count("background_event"); n != 3 || m != 1 {
+					t.Errorf("%d messages emitted, %d remarks: %v", n, m, h.types())
+				}
+				f.mu.Lock()
+				f.turn = func(r *run) { r.read("onethreeon"); answered(r) }
+				f.mu.Unlock()
+				for _, words := range []string{"on", "and on"} {
+					if err := conv.Turn(t.Context(), text(words)); err != nil {
+						t.Error(err)
+					}
+				}
+				if want := []string{"[{go}]", "[{one} {three} {on}]", "[{and on}]"}; !slices.Equal(inputs, want) {
+					t.Errorf("inputs %q, want %q", inputs, want)
+				}
+			})
+		})
+	}
+}
+
+// TestSteerAsTheTurnBegins: a message waits until the turn has begun over there, as
+// long as its sender does.
+func TestSteerAsTheTurnBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.turns++
+			return json.RawMessage(`{"turn":{"id":"turn-1","status":"inProgress","items":[]}}`), nil
+		}
+		h := &recorder{}
+		conv := start(t, f.engine(appserver.Options{}), h)
+		if err := steer(t.Context(), conv, "early"); !errors.Is(err, engine.ErrNoTurn) {
+			t.Errorf("before the first turn: %v", err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- conv.Turn(t.Context(), text("same words")) }()
+		h.wait(t, "task_started")
+		hasty, stop := context.WithCancel(t.Context())
+		stop()
+		if err := steer(hasty, conv, "hasty"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a sender in haste: %v", err)
+		}
+		taken := make(chan error, 1)
+		go func() { taken <- steer(t.Context(), conv, "same words") }()
+		synctest.Wait()
+		if slices.Contains(f.methods(), "turn/steer") {
+			t.Error("the message was sent before the turn began")
+		}
+		r := f.runs[0]
+		r.tell("turn/started", `{"threadId":%q,"turn":{"id":"turn-1","status":"inProgress","items":[]}}`, threadID)
+		if err := <-taken; err != nil {
+			t.Errorf("a patient sender: %v", err)
+		}
+		r.read("same words")
+		synctest.Wait()
+		if h.count("user_message") != 0 {
+			t.Error("the turn's own input was taken for the message")
+		}
+		r.read("same words")
+		answered(r)
+		if err := <-done; err != nil || h.count("user_message") != 1 || h.count("background_event") != 0 {
+			t.Errorf("turn: %v, events %v", err, h.types())
+		}
+		if err := steer(t.Context(), conv, "late"); !errors.Is(err, engine.ErrNoTurn) {
+			t.Errorf("after the turn: %v", err)
+		}
+	})
+}
+
+// TestSteerAnsweredLate: a turn that ends before the app-server has taken a message
+// keeps nothing of it, and its sender is told that.
+func TestSteerAnsweredLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		ended := make(chan struct{})
+		f.on["turn/steer"] = func(r *run, _ *jsonrpc.Request) (any, error) {
+			r.complete("interrupted")
+			<-ended
+			return json.RawMessage(`{"turnId":"turn-1"}`), nil
+		}
+		h := &recorder{}
+		conv := start(t, f.engine(appserver.Options{}), h)
+		done := make(chan error, 1)
+		go func() { done <- conv.Turn(t.Context(), text("go")) }()
+		synctest.Wait()
+		taken := make(chan error, 1)
+		go func() { taken <- steer(t.Context(), conv, "late") }()
+		if err := <-done; err == nil {
+			t.Error("the turn did not end as interrupted")
+		}
+		close(ended)
+		if err := <-taken; !errors.Is(err, engine.ErrNoTurn) {
+			t.Errorf("error %v", err)
+		}
+		var input string
+		f.mu.Lock()
+		f.turn = answered
+		f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) { input = string(req.Params); return nil, nil }
+		f.mu.Unlock()
+		if err := conv.Turn(t.Context(), text("on")); err != nil || strings.Contains(input, "late") || h.count("user_message") != 0 {
+			t.Errorf("turn: %v, input %s, events %v", err, input, h.types())
+		}
+	})
+}

@@ -1,0 +1,295 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+func steer(ctx context.Context, c engine.Conversation, words string) error {
+	return c.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
+}
+
+// steers is an answer of the model that comes after a message was given to the turn.
+func steers(t *testing.T, c *engine.Conversation, words string, then providertest.Turn) providertest.Turn {
+	return providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		if err := steer(context.Background(), *c, words); err != nil {
+			t.Errorf("Steer: %v", err)
+		}
+		return then
+	}}
+}
+
+func rolloutText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestSteer: messages that come while a question is open, and with the last answer,
+// stand where the model read them: in its requests, in the rollout, after a resume.
+func TestSteer(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			var c engine.Conversation
+			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
+				providertest.Call(providertest.Shell("c1", "sh", "-c", "echo one")),
+				steers(t, &c, "fourth wish", providertest.Say("first answer")),
+				providertest.Say("second answer"))
+			h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+				for _, words := range []string{"second wish", "third wish"} {
+					if err := steer(ctx, c, words); err != nil {
+						t.Errorf("Steer: %v", err)
+					}
+				}
+				return elicit.Approved
+			}}
+			c = b.start(t, h, protocol.Config{})
+			path := configured(t, h).RolloutPath
+			h.take()
+			if err := c.Turn(t.Context(), say("first wish")); err != nil {
+				t.Fatal(err)
+			}
+			order := []string{"first wish", `"c1"`, `one\\n`, "second wish", "third wish", "first answer", "fourth wish"}
+			all := b.provider.Requests()
+			if len(all) != 3 {
+				t.Fatalf("%d requests, want 3", len(all))
+			}
+			inOrder(t, string(all[1].Body), order[:5]...)
+			inOrder(t, string(all[2].Body), order...)
+			inOrder(t, rolloutText(t, path), append(order, "second answer")...)
+			events := strings.Join(h.take(), "\n")
+			inOrder(t, events, "exec_approval_request sh -c echo one", "exec_command_end 0", "user_message", "user_message",
+				"agent_message first answer", "user_message", "agent_message second answer", "task_complete second answer")
+
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b.reopen(t)
+			b.provider.Add(providertest.Say("resumed"))
+			h = &host{}
+			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			inOrder(t, fmt.Sprintf("%s", configured(t, h).InitialMessages), "first wish", "second wish", "third wish", "first answer", "fourth wish", "second answer")
+			if err := r.Turn(t.Context(), say("fifth wish")); err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, lastRequest(b), append(order, "second answer", "fifth wish")...)
+		})
+	}
+}
+
+// TestSteerWhileSummarised: a message that comes while the history is summarised
+// follows the summary, word for word, and is quoted by the next one.
+func TestSteerWhileSummarised(t *testing.T) {
+	var c engine.Conversation
+	b := setup(t, "model_auto_compact_token_limit = 1000\n", native.Limits{},
+		providertest.Turn{Usage: filling, Text: []string{"full"}},
+		steers(t, &c, "second wish", providertest.Say("THE NOTE")),
+		providertest.Turn{Usage: filling, Text: []string{"full again"}},
+		providertest.Say("SECOND NOTE"),
+		providertest.Say("end"))
+	h := &host{}
+	c = b.start(t, h, protocol.Config{})
+	for _, words := range []string{"zeroth wish", "first wish", "third wish"} {
+		if err := c.Turn(t.Context(), say(words)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := b.provider.Requests()
+	if len(all) != 5 {
+		t.Fatalf("%d requests, want 5", len(all))
+	}
+	inOrder(t, string(all[2].Body), "zeroth wish", "first wish", "THE NOTE", "second wish")
+	inOrder(t, string(all[4].Body), "zeroth wish", "first wish", "second wish", "third wish", "SECOND NOTE")
+	path := configured(t, h).RolloutPath
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.provider.Add(providertest.Say("resumed"))
+	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Turn(t.Context(), say("fourth wish")); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastRequest(b), "first wish", "second wish", "third wish", "SECOND NOTE", "end", "fourth wish")
+}
+
+// TestSteerOvertaken: what the model did not read before its turn ended is kept for
+// the next turn, in the rollout too, and the client is told.
+func TestSteerOvertaken(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits native.Limits
+		first  func(t *testing.T, c *engine.Conversation) providertest.Turn
+		exec   elicit.Decision
+		last   string
+		told   bool
+	}{
+		{"abort", native.Limits{}, func(*testing.T, *engine.Conversation) providertest.Turn {
+			return providertest.Call(providertest.Shell("c1", "touch", "made"))
+		}, elicit.Abort, "turn_aborted interrupted", true},
+		{"failure", native.Limits{}, func(t *testing.T, c *engine.Conversation) providertest.Turn {
+			return steers(t, c, "second wish", providertest.Turn{Status: 400, Body: `{"error":{"message":"no"}}`})
+		}, "", "task_complete null", true},
+		{"limit", native.Limits{ModelRequests: 1}, func(t *testing.T, c *engine.Conversation) providertest.Turn {
+			return steers(t, c, "second wish", providertest.Say("one"))
+		}, "", "task_complete null", false}, // it is told that the turn was stopped
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c engine.Conversation
+			b := setup(t, "", test.limits, test.first(t, &c))
+			h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+				if err := steer(ctx, c, "second wish"); err != nil {
+					t.Errorf("Steer: %v", err)
+				}
+				return test.exec
+			}}
+			c = b.start(t, h, protocol.Config{})
+			path := configured(t, h).RolloutPath
+			if err := c.Turn(t.Context(), say("first wish")); err == nil {
+				t.Error("the turn did not fail")
+			}
+			if n := len(b.provider.Requests()); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+			events := h.take()
+			told := strings.Contains(strings.Join(events, "\n"), "background_event")
+			if last := events[len(events)-1]; last != test.last || told != test.told {
+				t.Errorf("told: %v, the events: %q", told, events)
+			}
+			inOrder(t, rolloutText(t, path), "first wish", "second wish")
+			b.provider.Add(providertest.Say("well"))
+			if err := c.Turn(t.Context(), say("third wish")); err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, lastRequest(b), "first wish", "second wish", "third wish")
+			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
+				t.Error("the command ran")
+			}
+		})
+	}
+}
+
+// TestSteerRefused: what is wrong with a message is said to its sender, and the turn
+// goes on without it.
+func TestSteerRefused(t *testing.T) {
+	var c engine.Conversation
+	refused := make(chan error, 1)
+	b := setup(t, "", native.Limits{}, providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		refused <- c.(engine.Steerer).Steer(context.Background(), []protocol.InputItem{
+			{Type: protocol.InputText, Text: "look"}, {Type: protocol.InputLocalImage, Path: "none.png"},
+		})
+		return providertest.Say("well")
+	}})
+	c = b.start(t, &host{}, protocol.Config{})
+	if err := c.Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	err := <-refused
+	var refusal *engine.RefusedError
+	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "items[1]") || !strings.Contains(err.Error(), filepath.Join(b.cwd, "none.png")) {
+		t.Errorf("error %v", err)
+	}
+	// A turn that does not come to ask the model takes nothing.
+	h := &host{on: func(m protocol.EventMsg) {
+		if _, ok := m.(protocol.TaskStarted); ok {
+			go func() { refused <- steer(context.Background(), c, "more") }()
+		}
+	}}
+	c = b.start(t, h, protocol.Config{})
+	var failed *engine.TurnError
+	if err := c.Turn(t.Context(), protocol.TurnInput{Items: []protocol.InputItem{{Type: "scent"}}}); !errors.As(err, &failed) {
+		t.Errorf("turn: %v", err)
+	}
+	if err := <-refused; !errors.Is(err, engine.ErrNoTurn) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestSteerAtAnyMoment: each message is read by the model once when it was taken, and
+// not at all when it was refused.
+func TestSteerAtAnyMoment(t *testing.T) {
+	const rounds, perRound = 50, 6
+	b := setup(t, "", native.Limits{}, providertest.Turn{Repeat: true, Text: []string{"well"}})
+	var c engine.Conversation
+	var mu sync.Mutex
+	var senders sync.WaitGroup
+	taken := map[string]bool{}
+	left := 0
+	send := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left == 0 {
+			return
+		}
+		left--
+		words := fmt.Sprintf("letter-%d.", len(taken))
+		taken[words] = false
+		senders.Go(func() {
+			err := steer(context.Background(), c, words)
+			if err != nil && !errors.Is(err, engine.ErrNoTurn) {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			taken[words] = err == nil
+		})
+	}
+	h := &host{on: func(m protocol.EventMsg) {
+		switch m.(type) {
+		case protocol.TaskStarted, protocol.AgentMessage, protocol.TokenCount, protocol.TaskComplete:
+			send()
+		}
+	}}
+	c = b.start(t, h, protocol.Config{})
+	for range rounds {
+		mu.Lock()
+		left = perRound
+		mu.Unlock()
+		if err := c.Turn(t.Context(), say("go")); err != nil {
+			t.Fatal(err)
+		}
+		senders.Wait()
+	}
+	mu.Lock()
+	left = 0
+	mu.Unlock()
+	if err := c.Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	last, yes := lastRequest(b), 0
+	for words, was := range taken {
+		want := 0
+		if was {
+			want, yes = 1, yes+1
+		}
+		if n := strings.Count(last, words); n != want {
+			t.Errorf("%q is in the history %d times, want %d", words, n, want)
+		}
+	}
+	t.Logf("%d messages taken, %d refused", yes, len(taken)-yes)
+	if yes == 0 || yes == len(taken) {
+		t.Error("not both kinds were seen")
+	}
+}

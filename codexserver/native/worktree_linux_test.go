@@ -1,0 +1,111 @@
+package native_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestWorktree lets a conversation write in its worktree alone, whatever roots the
+// configuration and the call name, and after a restart too. Patches in there are
+// not asked for, although it lies in the configuration's folder.
+func TestWorktree(t *testing.T) {
+	script := func(name string) string {
+		return strings.ReplaceAll(`for f in own ../top ../.git/x BASE/x HOME/x TREES/x ROOT/x "$TMPDIR/x" /tmp/codex-mcp-worktree-test; do
+	(echo x > "$f") 2>/dev/null && echo "$f" >> own; done; mv own NAME`, "NAME", name)
+	}
+	patch := func(id, file string) providertest.ToolCall {
+		return providertest.Tool(id, "apply_patch", map[string]any{"input": "*** Begin Patch\n*** Add File: " + file + "\n+x\n*** End Patch\n"})
+	}
+	top := t.TempDir()
+	base, root := filepath.Join(top, "base"), filepath.Join(top, "root")
+	shell := func(id, name, home string) providertest.ToolCall {
+		words := strings.NewReplacer("BASE", base, "ROOT", root, "HOME", home, "TREES", filepath.Join(home, "trees")).Replace(script(name))
+		return providertest.Shell(id, "sh", "-c", words)
+	}
+	b := setup(t, "include_apply_patch_tool = true\n---\n[sandbox_workspace_write]\nwritable_roots = ['"+root+"']\n", native.Limits{})
+	b.provider.Close()
+	tree := filepath.Join(b.home, "trees", "repo")
+	cwd := filepath.Join(tree, "sub")
+	b.provider = providertest.New(
+		providertest.Call(shell("c1", "first", b.home), patch("c2", "patched"), patch("c3", "../../../asked")), providertest.Say("ok"),
+		providertest.Call(shell("c4", "second", b.home), patch("c5", "again")), providertest.Say("ok"))
+	t.Cleanup(b.provider.Close)
+	for _, dir := range []string{base, root, cwd, filepath.Join(tree, ".git")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(b.home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(strings.Split(string(config), "\n"), func(line string) bool { return strings.HasPrefix(line, "base_url") })
+	lines := strings.Split(string(config), "\n")
+	lines[at] = fmt.Sprintf("base_url = %q", b.provider.BaseURL())
+	if err := os.WriteFile(filepath.Join(b.home, "config.toml"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(t)
+	cfg := protocol.Config{
+		Cwd: cwd, ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
+		Overrides: rawConfig("sandbox_workspace_write.writable_roots", fmt.Sprintf("[%q]", base)),
+		Worktree:  &protocol.Worktree{Path: tree, ReadOnly: []string{filepath.Join(tree, ".git"), base}},
+	}
+	check := func(h *host, name, patched string, asked int) {
+		t.Helper()
+		written, err := os.ReadFile(filepath.Join(cwd, name))
+		// The tier thread does not keep .git read-only below a writable folder.
+		got := strings.ReplaceAll(string(written), "../.git/x\n", "")
+		if err != nil || got != "x\nown\n../top\n" {
+			t.Errorf("written %q, %v; %q", got, err, h.take())
+		}
+		if _, err := os.Stat(filepath.Join(cwd, patched)); err != nil {
+			t.Error(err)
+		}
+		n := 0
+		for _, m := range h.events {
+			if m.EventType() == "apply_patch_approval_request" {
+				n++
+			}
+			if note, ok := m.(protocol.BackgroundEvent); ok {
+				t.Errorf("told %q", note.Message)
+			}
+		}
+		if n != asked {
+			t.Errorf("%d patches were asked for, want %d", n, asked)
+		}
+	}
+	h := &host{}
+	c, err := b.engine.Start(t.Context(), cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Turn(t.Context(), say("go")), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	check(h, "first", "patched", 1)
+
+	b.reopen(t)
+	h = &host{}
+	path, err := b.engine.FindRollout(t.Context(), c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err = b.engine.Resume(t.Context(), path, protocol.Config{Cwd: cwd, Worktree: cfg.Worktree}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Turn(t.Context(), say("go")), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	check(h, "second", "again", 0)
+}
