@@ -1,0 +1,220 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// maxKept bounds the commands, refusals and steps that a collector keeps, the last
+// ones of each.
+const maxKept = 1000
+
+// Options say how a turn is watched. The zero value takes the changes from events.
+type Options struct {
+	// Scratch is a folder for the snapshot, made when it is missing. What is not
+	// trusted, such as a command of the turn, must not be able to write there. ""
+	// takes no snapshot.
+	Scratch string
+	// Wait makes Begin wait for the snapshot, for an engine that does not wait for
+	// Ready: an [engine.Streamer].
+	Wait bool
+	// Logger gets why a snapshot could not be taken. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Collector collects what one turn does. It is safe for concurrent use.
+type Collector struct {
+	tree tree
+
+	mu       sync.Mutex
+	report   Report
+	dir      string
+	begin    time.Time
+	asked    int // questions that are open
+	commands map[string]*Command
+	list     []*Command
+	approved map[string]approval.Decider // by the call that was approved
+	patches  patches
+	tokens   tokens
+}
+
+// New returns the collector of one turn.
+func New(o Options) *Collector {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Collector{
+		tree:     tree{options: o, take: gitinfo.Take},
+		commands: map[string]*Command{},
+		approved: map[string]approval.Decider{},
+	}
+}
+
+// Begin begins the turn: t is what the engine said of the thread when that began,
+// and used the thread's last count of tokens, nil without one. Each Begin needs an
+// End.
+func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, used *protocol.TokenUsage) {
+	c.mu.Lock()
+	c.begin, c.dir = time.Now(), t.Cwd
+	c.report.ThreadID, c.report.Model, c.report.Status, c.report.ChangesFrom = t.SessionID, t.Model, Running, FromEvents
+	c.tokens.begin(t, used)
+	c.mu.Unlock()
+	c.tree.begin(ctx, t.Cwd)
+}
+
+// Ready waits, before an event that begins to change something, until the snapshot
+// is taken, or ctx ends. The wait is bounded.
+func (c *Collector) Ready(ctx context.Context, m protocol.EventMsg) {
+	if acts(m) {
+		c.tree.ready(ctx)
+	}
+}
+
+// acts reports whether what an event says begins may change files.
+func acts(m protocol.EventMsg) bool {
+	switch m.(type) {
+	case protocol.ExecCommandBegin, protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
+		return true
+	}
+	return false
+}
+
+// Event takes in an event. It does not block. What comes before Begin belongs to no
+// turn.
+func (c *Collector) Event(m protocol.EventMsg) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begin.IsZero() {
+		return
+	}
+	if acts(m) {
+		c.tree.acting()
+	}
+	c.tokens.event(m)
+	switch m := m.(type) {
+	case protocol.TokenCount:
+		if m.RateLimits != nil {
+			c.report.Quota = m.RateLimits
+		}
+	case protocol.PlanUpdate:
+		c.report.Plan = m.Plan
+	case protocol.ExecCommandBegin:
+		command := &Command{Shown: showCommand(m.Command), Cwd: show(m.Cwd, maxPath), ApprovedBy: c.approved[m.CallID]}
+		delete(c.approved, m.CallID)
+		c.commands[m.CallID] = command
+		c.list = keep(append(c.list, command), &c.report.omitted.Commands)
+	case protocol.ExecCommandEnd:
+		if command := c.commands[m.CallID]; command != nil {
+			command.Exit = &Exit{m.ExitCode, time.Duration(m.Duration)}
+			delete(c.commands, m.CallID)
+		}
+	case protocol.PatchApplyBegin:
+		c.patches.begin(m)
+	case protocol.PatchApplyEnd:
+		c.patches.end(m)
+	}
+}
+
+// keep bounds a list, and counts what it leaves out.
+func keep[T any](list []T, omitted *int) []T {
+	if len(list) <= maxKept {
+		return list
+	}
+	*omitted++
+	return slices.Delete(list, 0, 1)
+}
+
+// Asked takes in a question. It does not block.
+func (c *Collector) Asked(*approval.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+}
+
+// Decided takes in how a question ended. It does not block.
+func (c *Collector) Decided(r *approval.Request, d approval.Decision) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked--
+	approved := d.Decision == elicit.Approved || d.Decision == elicit.ApprovedForSession
+	refusal := Refusal{Kind: "other", Why: show(d.ForModel(), maxWords), By: d.By, Reason: d.Reason}
+	switch m := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		if approved {
+			c.approved[m.CallID] = d.By
+		}
+		refusal.Kind, refusal.What, refusal.Cwd = "command", showCommand(m.Command), show(m.Cwd, maxPath)
+	case protocol.PatchApprovalRequest:
+		refusal.Kind, refusal.What = "patch", showPaths(slices.Sorted(maps.Keys(m.Changes)))
+	default:
+		if r.Question != nil {
+			refusal.What = show(r.Question.Message, maxWords)
+		}
+	}
+	if !approved {
+		c.report.Refused = keep(append(c.report.Refused, refusal), &c.report.omitted.Refused)
+	}
+}
+
+// End ends the turn: err is what [engine.Conversation] Turn returned. It takes some
+// time to look at the folder, but not long.
+func (c *Collector) End(err error) {
+	changes, whole, ok := c.tree.end()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var abort *engine.AbortError
+	switch {
+	case err == nil:
+		c.report.Status = Completed
+	case errors.As(err, &abort):
+		c.report.Status = Aborted
+	default:
+		c.report.Status = Failed
+	}
+	if !c.begin.IsZero() {
+		c.report.Duration = time.Since(c.begin)
+	}
+	if ok {
+		c.report.Changes = c.patches.outside(changes, c.tree.covers)
+		if whole {
+			c.report.ChangesFrom = FromTree
+		}
+		return
+	}
+	c.report.Changes = c.patches.changes(c.dir)
+	c.report.omitted.Changes = c.patches.omitted
+}
+
+// Report returns what the turn has done until now. The changes of a turn that has
+// not ended are those of its patches.
+func (c *Collector) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.report
+	r.Usage = c.tokens.usage()
+	r.Refused = slices.Clone(r.Refused)
+	for _, command := range c.list {
+		r.Commands = append(r.Commands, *command)
+	}
+	if r.Status != Running {
+		return r
+	}
+	if c.asked > 0 {
+		r.Status = Waiting
+	}
+	r.Duration = time.Since(c.begin)
+	r.Changes = c.patches.changes(c.dir)
+	r.omitted.Changes = c.patches.omitted
+	return r
+}

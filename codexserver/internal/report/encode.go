@@ -1,0 +1,194 @@
+package report
+
+import (
+	"math"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of the size of a report, in bytes of JSON.
+const (
+	DefaultLimit = 80_000
+	MinLimit     = 4096
+)
+
+// counts say how much was left out: elements of the lists, bytes of the texts.
+type counts struct {
+	Content  int `json:"content,omitzero"`
+	Output   int `json:"output,omitzero"`
+	Changes  int `json:"changes,omitzero"`
+	Commands int `json:"commands,omitzero"`
+	Refused  int `json:"refused,omitzero"`
+	Plan     int `json:"plan,omitzero"`
+}
+
+// wire is a report as JSON.
+type wire struct {
+	ThreadID    string         `json:"threadId"`
+	Content     jsontext.Value `json:"content"`
+	Output      jsontext.Value `json:"output,omitzero"`
+	Status      Status         `json:"status,omitzero"`
+	Model       string         `json:"model,omitzero"`
+	DurationMS  int64          `json:"durationMs"`
+	Usage       *wireUsage     `json:"usage,omitzero"`
+	Quota       *wireQuota     `json:"quota,omitzero"`
+	Plan        jsontext.Value `json:"plan,omitzero"`
+	ChangesFrom Source         `json:"changesFrom,omitzero"`
+	Changes     jsontext.Value `json:"changes"`
+	Commands    jsontext.Value `json:"commands"`
+	Refused     jsontext.Value `json:"refused"`
+	Truncated   counts         `json:"truncated,omitzero"`
+}
+
+type wireUsage struct {
+	Turn   wireTokens `json:"turn"`
+	Thread wireTokens `json:"thread"`
+}
+
+type wireTokens struct {
+	Input     int64 `json:"input"`
+	Cached    int64 `json:"cached"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+}
+
+type wireQuota struct {
+	Primary   *wireWindow `json:"primary,omitzero"`
+	Secondary *wireWindow `json:"secondary,omitzero"`
+}
+
+type wireWindow struct {
+	UsedPercent     float64 `json:"usedPercent"`
+	WindowMinutes   *int64  `json:"windowMinutes,omitzero"`
+	ResetsInSeconds *int64  `json:"resetsInSeconds,omitzero"`
+}
+
+type wireChange struct {
+	Path    string             `json:"path"`
+	From    string             `json:"from,omitzero"`
+	Kind    gitinfo.ChangeKind `json:"kind"`
+	Added   *int               `json:"added,omitzero"`
+	Removed *int               `json:"removed,omitzero"`
+}
+
+type wireCommand struct {
+	Command    string `json:"command"`
+	Cwd        string `json:"cwd"`
+	ExitCode   *int   `json:"exitCode,omitzero"`
+	DurationMS *int64 `json:"durationMs,omitzero"`
+	ApprovedBy string `json:"approvedBy,omitzero"`
+}
+
+type wireRefusal struct {
+	Kind   string `json:"kind"`
+	What   string `json:"what"`
+	Cwd    string `json:"cwd,omitzero"`
+	Why    string `json:"why"`
+	By     string `json:"by"`
+	Reason string `json:"reason,omitzero"`
+}
+
+type wireStep struct {
+	Step   string `json:"step"`
+	Status string `json:"status"`
+}
+
+// JSON returns the report as a JSON object of at most limit bytes, which is
+// [DefaultLimit] when it is 0, and [MinLimit] at least. Where all of it has no room,
+// the longest lists and texts are cut, and the member truncated says by how much.
+func (r *Report) JSON(limit int) []byte {
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	limit = max(limit, MinLimit)
+	w := wire{
+		ThreadID: show(r.ThreadID, maxName), Status: r.Status, Model: show(r.Model, maxName),
+		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.ChangesFrom,
+	}
+	content := textPart(r.Content, limit)
+	output := outputPart(r.Output)
+	plan := listPart(len(r.Plan), false, limit, func(i int) any {
+		return wireStep{show(r.Plan[i].Step, maxWords), show(r.Plan[i].Status, maxName)}
+	})
+	changes := listPart(len(r.Changes), false, limit, func(i int) any { return changeOf(r.Changes[i]) })
+	commands := listPart(len(r.Commands), true, limit, func(i int) any { return commandOf(r.Commands[i]) })
+	refused := listPart(len(r.Refused), true, limit, func(i int) any {
+		f := r.Refused[i]
+		return wireRefusal{f.Kind, f.What, f.Cwd, f.Why, show(string(f.By), maxName), string(f.Reason)}
+	})
+	parts := []part{content, output, plan, changes, commands, refused}
+	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
+	// What takes no part in the sharing: the members of w that are set by now, and the
+	// names of those that are not.
+	w.Truncated = counts{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+	fixed := len(encode(w)) + len(`"output":,"plan":,`)
+	each := share(parts, limit-fixed)
+	cut := func(p part, omitted *int, before int) jsontext.Value {
+		v, left := p.cut(each)
+		*omitted = left + before
+		return v
+	}
+	o := &r.omitted
+	w.Content = cut(content, &w.Truncated.Content, o.Content)
+	w.Output = cut(output, &w.Truncated.Output, o.Output)
+	w.Plan = cut(plan, &w.Truncated.Plan, o.Plan)
+	w.Changes = cut(changes, &w.Truncated.Changes, o.Changes)
+	w.Commands = cut(commands, &w.Truncated.Commands, o.Commands)
+	w.Refused = cut(refused, &w.Truncated.Refused, o.Refused)
+	if len(r.Plan) == 0 {
+		w.Plan = nil
+	}
+	return encode(w)
+}
+
+// encode writes what can always be written: the numbers are finite, the JSON values
+// are valid, and bytes that are not UTF-8 become U+FFFD.
+func encode(v any) []byte {
+	b, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	return b
+}
+
+func usageOf(u *Usage) *wireUsage {
+	if u == nil {
+		return nil
+	}
+	of := func(t protocol.TokenUsage) wireTokens {
+		return wireTokens{t.InputTokens, t.CachedInputTokens, t.OutputTokens, t.ReasoningOutputTokens}
+	}
+	return &wireUsage{of(u.Turn), of(u.Thread)}
+}
+
+func quotaOf(l *protocol.RateLimits) *wireQuota {
+	if l == nil {
+		return nil
+	}
+	of := func(w *protocol.RateLimitWindow) *wireWindow {
+		if w == nil || math.IsNaN(w.UsedPercent) || math.IsInf(w.UsedPercent, 0) {
+			return nil
+		}
+		return &wireWindow{w.UsedPercent, w.WindowMinutes, w.ResetsInSeconds}
+	}
+	return &wireQuota{of(l.Primary), of(l.Secondary)}
+}
+
+func changeOf(c gitinfo.Change) wireChange {
+	w := wireChange{Path: show(c.Path, maxPath), Kind: c.Kind}
+	if c.From != "" {
+		w.From = show(c.From, maxPath)
+	}
+	if c.Lines != nil {
+		w.Added, w.Removed = &c.Lines.Added, &c.Lines.Removed
+	}
+	return w
+}
+
+func commandOf(c Command) wireCommand {
+	w := wireCommand{Command: c.Shown, Cwd: c.Cwd, ApprovedBy: show(string(c.ApprovedBy), maxName)}
+	if c.Exit != nil {
+		w.ExitCode, w.DurationMS = &c.Exit.Code, new(c.Exit.Duration.Milliseconds())
+	}
+	return w
+}

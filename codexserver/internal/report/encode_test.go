@@ -1,0 +1,260 @@
+package report_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJSON(t *testing.T) {
+	r := report.Report{
+		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: report.Completed, Model: "m", Duration: 1500 * time.Millisecond,
+		Usage: &report.Usage{
+			Turn:   protocol.TokenUsage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 3, ReasoningOutputTokens: 1, TotalTokens: 13},
+			Thread: protocol.TokenUsage{InputTokens: 30, CachedInputTokens: 4, OutputTokens: 9, ReasoningOutputTokens: 2, TotalTokens: 39},
+		},
+		Quota:       &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}, Secondary: &protocol.RateLimitWindow{UsedPercent: math.NaN()}},
+		Plan:        []protocol.PlanStep{{Step: "look", Status: "completed"}},
+		ChangesFrom: report.FromTree,
+		Changes: []gitinfo.Change{
+			{Path: "a\nb\xff\u202e", Kind: gitinfo.Update, Lines: &gitinfo.Lines{Added: 2, Removed: 1}},
+			{Path: "new", From: "old", Kind: gitinfo.Rename, Lines: &gitinfo.Lines{}},
+			{Path: "x.png", Kind: gitinfo.Add},
+		},
+		Commands: []report.Command{
+			{Shown: "go test", Cwd: "/w", Exit: &report.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
+			{Shown: "sleep 9", Cwd: "/w"},
+		},
+		Refused: []report.Refusal{{Kind: "command", What: "git push", Cwd: "/w", Why: "declined", By: approval.ByDesk, Reason: elicit.ReasonDeclined}},
+	}
+	const want = `{
+	"threadId": "t1",
+	"content": "done",
+	"output": {"a": 1},
+	"status": "completed",
+	"model": "m",
+	"durationMs": 1500,
+	"usage": {
+		"turn": {"input": 10, "cached": 4, "output": 3, "reasoning": 1},
+		"thread": {"input": 30, "cached": 4, "output": 9, "reasoning": 2}
+	},
+	"quota": {"primary": {"usedPercent": 12.5, "windowMinutes": 300}},
+	"plan": [{"step": "look", "status": "completed"}],
+	"changesFrom": "tree",
+	"changes": [
+		{"path": "a\\nb\\xff\\u{202e}", "kind": "update", "added": 2, "removed": 1},
+		{"path": "new", "from": "old", "kind": "rename", "added": 0, "removed": 0},
+		{"path": "x.png", "kind": "add"}
+	],
+	"commands": [
+		{"command": "go test", "cwd": "/w", "exitCode": 1, "durationMs": 1000, "approvedBy": "client"},
+		{"command": "sleep 9", "cwd": "/w"}
+	],
+	"refused": [{"kind": "command", "what": "git push", "cwd": "/w", "why": "declined", "by": "desk", "reason": "declined"}]
+}`
+	got := r.JSON(0)
+	check(t, schema(t), got, report.DefaultLimit)
+	if d := cmp.Diff(compact(t, want), string(got)); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+}
+
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	v := jsontext.Value(text)
+	if err := v.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	return string(v)
+}
+
+// shape is what the tests look at of an encoded report.
+type shape struct {
+	Content   string           `json:"content"`
+	Output    jsontext.Value   `json:"output"`
+	Changes   []jsontext.Value `json:"changes"`
+	Commands  []jsontext.Value `json:"commands"`
+	Refused   []jsontext.Value `json:"refused"`
+	Plan      []jsontext.Value `json:"plan"`
+	Truncated map[string]int   `json:"truncated"`
+}
+
+func shapeOf(t testing.TB, out []byte) shape {
+	t.Helper()
+	var s shape
+	if err := json.Unmarshal(out, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What is cut is what is longest, and the rest stays whole.
+func TestJSONCutsTheLongest(t *testing.T) {
+	strict := schema(t)
+	for _, tt := range []struct {
+		name string
+		r    report.Report
+		cut  []string // the members that are cut
+	}{
+		{"changes", report.Report{Content: strings.Repeat("word ", 1000), Changes: changesOf(10_000), Commands: commandsOf(50)}, []string{"changes"}},
+		{"commands", report.Report{Changes: changesOf(100), Commands: commandsOf(5000)}, []string{"commands"}},
+		{"content", report.Report{Content: strings.Repeat("é", 1<<20), Changes: changesOf(100)}, []string{"content"}},
+		{"content that grows when it is quoted", report.Report{Content: strings.Repeat("\x01\xff", 1<<20)}, []string{"content"}},
+		{"content of half characters", report.Report{Content: strings.Repeat("\x80", 1<<20)}, []string{"content"}},
+		{"output", report.Report{Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`)}, []string{"output"}},
+		{"all", report.Report{
+			Content: strings.Repeat("x", 90_000), Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`), Changes: changesOf(10_000),
+			Commands: commandsOf(5000), Refused: refusalsOf(5000), Plan: planOf(5000),
+		}, []string{"changes", "commands", "content", "output", "plan", "refused"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := tt.r.JSON(0)
+			check(t, strict, out, report.DefaultLimit)
+			got := shapeOf(t, out)
+			if d := cmp.Diff(tt.cut, keys(got.Truncated)); d != "" {
+				t.Error("cut (-want +got)\n" + d)
+			}
+			if len(out) < report.DefaultLimit*3/4 && len(tt.cut) == 1 && tt.cut[0] != "output" {
+				t.Errorf("only %d bytes", len(out))
+			}
+			for name, sum := range map[string][2]int{
+				"changes":  {len(got.Changes) + got.Truncated["changes"], len(tt.r.Changes)},
+				"commands": {len(got.Commands) + got.Truncated["commands"], len(tt.r.Commands)},
+				"refused":  {len(got.Refused) + got.Truncated["refused"], len(tt.r.Refused)},
+				"plan":     {len(got.Plan) + got.Truncated["plan"], len(tt.r.Plan)},
+			} {
+				if sum[0] != sum[1] {
+					t.Errorf("%s: %d with those left out, want %d", name, sum[0], sum[1])
+				}
+			}
+			if n := len(got.Commands); n > 0 && !strings.Contains(string(got.Commands[n-1]), fmt.Sprintf(" %d", len(tt.r.Commands)-1)) {
+				t.Errorf("the last command is %s", got.Commands[n-1])
+			}
+		})
+	}
+}
+
+func changesOf(n int) []gitinfo.Change {
+	var list []gitinfo.Change
+	for i := range n {
+		list = append(list, gitinfo.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: gitinfo.Add, Lines: &gitinfo.Lines{Added: i}})
+	}
+	return list
+}
+
+func commandsOf(n int) []report.Command {
+	var list []report.Command
+	for i := range n {
+		list = append(list, report.Command{Shown: fmt.Sprintf("run %d", i), Cwd: "/w", Exit: &report.Exit{}})
+	}
+	return list
+}
+
+func refusalsOf(n int) []report.Refusal {
+	var list []report.Refusal
+	for i := range n {
+		list = append(list, report.Refusal{Kind: "other", What: fmt.Sprint("w", i), Why: "declined"})
+	}
+	return list
+}
+
+func planOf(n int) []protocol.PlanStep {
+	var list []protocol.PlanStep
+	for i := range n {
+		list = append(list, protocol.PlanStep{Step: fmt.Sprint("step ", i), Status: "pending"})
+	}
+	return list
+}
+
+func keys(m map[string]int) []string {
+	var names []string
+	for _, name := range []string{"changes", "commands", "content", "output", "plan", "refused"} {
+		if m[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Output that is no JSON, or not for every reader, is left out.
+func TestJSONOfBadOutput(t *testing.T) {
+	for _, output := range []string{`{`, `{"a":1,"a":2}`, ``, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
+		r := report.Report{Output: jsontext.Value(output)}
+		out := r.JSON(0)
+		check(t, schema(t), out, report.DefaultLimit)
+		if got := shapeOf(t, out); got.Output != nil {
+			t.Errorf("%.20s: output %.20s", output, got.Output)
+		}
+	}
+}
+
+// Whatever a turn did, its report stays within the limit, is JSON and follows the
+// schema.
+func FuzzJSON(f *testing.F) {
+	f.Add([]byte("\x00\x00\x10\x00"), "content", "argv", "path", `{"a":[1]}`, uint16(0))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"), strings.Repeat("\x80", 2000), "\x1b[2J\u202e", "a\nb\xff", `"x"`, uint16(5000))
+	f.Add([]byte("0123456789abcdef"), "\U0001f600", "", "…", "null", uint16(65535))
+	strict := schema(f)
+	f.Fuzz(func(t *testing.T, seed []byte, content, argv, path, output string, limit uint16) {
+		if len(content)+len(argv)+len(path) > 4096 {
+			return // length comes from repeating
+		}
+		seed = append(seed, make([]byte, 32)...)
+		n := func(i int) int { return int(binary.LittleEndian.Uint16(seed[2*i:])) }
+		commands := n(0) % 10
+		if commands == 9 { // seldom more than a collector keeps
+			commands = n(0) % 1100
+		}
+		c := report.New(report.Options{})
+		c.Begin(t.Context(), protocol.SessionConfigured{SessionID: path, Model: argv}, nil)
+		for i := range commands {
+			command := []string{argv, strings.Repeat(argv, n(1)%20)}
+			id := fmt.Sprint(i % 7)
+			request := protocol.ExecApprovalRequest{CallID: id, Command: command, Cwd: path}
+			c.Event(request)
+			decision := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Feedback: content, Reason: elicit.Reason(elicit.ReasonDeclined)}, By: approval.Decider(argv)}
+			if i%2 == 0 {
+				decision.Decision = elicit.Approved
+			}
+			c.Decided(&approval.Request{Event: request, Question: &elicit.Question{Message: content}}, decision)
+			c.Event(protocol.ExecCommandBegin{CallID: id, Command: command, Cwd: path})
+			c.Event(protocol.ExecCommandEnd{CallID: id, ExitCode: n(2), Duration: protocol.Duration(n(3))})
+		}
+		patch := map[string]protocol.FileChange{}
+		for i := range n(4) % 30 {
+			patch[fmt.Sprint(path, i)] = protocol.FileChange{Add: &protocol.FileContent{Content: content}}
+		}
+		c.Event(protocol.PatchApplyBegin{CallID: "p", Changes: patch})
+		c.Event(protocol.PatchApplyEnd{CallID: "p", Success: true})
+		c.Event(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: content, Status: path}}})
+		c.Event(protocol.TokenCount{
+			Info:       &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: math.MaxInt64, OutputTokens: math.MinInt64}},
+			RateLimits: &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: math.Inf(n(5)%2 - 1)}},
+		})
+		c.End(nil)
+		r := c.Report()
+		r.Content, r.Output = strings.Repeat(content, n(6)%300), jsontext.Value(output)
+		want := max(int(limit), report.MinLimit)
+		if limit == 0 {
+			want = report.DefaultLimit
+		}
+		out := r.JSON(int(limit))
+		check(t, strict, out, want)
+		got := shapeOf(t, out)
+		if len(got.Commands)+got.Truncated["commands"] != commands || len(got.Changes)+got.Truncated["changes"] != len(patch) {
+			t.Errorf("%d commands, %d changes, %v", len(got.Commands), len(got.Changes), got.Truncated)
+		}
+	})
+}

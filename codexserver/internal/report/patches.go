@@ -1,0 +1,140 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// maxPatched bounds the files of patches that are kept.
+const maxPatched = 10_000
+
+// patches are what the turn's patches changed, by absolute path. The zero value is
+// ready.
+type patches struct {
+	open    map[string][]gitinfo.Change // by call
+	files   map[string]gitinfo.Change
+	omitted int
+}
+
+func (p *patches) begin(m protocol.PatchApplyBegin) {
+	if p.open == nil {
+		p.open, p.files = map[string][]gitinfo.Change{}, map[string]gitinfo.Change{}
+	}
+	var list []gitinfo.Change
+	for _, path := range slices.Sorted(maps.Keys(m.Changes)) {
+		list = append(list, patched(path, m.Changes[path]))
+	}
+	p.open[m.CallID] = list
+}
+
+func patched(path string, f protocol.FileChange) gitinfo.Change {
+	c := gitinfo.Change{Path: path, Kind: gitinfo.Update, Lines: &gitinfo.Lines{}}
+	switch {
+	case f.Add != nil:
+		c.Kind, c.Lines.Added = gitinfo.Add, countLines(f.Add.Content)
+	case f.Delete != nil:
+		c.Kind, c.Lines.Removed = gitinfo.Delete, countLines(f.Delete.Content)
+	case f.Update != nil:
+		for line := range strings.Lines(f.Update.UnifiedDiff) {
+			switch line[0] {
+			case '+':
+				c.Lines.Added++
+			case '-':
+				c.Lines.Removed++
+			}
+		}
+		if to := f.Update.MovePath; to != nil && *to != path {
+			c.Kind, c.From, c.Path = gitinfo.Rename, path, *to
+		}
+	}
+	return c
+}
+
+func countLines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}
+
+func (p *patches) end(m protocol.PatchApplyEnd) {
+	list := p.open[m.CallID]
+	delete(p.open, m.CallID)
+	if !m.Success {
+		return
+	}
+	for _, c := range list {
+		p.add(c)
+	}
+}
+
+// add puts a change behind those before it.
+func (p *patches) add(c gitinfo.Change) {
+	before, again := p.files[cmp.Or(c.From, c.Path)]
+	if again {
+		delete(p.files, before.Path)
+		c.Lines.Added += before.Lines.Added
+		c.Lines.Removed += before.Lines.Removed
+		switch {
+		case before.Kind == gitinfo.Add && c.Kind == gitinfo.Delete:
+			return
+		case before.Kind == gitinfo.Add:
+			c.Kind, c.From = gitinfo.Add, ""
+		case before.Kind == gitinfo.Delete && c.Kind == gitinfo.Add:
+			c.Kind = gitinfo.Update
+		case before.Kind == gitinfo.Rename && c.Kind == gitinfo.Delete:
+			c.Path = before.From
+		case before.Kind == gitinfo.Rename:
+			c.Kind, c.From = gitinfo.Rename, before.From
+		}
+	}
+	if len(p.files) == maxPatched {
+		p.omitted++
+		return
+	}
+	p.files[c.Path] = c
+}
+
+// changes returns them sorted by path, which is shown from dir where it is below.
+func (p *patches) changes(dir string) []gitinfo.Change {
+	list := make([]gitinfo.Change, 0, len(p.files))
+	for _, c := range p.files {
+		c.Path = below(dir, c.Path)
+		if c.From != "" {
+			c.From = below(dir, c.From)
+		}
+		list = append(list, c)
+	}
+	return sorted(list)
+}
+
+// below returns a path with slashes, from dir where it is below.
+func below(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	return filepath.ToSlash(path)
+}
+
+// outside returns changes with those of patches where nobody else looked.
+func (p *patches) outside(changes []gitinfo.Change, covered func(path string) bool) []gitinfo.Change {
+	for path, c := range p.files {
+		if !covered(path) {
+			c.Path, c.From = filepath.ToSlash(path), filepath.ToSlash(c.From)
+			changes = append(changes, c)
+		}
+	}
+	return sorted(changes)
+}
+
+func sorted(list []gitinfo.Change) []gitinfo.Change {
+	slices.SortFunc(list, func(a, b gitinfo.Change) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}

@@ -1,0 +1,54 @@
+//go:build realcodex
+
+package report_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestRealTurn drives the real Codex that CODEX_BIN names, with a scripted provider
+// on loopback.
+func TestRealTurn(t *testing.T) {
+	run := func(id, cmd string) providertest.Turn {
+		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{"cmd": cmd}))
+	}
+	model := providertest.New(
+		run("1", "apply_patch <<'EOF'\n"+enginePatch+"\nEOF\n"),
+		run("2", "rm old.go"),
+		run("3", "echo FAIL > test.log; exit 3"),
+		run("4", "git push origin"),
+		providertest.Say("done"),
+	)
+	defer model.Close()
+	home := t.TempDir()
+	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
+	const configuration = `
+model = "mock-model"
+model_provider = "mock"
+approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+[model_providers.mock]
+name = "mock"
+base_url = %q
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+`
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, configuration, model.BaseURL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := appserver.New(&appserver.Options{CodexHome: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if r := engineTurn(t, e); r.Usage == nil || r.Usage.Turn.InputTokens != 50 || r.Model != "mock-model" {
+		t.Errorf("model %q, usage %+v", r.Model, r.Usage)
+	}
+}

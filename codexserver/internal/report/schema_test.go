@@ -1,0 +1,80 @@
+package report_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// schema returns the schema, made strict: it has no room for a member that it does
+// not say.
+func schema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(report.Schema)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeObjects(doc)
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("report.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func closeObjects(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v["properties"].(map[string]any); ok {
+			v["additionalProperties"] = false
+		}
+		for _, inner := range v {
+			closeObjects(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			closeObjects(inner)
+		}
+	}
+}
+
+// check holds a report to its limit, to strict JSON and to the schema.
+func check(t testing.TB, s *jsonschema.Schema, out []byte, limit int) {
+	t.Helper()
+	if len(out) > limit {
+		t.Errorf("%d bytes, more than %d", len(out), limit)
+	}
+	if !jsontext.Value(out).IsValid() {
+		t.Fatalf("no JSON: %.300s", out)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%v\n%.2000s", err, out)
+	}
+}
+
+// The list of all tools has little room, see the limit of a tools/list.
+func TestSchemaIsShort(t *testing.T) {
+	short := jsontext.Value(report.Schema)
+	if err := short.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	if len(short) > 2000 {
+		t.Errorf("%d bytes", len(short))
+	}
+}
+
+// A call that fails before it has a turn has a text and perhaps a thread.
+func TestSchemaOfAFailure(t *testing.T) {
+	check(t, schema(t), []byte(`{"threadId":"","content":"codex: argument /prompt is missing"}`), 100)
+}

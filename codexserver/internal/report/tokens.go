@@ -1,0 +1,77 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// tokens tells the turn's part of what the thread has used. Engines count the
+// thread, and repeat their last count where only the account's limits are new.
+type tokens struct {
+	before, now *protocol.TokenUsage // of the thread; nil while not known
+	answered    bool                 // the model has answered in this turn
+}
+
+// begin takes in what is known of the thread before the turn: its last count, or
+// the past that it began with.
+func (t *tokens) begin(past protocol.SessionConfigured, last *protocol.TokenUsage) {
+	if t.before = last; last != nil {
+		return
+	}
+	if len(past.InitialMessages) == 0 { // a new thread
+		t.before = &protocol.TokenUsage{}
+		return
+	}
+	for _, raw := range slices.Backward(past.InitialMessages) {
+		m, err := protocol.ParseEvent(raw)
+		if count, ok := m.(protocol.TokenCount); ok && err == nil && count.Info != nil {
+			t.before = &count.Info.TotalTokenUsage
+			return
+		}
+	}
+}
+
+func (t *tokens) event(m protocol.EventMsg) {
+	count, ok := m.(protocol.TokenCount)
+	switch {
+	case !ok:
+		t.answered = t.answered || answers(m)
+		return
+	case count.Info == nil:
+		return
+	case t.before == nil && t.answered:
+		t.before = new(minus(count.Info.TotalTokenUsage, count.Info.LastTokenUsage))
+	case t.before == nil: // the count of the turns before
+		t.before = &count.Info.TotalTokenUsage
+	}
+	t.now = &count.Info.TotalTokenUsage
+}
+
+// answers reports whether an event comes of a response of the model.
+func answers(m protocol.EventMsg) bool {
+	switch m.(type) {
+	case protocol.AgentMessage, protocol.AgentMessageDelta, protocol.AgentReasoning, protocol.AgentReasoningDelta,
+		protocol.ExecApprovalRequest, protocol.PatchApprovalRequest, protocol.ExecCommandBegin, protocol.PatchApplyBegin,
+		protocol.PlanUpdate, protocol.MCPToolCallBegin, protocol.WebSearchBegin, protocol.ViewImageToolCall:
+		return true
+	}
+	return false
+}
+
+func (t *tokens) usage() *Usage {
+	if t.now == nil {
+		return nil
+	}
+	return &Usage{Turn: minus(*t.now, *t.before), Thread: *t.now}
+}
+
+func minus(a, b protocol.TokenUsage) protocol.TokenUsage {
+	return protocol.TokenUsage{
+		InputTokens:           max(0, a.InputTokens-b.InputTokens),
+		CachedInputTokens:     max(0, a.CachedInputTokens-b.CachedInputTokens),
+		OutputTokens:          max(0, a.OutputTokens-b.OutputTokens),
+		ReasoningOutputTokens: max(0, a.ReasoningOutputTokens-b.ReasoningOutputTokens),
+		TotalTokens:           max(0, a.TotalTokens-b.TotalTokens),
+	}
+}

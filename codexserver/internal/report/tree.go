@@ -1,0 +1,125 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+)
+
+// How long looking at a folder may take.
+const (
+	maxTake    = 5 * time.Second  // beside the model's first request
+	maxWait    = 2 * time.Second  // before the engine is told of the turn, see [Options].Wait
+	maxCompare = 30 * time.Second // after the turn; only very many changes take seconds
+)
+
+// tree is the folder of the turn, before and after it.
+type tree struct {
+	options Options
+	take    func(ctx context.Context, dir, scratch string) (*gitinfo.Snapshot, error)
+
+	mu       sync.Mutex
+	cancel   context.CancelCauseFunc
+	taken    chan struct{} // closed when the snapshot is there or has failed; nil without one
+	snapshot *gitinfo.Snapshot
+}
+
+var (
+	errSlow  = errors.New("it takes too long")
+	errLate  = errors.New("the turn began to change something before it was taken")
+	errEnded = errors.New("the turn has ended")
+)
+
+// begin begins to take the snapshot.
+func (t *tree) begin(ctx context.Context, dir string) {
+	if t.options.Scratch == "" || !filepath.IsAbs(dir) {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	taken := make(chan struct{})
+	t.mu.Lock()
+	t.cancel, t.taken = cancel, taken
+	t.mu.Unlock()
+	go func() { // end waits for it
+		defer close(taken)
+		ctx, stop := context.WithTimeoutCause(ctx, maxTake, errSlow)
+		defer stop()
+		s, err := t.take(ctx, dir, t.options.Scratch)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.snapshot = s
+		if err != nil {
+			t.options.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", dir, "error", err)
+		}
+	}()
+	if !t.options.Wait {
+		return
+	}
+	timer := time.NewTimer(maxWait)
+	defer timer.Stop()
+	select {
+	case <-taken:
+	case <-timer.C:
+		cancel(errSlow)
+	case <-ctx.Done():
+	}
+}
+
+// ready waits until the snapshot is taken.
+func (t *tree) ready(ctx context.Context) {
+	t.mu.Lock()
+	taken := t.taken
+	t.mu.Unlock()
+	if taken == nil {
+		return
+	}
+	select {
+	case <-taken:
+	case <-ctx.Done():
+	}
+}
+
+// acting gives up a snapshot that is not taken yet: the folder may have changed.
+func (t *tree) acting() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken == nil {
+		return
+	}
+	select {
+	case <-t.taken:
+	default:
+		t.cancel(errLate)
+	}
+}
+
+// end returns what has changed in the folder, and whether that is all that can
+// have changed below it. It returns false without a snapshot.
+func (t *tree) end() (changes []gitinfo.Change, whole, ok bool) {
+	if t.taken == nil {
+		return nil, false, false
+	}
+	t.cancel(errEnded)
+	<-t.taken
+	s := t.snapshot
+	if s == nil {
+		return nil, false, false
+	}
+	ctx, stop := context.WithTimeoutCause(context.Background(), maxCompare, errSlow)
+	defer stop()
+	changes, err := s.Compare(ctx)
+	if err != nil {
+		t.options.Logger.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
+	}
+	if err := s.Remove(); err != nil {
+		t.options.Logger.Warn("snapshot not removed", "error", err)
+	}
+	return changes, s.Complete(), err == nil
+}
+
+// covers reports whether the look after the turn saw the file at an absolute path.
+func (t *tree) covers(file string) bool { return t.snapshot.Covers(file) }

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// A collector whose snapshot is being taken.
+func taking(t *testing.T) (c *Collector, ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c = New(Options{})
+	c.begin = time.Now()
+	c.tree.cancel, c.tree.taken = cancel, make(chan struct{})
+	return c, ctx
+}
+
+// A snapshot that takes too long costs a turn no more than its bound.
+func TestSlowSnapshot(t *testing.T) {
+	for _, tt := range []struct {
+		wait          bool
+		begins, ready time.Duration // how long Begin and then Ready take
+	}{
+		{false, 0, maxTake},
+		{true, maxWait, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := New(Options{Scratch: "/scratch", Wait: tt.wait})
+			c.tree.take = func(ctx context.Context, _, _ string) (*gitinfo.Snapshot, error) {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			begin := time.Now()
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/"}, nil)
+			if took := time.Since(begin); took != tt.begins {
+				t.Errorf("wait %t: Begin took %v", tt.wait, took)
+			}
+			c.Ready(t.Context(), protocol.ExecCommandBegin{})
+			if took := time.Since(begin); took != tt.begins+tt.ready {
+				t.Errorf("wait %t: Ready took until %v", tt.wait, took)
+			}
+			c.Event(protocol.ExecCommandBegin{})
+			c.End(nil)
+			if got := c.Report().ChangesFrom; got != FromEvents {
+				t.Errorf("wait %t: changes from %q", tt.wait, got)
+			}
+		})
+	}
+}
+
+// What begins to change something waits for the snapshot, and nothing else does.
+func TestReadyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := taking(t)
+		time.AfterFunc(time.Second, func() { close(c.tree.taken) })
+		begin := time.Now()
+		for _, m := range []protocol.EventMsg{nil, protocol.TaskStarted{}, protocol.AgentMessageDelta{}, protocol.ExecCommandEnd{}} {
+			c.Ready(t.Context(), m)
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("waited %v", took)
+		}
+		ended, stop := context.WithTimeout(t.Context(), time.Millisecond)
+		defer stop()
+		c.Ready(ended, protocol.ExecCommandBegin{})
+		if took := time.Since(begin); took != time.Millisecond {
+			t.Errorf("waited %v for a turn that has ended", took)
+		}
+		c.Ready(t.Context(), protocol.ExecCommandBegin{})
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("waited %v for the snapshot", took)
+		}
+		c.Ready(t.Context(), protocol.PatchApplyBegin{})
+	})
+}
+
+// A snapshot that is not taken when something changes is given up.
+func TestLateSnapshot(t *testing.T) {
+	for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}, protocol.MCPToolCallBegin{}} {
+		c, ctx := taking(t)
+		c.Event(protocol.AgentMessage{})
+		if ctx.Err() != nil {
+			t.Errorf("given up for a message: %v", context.Cause(ctx))
+		}
+		c.Event(m)
+		if !errors.Is(context.Cause(ctx), errLate) {
+			t.Errorf("%s: %v", m.EventType(), context.Cause(ctx))
+		}
+		c, ctx = taking(t)
+		close(c.tree.taken)
+		c.Event(m)
+		if ctx.Err() != nil {
+			t.Errorf("%s after the snapshot: %v", m.EventType(), context.Cause(ctx))
+		}
+	}
+}

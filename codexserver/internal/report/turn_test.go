@@ -1,0 +1,338 @@
+package report_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+// turn is a turn in a repository, as an engine would report it.
+type turn struct {
+	t    *testing.T
+	dir  string
+	c    *report.Collector
+	last int // the number of the last call
+}
+
+func newTurn(t *testing.T, lay func(tt *turn)) *turn {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "somebody")
+		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tt := &turn{t: t, dir: dir}
+	tt.git("init", "-q", "-b", "main")
+	lay(tt)
+	tt.git("add", "-A")
+	tt.git("commit", "-q", "-m", "first")
+	tt.begin(report.Options{})
+	return tt
+}
+
+// begin begins the turn with a snapshot.
+func (tt *turn) begin(o report.Options) {
+	tt.t.Helper()
+	o.Scratch = filepath.Join(tt.t.TempDir(), "scratch")
+	tt.c = report.New(o)
+	tt.c.Begin(tt.t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: tt.dir}, nil)
+	tt.t.Cleanup(func() {
+		if left, err := os.ReadDir(o.Scratch); err != nil || len(left) > 0 {
+			tt.t.Errorf("left: %v, %v", left, err)
+		}
+	})
+}
+
+func (tt *turn) git(args ...string) string {
+	tt.t.Helper()
+	cmd := exec.CommandContext(tt.t.Context(), "git", args...)
+	cmd.Dir = tt.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tt.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func (tt *turn) write(name, text string) {
+	tt.t.Helper()
+	path := filepath.Join(tt.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		tt.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		tt.t.Fatal(err)
+	}
+}
+
+// emit is what the host of an engine that waits does.
+func (tt *turn) emit(m protocol.EventMsg) {
+	tt.c.Ready(tt.t.Context(), m)
+	tt.c.Event(m)
+}
+
+func (tt *turn) call() string {
+	tt.last++
+	return fmt.Sprint("call", tt.last)
+}
+
+// patch applies a patch that replaces the content of a file.
+func (tt *turn) patch(name, text, diff string) {
+	tt.t.Helper()
+	id := tt.call()
+	tt.emit(protocol.PatchApplyBegin{CallID: id, Changes: map[string]protocol.FileChange{filepath.Join(tt.dir, name): {Update: &protocol.FileUpdate{UnifiedDiff: diff}}}})
+	tt.write(name, text)
+	tt.emit(protocol.PatchApplyEnd{CallID: id, Success: true})
+}
+
+// run runs a command, which somebody has approved unless by is "".
+func (tt *turn) run(by approval.Decider, code int, do func(), argv ...string) {
+	id := tt.call()
+	if by != "" {
+		tt.ask(id, by, elicit.Approved, argv)
+	}
+	tt.emit(protocol.ExecCommandBegin{CallID: id, Command: argv, Cwd: tt.dir})
+	do()
+	tt.emit(protocol.ExecCommandEnd{CallID: id, ExitCode: code, Duration: protocol.Duration(time.Second)})
+}
+
+func (tt *turn) ask(id string, by approval.Decider, d elicit.Decision, argv []string) {
+	m := protocol.ExecApprovalRequest{CallID: id, Command: argv, Cwd: tt.dir}
+	tt.emit(m)
+	out := elicit.Outcome{Decision: d}
+	if d == elicit.Denied {
+		out.Reason, out.Feedback = elicit.ReasonDeclined, "not on a Friday"
+	}
+	tt.c.Decided(&approval.Request{Event: m}, approval.Decision{Outcome: out, By: by})
+}
+
+// numstat is what git says of the tree, untracked files included, sorted by path.
+func (tt *turn) numstat() string {
+	tt.t.Helper()
+	tt.git("add", "--intent-to-add", "--ignore-removal", ".")
+	lines := strings.Split(strings.TrimSpace(tt.git("diff", "--numstat")), "\n")
+	slices.SortFunc(lines, func(a, b string) int {
+		return strings.Compare(a[strings.LastIndexByte(a, '\t'):], b[strings.LastIndexByte(b, '\t'):])
+	})
+	return strings.Join(lines, "\n")
+}
+
+// result is a report as a client reads it.
+type result struct {
+	Status      string `json:"status"`
+	ChangesFrom string `json:"changesFrom"`
+	Changes     []struct {
+		Path    string `json:"path"`
+		Kind    string `json:"kind"`
+		Added   *int   `json:"added"`
+		Removed *int   `json:"removed"`
+	} `json:"changes"`
+	Commands []struct {
+		Command    string `json:"command"`
+		ExitCode   *int   `json:"exitCode"`
+		ApprovedBy string `json:"approvedBy"`
+	} `json:"commands"`
+	Refused []struct {
+		Kind   string `json:"kind"`
+		What   string `json:"what"`
+		Why    string `json:"why"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	} `json:"refused"`
+	Truncated map[string]int `json:"truncated"`
+}
+
+// end ends the turn and reads its report.
+func (tt *turn) end(err error) result {
+	tt.t.Helper()
+	tt.c.End(err)
+	r := tt.c.Report()
+	out := r.JSON(0)
+	check(tt.t, schema(tt.t), out, report.DefaultLimit)
+	var res result
+	if err := json.Unmarshal(out, &res); err != nil {
+		tt.t.Fatal(err)
+	}
+	return res
+}
+
+func (r result) numstat() string {
+	var lines []string
+	for _, c := range r.Changes {
+		added, removed := "-", "-"
+		if c.Added != nil {
+			added, removed = fmt.Sprint(*c.Added), fmt.Sprint(*c.Removed)
+		}
+		lines = append(lines, added+"\t"+removed+"\t"+c.Path)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// A turn that patches two files, deletes one by a command, fails a test and is
+// refused a push.
+func TestTurn(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) {
+		tt.write("a.go", "a\nb\nc\n")
+		tt.write("sub/b.go", "1\n2\n")
+		tt.write("old.go", "x\ny\nz\n")
+		tt.write("logo.png", "\x00\x01")
+	})
+	tt.patch("a.go", "a\nB\nc\nd\n", " a\n-b\n+B\n c\n+d\n")
+	tt.patch("sub/b.go", "2\n", "-1\n 2\n")
+	tt.run(approval.ByClient, 0, func() {
+		if err := os.Remove(filepath.Join(tt.dir, "old.go")); err != nil {
+			t.Fatal(err)
+		}
+	}, "rm", "old.go")
+	tt.run("", 1, func() {
+		tt.write("test.log", "FAIL\n")
+		tt.write("logo.png", "\x00\x02")
+	}, "bash", "-lc", "go test ./... > test.log")
+	push := []string{"git", "push", "origin", "main"}
+	tt.ask(tt.call(), approval.ByDesk, elicit.Denied, push)
+
+	got := tt.end(nil)
+	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {
+		t.Error("changes and git diff --numstat (-want +got)\n" + d)
+	}
+	if got.ChangesFrom != "tree" || got.Status != "completed" {
+		t.Errorf("status %q, changes from %q", got.Status, got.ChangesFrom)
+	}
+	type row struct {
+		Command, By string
+		Code        int
+	}
+	var commands []row
+	for _, c := range got.Commands {
+		commands = append(commands, row{c.Command, c.ApprovedBy, *c.ExitCode})
+	}
+	want := []row{{"rm old.go", "client", 0}, {elicit.ShowCommand([]string{"bash", "-lc", "go test ./... > test.log"}), "", 1}}
+	if d := cmp.Diff(want, commands); d != "" {
+		t.Error("commands (-want +got)\n" + d)
+	}
+	if len(got.Refused) != 1 {
+		t.Fatalf("refused: %+v", got.Refused)
+	}
+	if f := got.Refused[0]; f.Kind != "command" || f.What != "git push origin main" || f.Why != "declined: not on a Friday" || f.By != "desk" || f.Reason != "declined" {
+		t.Errorf("refused: %+v", f)
+	}
+}
+
+// A turn with 10,000 changed files and 50 MiB of output has a report within the
+// limit, which counts what it leaves out.
+func TestTurnOfManyFiles(t *testing.T) {
+	const files = 10_000
+	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	output := strings.Repeat("0123456789abcdef", 1<<20/16)
+	tt.run(approval.ByRule, 0, func() {
+		for i := range files {
+			tt.write(fmt.Sprintf("out/%d/%d.txt", i%100, i), fmt.Sprintln(i))
+		}
+	}, "make", output)
+	for range 49 {
+		id := tt.call()
+		tt.emit(protocol.ExecCommandBegin{CallID: id, Command: []string{"cat", output}, Cwd: tt.dir})
+		tt.emit(protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.Stdout, Chunk: []byte(output)})
+		tt.emit(protocol.ExecCommandEnd{CallID: id, Stdout: output, Stderr: output, AggregatedOutput: output, FormattedOutput: output})
+	}
+	tt.emit(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: output, Status: "completed"}}})
+	tt.c.End(nil)
+	r := tt.c.Report()
+	r.Content = strings.Repeat(output, 50)
+	out := r.JSON(0)
+	check(t, schema(t), out, 80_000)
+	got := shapeOf(t, out)
+	if n := len(got.Changes) + got.Truncated["changes"]; n != files || len(got.Changes) < 100 {
+		t.Errorf("%d changes of %d", len(got.Changes), n)
+	}
+	if n := len(got.Content) + got.Truncated["content"]; n != 50<<20 || len(got.Content) < 10_000 {
+		t.Errorf("%d bytes of content of %d", len(got.Content), n)
+	}
+	if n := len(got.Commands) + got.Truncated["commands"]; n != 50 || len(got.Commands) < 20 {
+		t.Errorf("%d commands of %d", len(got.Commands), n)
+	}
+	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
+}
+
+// What was dirty before the turn is none of its changes, and counts from there.
+func TestTurnInADirtyTree(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
+	tt.end(nil)
+	tt.write("a.go", "a\nmine\n")
+	tt.write("b.go", "b\nmine\n")
+	tt.write("new.go", "mine\n")
+	tt.begin(report.Options{Wait: true})
+	tt.run("", 0, func() {
+		tt.write("b.go", "b\nmine\nits\n")
+		tt.write("new.go", "its\n")
+	}, "make")
+	if d := cmp.Diff("1\t0\tb.go\n1\t1\tnew.go", tt.end(nil).numstat()); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+}
+
+// Without a snapshot the changes are those of the patches.
+func TestTurnWithoutSnapshot(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	tt.end(nil)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, begin := range map[string]func() *report.Collector{
+		"no place for it": func() *report.Collector {
+			c := report.New(report.Options{})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: tt.dir}, nil)
+			return c
+		},
+		"interrupted": func() *report.Collector {
+			c := report.New(report.Options{Scratch: t.TempDir()})
+			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
+			return c
+		},
+		"no folder": func() *report.Collector {
+			c := report.New(report.Options{Scratch: t.TempDir(), Wait: true})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
+			return c
+		},
+	} {
+		tt.c = begin()
+		tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{filepath.Join(tt.dir, "b.go"): {Add: &protocol.FileContent{Content: "b\n"}}}})
+		tt.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
+		got := tt.end(&engine.TurnError{Message: "x"})
+		if got.ChangesFrom != "events" || got.Status != "failed" || len(got.Changes) != 1 || !strings.HasSuffix(got.Changes[0].Path, "b.go") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Patches outside the folder are among the changes.
+func TestTurnOutside(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	elsewhere := filepath.Join(t.TempDir(), "x")
+	tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
+		elsewhere:                       {Add: &protocol.FileContent{Content: "b"}},
+		filepath.Join(tt.dir, "undone"): {Add: &protocol.FileContent{Content: "b"}},
+	}})
+	tt.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
+	got := tt.end(&engine.AbortError{Reason: protocol.AbortInterrupted})
+	if d := cmp.Diff("1\t0\t"+elsewhere, got.numstat()); d != "" || got.ChangesFrom != "tree" || got.Status != "aborted" {
+		t.Errorf("changes from %q, status %q, (-want +got)\n%s", got.ChangesFrom, got.Status, d)
+	}
+}
