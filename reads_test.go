@@ -18,7 +18,8 @@ var readers = []string{
 	"codexserver/internal/endtest/",                 // what tests look at
 	"codexserver/appserver/process_linux.go",        // what /proc says of the child
 	"codexserver/cmd/codex-mcp/main.go",             // files that the user's flags name, for writing
-	"codexserver/native/internal/gitinfo/mirror.go", // copies in a folder of its own, for writing
+	"codexserver/internal/git/copy.go",              // copies in folders of ours, for writing
+	"codexserver/internal/worktree/files.go",        // files of its own, for locking and writing
 	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }

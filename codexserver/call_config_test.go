@@ -125,7 +125,7 @@ func TestLockedCwd(t *testing.T) {
 		if got.Cwd == "" || got.Cwd == "/" {
 			t.Errorf("cwd %q", got.Cwd)
 		}
-		if tools := c.ask(t, "tools/list", `{}`); strings.Contains(tools, `"cwd"`) {
+		if tools := c.ask(t, "tools/list", `{}`); strings.Contains(tools, `"cwd": {"type": "string", "description": "Folder`) || strings.Contains(tools, `"cwd":{"type":"string","description":"Folder`) {
 			t.Errorf("cwd is offered: %s", tools)
 		}
 	})

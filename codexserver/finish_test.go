@@ -30,7 +30,7 @@ var slowly = engine.TurnFunc(func(ctx context.Context, host engine.Host, in []pr
 const (
 	hello  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`
 	oneJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"}}}`
-	modern = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	ownJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 )
 
 // TestEndOfInput plays files of messages: the whole input is there before the
@@ -49,7 +49,7 @@ func TestEndOfInput(t *testing.T) {
 		{"calls alone", []string{oneJob}, false, finished},
 		{"a session", []string{hello, oneJob}, false, interrupted},
 		{"a session that began after the call", []string{oneJob, hello}, false, interrupted},
-		{"a request of MCP 2026-07-28", []string{modern}, false, interrupted},
+		{"a request of MCP 2026-07-28", []string{ownJob}, false, interrupted},
 		{"calls alone, to be finished", []string{oneJob}, true, finished},
 		{"a session, to be finished", []string{hello, oneJob}, true, finished},
 	} {

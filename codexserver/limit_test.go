@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -21,7 +20,7 @@ func TestStalledCalls(t *testing.T) {
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		})
-		c := connectWith(t, &full{TurnFunc: stall}, &codexserver.Options{SessionTools: true})
+		c := connectWith(t, &full{TurnFunc: stall}, nil)
 		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 		id := c.newConversation(t)
 		c.ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))

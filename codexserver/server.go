@@ -8,11 +8,17 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/legacy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -34,8 +40,21 @@ type Options struct {
 	Record io.Writer
 	// Trace gets every message, secrets replaced. Default: none.
 	Trace io.Writer
-	// SessionTools offers the tools codex-list and codex-interrupt.
-	SessionTools bool
+	// NoSessionTools leaves out the tools codex-list and codex-interrupt.
+	NoSessionTools bool
+	// AlwaysLoad asks clients that load tools on demand to load these at once.
+	AlwaysLoad bool
+	// Home is a folder for what outlives the process: tasks, the key that seals
+	// the state of calls, and git worktrees, in folders below it whose names begin
+	// with codex-mcp. They are made on first use. By default nothing outlives the
+	// process, calls do not become tasks, and conversations get no worktrees.
+	Home string
+	// MaxResult bounds the structured content of a result, in bytes of JSON.
+	// Default: 80,000.
+	MaxResult int
+	// Tasks says how calls of clients that poll become tasks (MCP extension
+	// io.modelcontextprotocol/tasks).
+	Tasks TaskOptions
 	// LockedArguments are arguments of the tool codex that a call may not
 	// choose, such as "config" and "sandbox": the tool does not offer them, and
 	// a call that has one is refused. What fills in a call is mostly a model.
@@ -70,13 +89,30 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const defaultMaxUnread = 64 << 20
+// TaskOptions say how calls become tasks. The zero value is the default.
+type TaskOptions struct {
+	// Never keeps calls synchronous.
+	Never bool
+	// Grace is how long a call is waited for before it becomes a task. Default: a
+	// second; less than 0 is no time.
+	Grace time.Duration
+	// Limit is how many tasks are unfinished at a time. Default: 64.
+	Limit int
+}
+
+const (
+	defaultMaxUnread = 64 << 20
+	defaultGrace     = time.Second
+	defaultTasks     = 64
+)
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
 type Server struct {
-	legacy *legacy.Server
-	trace  jsonrpc.Hooks // one lock for the messages of every session
-	log    *slog.Logger
+	legacy  *legacy.Server
+	modern  *modern.Server
+	threads *thread.Table
+	trace   jsonrpc.Hooks // one lock for the messages of every session
+	log     *slog.Logger
 }
 
 // New returns a server for e.
@@ -91,17 +127,52 @@ func New(e engine.Engine, o *Options) *Server {
 	threads := thread.NewTable(e, &approval.Options{
 		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Record: approval.NewRecord(o.Record), Logger: log,
 	})
+	_, streams := e.(engine.Streamer)
+	watch := report.Options{Wait: streams, Logger: log}
+	if o.Home != "" {
+		watch.Scratch = filepath.Join(o.Home, "tmp")
+	}
+	table := tools.New(e, tools.Options{
+		Report: watch, MaxResult: max(o.MaxResult, 0),
+		NoSessionTools: o.NoSessionTools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
+		Home: o.Home,
+	})
+	unread := pace.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
+	seal := &modern.Seal{Logger: log}
+	if o.Home != "" {
+		seal.File = filepath.Join(o.Home, "codex-mcp", "key")
+	}
+	var tasks *modern.Tasks
+	if o.Home != "" && !o.Tasks.Never {
+		tasks = modern.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log}), modern.TaskOptions{
+			Grace: max(cmp.Or(o.Tasks.Grace, defaultGrace), 0),
+			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks),
+		}, log.Warn)
+	}
 	return &Server{
+		threads: threads,
+		modern: &modern.Server{
+			Tools:        table,
+			Approvals:    o.Approvals,
+			Version:      cmp.Or(o.Version, "dev"),
+			EngineName:   o.EngineName,
+			EngineReason: o.EngineReason,
+			Folder:       o.Folder,
+			Seal:         seal,
+			Tasks:        tasks,
+			MaxUnread:    unread,
+			Logger:       log,
+		},
 		legacy: &legacy.Server{
-			Threads:      threads,
-			Tools:        tools.New(e, tools.Options{SessionTools: o.SessionTools, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls}),
+			Engine:       e,
+			Tools:        table,
 			Approvals:    o.Approvals,
 			Version:      cmp.Or(o.Version, "dev"),
 			EngineName:   o.EngineName,
 			EngineReason: o.EngineReason,
 			Folder:       o.Folder,
 			Finish:       o.Finish,
-			MaxUnread:    cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread),
+			MaxUnread:    unread,
 			Logger:       log,
 		},
 		trace: *trace(o.Trace),
@@ -118,14 +189,16 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	defer end(nil)
 	handling, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	session := legacy.NewSession(turns, s.legacy, func() { stop(jsonrpc.ErrClosed) })
+	threads, jobs, pace := s.threads.Share(), tools.NewJobs(turns), &pace.Pace{}
+	session := legacy.NewSession(turns, s.legacy, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
+	own := modern.NewSession(turns, s.modern, threads, jobs, pace)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
-	peer := jsonrpc.NewPeer(t, session.Handler(), &jsonrpc.Options{
+	peer := jsonrpc.NewPeer(t, byEra(session, own), &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         legacy.Inline(),
-		MaxConcurrent:  legacy.MaxConcurrent,
-		Egress:         s.legacy.Egress(),
+		Inline:         append(legacy.Inline(), modern.Inline()...),
+		MaxConcurrent:  legacy.MaxConcurrent + modern.MaxConcurrent,
+		Egress:         jsonrpc.EgressOptions{HardLimit: s.legacy.MaxUnread.End()},
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   -1,   // the session decides
 		Logger:         s.log,
@@ -134,13 +207,34 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	session.Connect(peer)
 	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)
-	if cerr := session.Close(); cerr != nil {
+	own.Wait()
+	s.modern.Tasks.Wait()
+	jobs.Wait()
+	session.Close()
+	if cerr := threads.Close(); cerr != nil {
 		s.log.Warn("closing threads", "error", cerr)
 	}
 	if err != nil && handling.Err() == nil && !clientGone(err) {
 		return fmt.Errorf("codexserver: %w", err)
 	}
 	return nil
+}
+
+// byEra returns the handler of both eras of MCP. Each request says by itself of
+// which one it is.
+func byEra(old *legacy.Session, own *modern.Session) jsonrpc.Handler {
+	before := old.Handler()
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if r.IsNotification() {
+			return before.ServeRPC(ctx, r)
+		}
+		meta := modern.Meta(r.Params)
+		if meta == nil {
+			return before.ServeRPC(ctx, r)
+		}
+		old.Begin()
+		return own.ServeRPC(ctx, r, meta)
+	})
 }
 
 // clientGone reports whether the connection broke because the client no longer

@@ -337,7 +337,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			method, params string
 			want           jsonrpc.Code
 		}{
-			{"server/discover", `{}`, jsonrpc.CodeMethodNotFound}, // newer clients, before initialize
+			{"server/discover", `{}`, jsonrpc.CodeMethodNotFound}, // says no version
 			{"resources/list", `{}`, jsonrpc.CodeMethodNotFound},
 			{"initialize", `{"protocolVersion":5}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"arguments":{}}`, jsonrpc.CodeInvalidParams},

@@ -52,7 +52,7 @@ func TestSessionTools(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		c := connectWith(t, &full{TurnFunc: waiting}, &codexserver.Options{SessionTools: true})
+		c := connectWith(t, &full{TurnFunc: waiting}, nil)
 		if got := c.ask(t, "tools/list", `{}`); !strings.Contains(got, `"codex-list"`) || !strings.Contains(got, `"codex-interrupt"`) {
 			t.Errorf("tools: %s", got)
 		}
@@ -74,9 +74,9 @@ func TestSessionTools(t *testing.T) {
 			t.Errorf("the interrupted call: %s, %v", result, err)
 		}
 
-		plain := connectRPC(t, &full{TurnFunc: echo})
+		plain := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{NoSessionTools: true})
 		if got := plain.ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, "unknown tool") {
-			t.Errorf("not asked for, and yet: %s", got)
+			t.Errorf("left out, and yet: %s", got)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func TestLockedArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		offered := slices.Sorted(maps.Keys(list.Tools[0].InputSchema.Properties))
-		if diff := cmp.Diff(append(slices.Clone(config.Lockable), "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		if diff := cmp.Diff(append(slices.Clone(config.Lockable), "background", "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
 			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
 		}
 

@@ -36,6 +36,8 @@ type board struct {
 	questions     map[int]*question               // by the entry's id
 	byRequest     map[*approval.Request]*question // the open ones
 	openBytes     int                             // of them
+	tasks         []Task                          // of other processes, fit to be shown
+	tasksRevision uint64
 }
 
 func newBoard() board {
@@ -84,6 +86,8 @@ type update struct {
 	Order []string `json:"order"`
 	// Conversations are those that have changed, with the entries that have.
 	Conversations []conversationView `json:"conversations"`
+	// Tasks are those of other processes, all of them, if one has changed.
+	Tasks *[]Task `json:"tasks,omitzero"`
 }
 
 // since returns what is newer than a revision, the present revision, and what
@@ -96,6 +100,9 @@ func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 		if c.revision > seen {
 			u.Conversations = append(u.Conversations, c.since(seen))
 		}
+	}
+	if tasks := b.tasks; b.tasksRevision > seen {
+		u.Tasks = &tasks
 	}
 	now, changed := b.revision, b.changed
 	b.mu.Unlock()
@@ -116,6 +123,11 @@ func (b *board) touch(c *conversation, e *entry) {
 		c.weigh(e)
 		b.trim(c)
 	}
+	b.wake()
+}
+
+// wake tells the readers of a change.
+func (b *board) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }

@@ -26,6 +26,10 @@ type Options struct {
 	// half its lifetime is told again, else a fresh one. It must not block.
 	// Default: nobody is told.
 	Announce func(link string)
+	// Tasks lists what other processes do, the newest first; the page shows it, and
+	// nothing there changes it. It is called now and then while the page is open,
+	// by one goroutine. Default: nothing is listed.
+	Tasks func() []Task
 }
 
 // A Page is a web server on the loopback interface, and the desk behind it. It
@@ -70,6 +74,12 @@ func Listen(o *Options) (*Page, error) {
 	}
 	p := newPage(l.Addr().String(), &options)
 	p.listen(l)
+	if p.options.Tasks != nil && p.enter() {
+		go func() {
+			defer p.handlers.Done()
+			p.lookAtTasks()
+		}()
+	}
 	p.announce()
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -32,9 +33,6 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	if err := r.Bind(&p); err != nil {
 		return nil, err
 	}
-	if introduces(p.Meta) {
-		ss.end.begin()
-	}
 	leave, err := ss.limit.enterTool(p.Name)
 	if err != nil {
 		return nil, err
@@ -46,20 +44,29 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	c := &tools.Call{
 		ID:         id,
 		Threads:    ss.threads,
+		Jobs:       ss.jobs,
 		Attendance: thread.Attendance{Watcher: w, Awaited: true, Place: client{ss, id}, Elicit: ss.elicit},
+		Background: thread.Attendance{Watcher: remarks{ss}, Place: client{ss, id}, Elicit: ss.elicit},
+		Asks:       ss.canAsk(),
 		Folder:     ss.folder,
 	}
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
-	w.Ready(ctx) // the events have the answer twice already
+	w.Ready(ctx, nil) // the events have the answer twice already
+	if ctx.Err() == nil {
+		c.Answered()
+	}
 	return encodeResult(result)
 }
 
-// encodeResult encodes a result into memory of its size: it has the answer twice,
-// and the peer's encoder would hold it several times more while it makes sure that
-// this is JSON.
+// encodeResult encodes a result into memory of about its size: the answer may be
+// long, and the peer's encoder would hold it several times more while it makes sure
+// that this is JSON.
 func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
-	const rest = 1 << 10
-	return mcptypes.AppendJSON(make([]byte, 0, 2*len(r.StructuredContent)+rest), r)
+	size := len(r.StructuredContent) + 1<<10
+	for _, text := range tools.Texts(r) {
+		size += len(text) + len(text)/16 // what is escaped
+	}
+	return mcptypes.AppendJSON(make([]byte, 0, size), r)
 }
 
 // callID is a request's id as text, whatever its JSON type.
@@ -77,7 +84,7 @@ type watcher struct {
 	request  jsonrpc.ID
 	progress *progress
 	failed   bool // the turn's error event was sent
-	gap      gap
+	gap      pace.Gap
 }
 
 // Event implements [thread.Watcher].
@@ -93,6 +100,6 @@ func (w *watcher) Event(thread string, e protocol.Event) {
 			return // the error event has ended the turn
 		}
 	}
-	w.gap.send(w.session, e, func(e protocol.Event) { w.session.sendToolEvent(w.request, thread, e) })
+	w.gap.Send(w.session.peer, w.session.server.MaxUnread, e, func(e protocol.Event) { w.session.sendToolEvent(w.request, thread, e) })
 	w.progress.event(e.Msg)
 }

@@ -30,7 +30,7 @@ func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		asked.Extra["threadId"] = r.Thread.ID
 		asked.Extra["codex_mcp_tool_call_id"] = c.call
 		asked.Extra["codex_event_id"] = r.Turn
-		asked.Meta = map[string]any{"codex/approval": approvalMeta(r)}
+		asked.Meta = map[string]any{approval.MetaKey: r.Meta()}
 	}
 	return c.session.theAsker().Ask(ctx, &asked), nil
 }
@@ -80,22 +80,4 @@ func codexMembers(r protocol.EventMsg) map[string]any {
 		return m
 	}
 	return map[string]any{}
-}
-
-// approvalMeta are the same facts for _meta, which SDKs keep.
-func approvalMeta(r *approval.Request) map[string]any {
-	m := map[string]any{"threadId": r.Thread.ID, "eventId": r.Turn}
-	switch r := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		m["kind"], m["callId"], m["command"], m["cwd"] = "exec", r.CallID, r.Command, r.Cwd
-		if r.Reason != "" {
-			m["reason"] = r.Reason
-		}
-	case protocol.PatchApprovalRequest:
-		m["kind"], m["callId"], m["changes"] = "patch", r.CallID, r.Changes
-		if r.Reason != "" {
-			m["reason"] = r.Reason
-		}
-	}
-	return m
 }

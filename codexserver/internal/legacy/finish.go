@@ -3,13 +3,11 @@ package legacy
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // drain is how long a turn may go on after a client that has begun a session
@@ -49,21 +47,6 @@ func (e *inputEnd) close() {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-}
-
-// introduces reports whether a request by itself begins a session: from MCP
-// 2026-07-28 on each one says who sends it, and there is no initialize.
-func introduces(m *mcptypes.RequestMeta) bool {
-	if m == nil {
-		return false
-	}
-	for name := range m.Extra {
-		switch rest, ok := strings.CutPrefix(name, "io.modelcontextprotocol/"); rest {
-		case "protocolVersion", "clientInfo", "clientCapabilities":
-			return ok
-		}
-	}
-	return false
 }
 
 // caller sends the session's questions to the client.

@@ -61,6 +61,7 @@ func (ss *Session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 			Version: ss.server.Version,
 			Extra:   extra,
 		},
+		Instructions: new(ss.server.Tools.Instructions()),
 	}, nil
 }
 

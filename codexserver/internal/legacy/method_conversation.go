@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -16,10 +17,10 @@ func (ss *Session) addConversationMethods(m *jsonrpc.Mux) {
 	jsonrpc.Handle(m, "newConversation", ss.newConversation)
 	jsonrpc.Handle(m, "addConversationListener", ss.addListener)
 	jsonrpc.Handle(m, "removeConversationListener", ss.removeListener)
-	if _, ok := ss.server.Threads.Engine().(engine.Resumer); ok {
+	if _, ok := ss.server.Engine.(engine.Resumer); ok {
 		jsonrpc.Handle(m, "resumeConversation", ss.resumeConversation)
 	}
-	if l, ok := ss.server.Threads.Engine().(engine.Library); ok {
+	if l, ok := ss.server.Engine.(engine.Library); ok {
 		jsonrpc.Handle(m, "listConversations", func(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
 			if p.PageSize != nil && *p.PageSize < 0 {
 				return nil, invalid("/pageSize", "want 0 or more")
@@ -103,7 +104,7 @@ func (ss *Session) resumeConversation(ctx context.Context, p protocol.ResumeConv
 		return nil, startError("error resuming conversation", err)
 	}
 	s := t.Info()
-	ss.sendEvent("codex/event", nil, protocol.Event{Msg: s})
+	ss.sendToolEvent(jsonrpc.ID{}, "", protocol.Event{Msg: s})
 	return &protocol.ResumeConversationResult{ConversationID: t.ID(), Model: s.Model, InitialMessages: s.InitialMessages}, nil
 }
 
@@ -132,9 +133,9 @@ func (ss *Session) addListener(_ context.Context, p protocol.AddConversationList
 	if err != nil {
 		return nil, err
 	}
-	var g gap
+	var gap pace.Gap
 	t.Listen(id.String(), func(e protocol.Event) {
-		g.send(ss, e, func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })
+		gap.Send(ss.peer, ss.server.MaxUnread, e, func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })
 	})
 	return &protocol.AddConversationListenerResult{SubscriptionID: id.String()}, nil
 }

@@ -24,7 +24,7 @@ func (ss *Session) Handler() jsonrpc.Handler {
 
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)
-	e := ss.server.Threads.Engine()
+	e := ss.server.Engine
 	if a, ok := e.(engine.Accounts); ok {
 		ss.addAccountMethods(m, a)
 	}

@@ -2,10 +2,10 @@ package legacy
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -63,28 +63,13 @@ func (p *progress) end() {
 	<-p.stopped
 }
 
-// event tells what an event says is going on.
+// event sends what an event says is going on.
 func (p *progress) event(m protocol.EventMsg) {
 	if p == nil {
 		return
 	}
-	switch m := m.(type) {
-	case protocol.TaskStarted:
-		p.say("thinking")
-	case protocol.ExecApprovalRequest, protocol.PatchApprovalRequest:
-		p.say("waiting for approval")
-	case protocol.ExecCommandBegin:
-		p.say("running " + strings.Join(m.Command, " "))
-	case protocol.ExecCommandEnd, protocol.PatchApplyEnd:
-		p.say("thinking")
-	case protocol.PatchApplyBegin:
-		p.say("changing files")
-	case protocol.MCPToolCallBegin:
-		p.say("calling " + m.Invocation.Server + "/" + m.Invocation.Tool)
-	case protocol.BackgroundEvent:
-		p.say(m.Message)
-	case protocol.AgentMessage:
-		p.say(m.Message)
+	if words := tools.Activity(m); words != "" {
+		p.say(words)
 	}
 }
 
@@ -96,10 +81,7 @@ func (p *progress) say(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if message != "" {
-		p.now = strings.ToValidUTF8(message, "\uFFFD")
-		if r := []rune(p.now); len(r) > maxProgressMessage {
-			p.now = string(r[:maxProgressMessage]) + "…"
-		}
+		p.now = tools.Cut(message, maxProgressMessage)
 	}
 	p.sent++
 	params := &mcptypes.ProgressNotificationParams{ProgressToken: p.token, Progress: p.sent}

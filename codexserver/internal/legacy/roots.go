@@ -1,24 +1,32 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // rootsTimeout bounds the question for the client's roots.
 const rootsTimeout = 5 * time.Second
 
-// folder returns the folder of the options, else the client's first root, "" when
-// it has none (MCP 2025-06-18, client/roots).
+// folder returns the folder of the options, else the client's first root, else
+// [tools.ProjectFolder].
 func (ss *Session) folder(ctx context.Context) string {
 	if f := ss.server.Folder; f != "" {
 		return f
 	}
+	return cmp.Or(ss.root(ctx), tools.ProjectFolder())
+}
+
+// root returns the client's first root that is a folder, "" when it has none (MCP
+// 2025-06-18, client/roots).
+func (ss *Session) root(ctx context.Context) string {
 	ss.mu.Lock()
 	has := ss.client != nil && ss.client.Capabilities.Roots != nil
 	ss.mu.Unlock()

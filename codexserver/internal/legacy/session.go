@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -21,8 +23,8 @@ import (
 // Server is what the sessions of one server have in common. All fields must be
 // set but the engine's name and reason.
 type Server struct {
-	Threads *thread.Table
-	Tools   *tools.Table
+	Engine engine.Engine
+	Tools  *tools.Table
 	// Approvals says how clients are asked.
 	Approvals elicit.Options
 	// Version is the server's version, EngineName and EngineReason say which
@@ -35,7 +37,7 @@ type Server struct {
 	// initialize.
 	Finish bool
 	// MaxUnread is how many bytes may wait for a client.
-	MaxUnread int
+	MaxUnread pace.Unread
 	Logger    *slog.Logger
 }
 
@@ -46,10 +48,11 @@ type Session struct {
 	ctx     context.Context // ends with the session
 	peer    *jsonrpc.Peer
 	threads *thread.Share
+	jobs    *tools.Jobs
 	turns   sync.WaitGroup // turns that no request waits for
 	end     inputEnd
 	stop    func() // ends the handling of requests
-	pace    pace
+	pace    *pace.Pace
 
 	limit             limit
 	settings, account lane
@@ -62,11 +65,12 @@ type Session struct {
 	asker   *elicit.Asker // of what the client said in initialize; it cannot be asked before
 }
 
-// NewSession returns a session whose turns end with ctx. It serves nothing before
+// NewSession returns a session whose turns end with ctx, with the threads and jobs
+// of its client. It serves nothing before
 // [Session.Connect]. It calls stop when the client has gone, or reads nothing, and
 // its calls should end.
-func NewSession(ctx context.Context, s *Server, stop func()) *Session {
-	ss := &Session{server: s, log: s.Logger, ctx: ctx, threads: s.Threads.Share(), level: mcptypes.LoggingLevelWarning, stop: stop}
+func NewSession(ctx context.Context, s *Server, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace, stop func()) *Session {
+	ss := &Session{server: s, log: s.Logger, ctx: ctx, threads: threads, jobs: jobs, pace: p, level: mcptypes.LoggingLevelWarning, stop: stop}
 	if !s.Finish {
 		ss.end.stop = stop
 	}
@@ -80,13 +84,14 @@ func (ss *Session) Connect(p *jsonrpc.Peer) { ss.peer = p }
 // InputEnded notes that the client sends nothing more. It is a hook of the peer.
 func (ss *Session) InputEnded(error) { ss.end.reach() }
 
-// Close waits for the turns of the session, whose context must have ended, and
-// lets go of its threads.
-func (ss *Session) Close() error {
+// Close waits for the turns of the session, whose context must have ended.
+func (ss *Session) Close() {
 	ss.end.close()
 	ss.turns.Wait()
-	return ss.threads.Close()
 }
+
+// Begin notes that the client has begun a session without initialize.
+func (ss *Session) Begin() { ss.end.begin() }
 
 // speaks reports whether the session's version of MCP is this one or a newer.
 // Before initialize it is taken to be.
@@ -135,15 +140,18 @@ func (ss *Session) warn(data any) {
 type remarks struct{ session *Session }
 
 // Ready implements [thread.Watcher].
-func (r remarks) Ready(ctx context.Context) {
-	r.session.pace.wait(ctx, r.session.peer, unread(r.session.server.MaxUnread))
+func (r remarks) Ready(ctx context.Context, _ protocol.EventMsg) {
+	r.session.pace.Wait(ctx, r.session.peer, r.session.server.MaxUnread)
 }
 
 // Event implements [thread.Watcher]: the events of the turn go to the listeners.
 func (remarks) Event(string, protocol.Event) {}
 
+// Asked implements [thread.Watcher]: the client is a place of its own.
+func (remarks) Asked(*approval.Request) {}
+
 // Decided implements [thread.Watcher].
-func (r remarks) Decided(d approval.Decision) {
+func (r remarks) Decided(_ *approval.Request, d approval.Decision) {
 	if d.Level >= slog.LevelWarn {
 		r.session.warn(d.Detail)
 	}

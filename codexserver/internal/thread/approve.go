@@ -31,7 +31,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	q := (&elicit.PatchQuestion{
-		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot,
+		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
 	}).Question()
 	q.Once = q.Once || r.Once
 	h.deliver("", r)
@@ -52,19 +52,22 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q)
 }
 
-// approve gets the decision and reports it to the turn's watcher. What came in
+// approve gets the decision. It reports the question and the decision to the turn's watcher. What came in
 // place of an answer is an event too.
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
 	h.mu.Lock()
-	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q}
-	h.mu.Unlock()
-	d := h.board.Decide(ctx, r)
-	h.mu.Lock()
-	h.submit()
+	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience}
 	watcher := h.attended.Watcher
 	h.mu.Unlock()
 	if watcher != nil {
-		watcher.Decided(d)
+		watcher.Asked(r)
+	}
+	d := h.board.Decide(ctx, r)
+	h.mu.Lock()
+	h.submit()
+	h.mu.Unlock()
+	if watcher != nil {
+		watcher.Decided(r, d)
 	}
 	if words := d.ForCaller(); words != "" {
 		h.deliver("", protocol.BackgroundEvent{Message: words})

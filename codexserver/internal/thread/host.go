@@ -25,23 +25,26 @@ type host struct {
 	stream bool   // the engine is an [engine.Streamer]
 
 	mu          sync.Mutex      // also keeps events in the order of Emit
-	attended    Attendance      // of the running turn; of the last one between turns
+	attended    Attendance      // of the running turn; of the last one between turns, unless it leaves
 	event       string          // the submission id of the turn's events
 	turnID      string          // of the running turn; of the last one between turns
 	turn        context.Context // of the running turn; nil between turns
+	started     chan struct{}   // closed at the running turn's task_started; nil from then on
 	submissions int             // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
+	used        *protocol.TokenUsage // as the engine counted last, nil before
 	listeners   listeners
 }
 
 var _ engine.Host = (*host)(nil)
 
 // begin lets a attend the turn that starts now, which ends with ctx at the
-// latest. It returns how the place leaves.
-func (h *host) begin(ctx context.Context, a Attendance) (leave func()) {
+// latest, and closes started when the engine says that it has. It returns how the
+// place leaves.
+func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.attended, h.turn = a, ctx
+	h.attended, h.turn, h.started = a, ctx, started
 	h.turnID = newTurnID()
 	if h.event = a.Submission; h.event == "" {
 		h.event = h.submit()
@@ -57,6 +60,9 @@ func (h *host) end(interrupted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = nil
+	if h.attended.Leaves {
+		h.attended = Attendance{Awaited: h.attended.Awaited}
+	}
 	if interrupted {
 		h.submit()
 	}
@@ -75,7 +81,7 @@ func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
 // EmitAs implements [engine.Host].
 func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	if !h.stream && !ends(m) {
-		h.ready()
+		h.ready(m)
 	}
 	h.deliver(submission, m)
 }
@@ -91,14 +97,14 @@ func ends(m protocol.EventMsg) bool {
 }
 
 // ready waits, without the lock, until whoever attends the running turn has room
-// for another event: the engine is to wait rather than what it makes to pile up.
+// for the event m: the engine is to wait rather than what it makes to pile up.
 // The turn's end ends the wait.
-func (h *host) ready() {
+func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
 	w, turn := h.attended.Watcher, h.turn
 	h.mu.Unlock()
 	if w != nil && turn != nil {
-		w.Ready(turn)
+		w.Ready(turn, m)
 	}
 }
 
@@ -108,6 +114,9 @@ func (h *host) deliver(submission string, m protocol.EventMsg) {
 	defer h.mu.Unlock()
 	m = stamp(m, h.turnID)
 	e := protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}
+	if count, ok := m.(protocol.TokenCount); ok && count.Info != nil {
+		h.used = &count.Info.TotalTokenUsage
+	}
 	configured, first := m.(protocol.SessionConfigured)
 	if first {
 		h.configured, e.ID = configured, ""
@@ -119,6 +128,10 @@ func (h *host) deliver(submission string, m protocol.EventMsg) {
 		h.listeners.event(e, h.attended.Awaited)
 	}
 	h.show(h.configured.SessionID, m)
+	if _, ok := m.(protocol.TaskStarted); ok && h.started != nil {
+		close(h.started)
+		h.started = nil
+	}
 }
 
 // show reports an event to the desk.

@@ -131,11 +131,11 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 }
 
 // Revive returns the thread of that id: an open one, which the share then holds
-// too, or one that is taken up from its rollout.
-func (s *Share) Revive(ctx context.Context, id string, a Attendance) (*Thread, error) {
+// too, or one that is taken up from its rollout with what config returns.
+func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func() protocol.Config) (*Thread, error) {
 	s.table.reviving.Lock()
 	defer s.table.reviving.Unlock()
-	if t := s.hold(id); t != nil {
+	if t := s.Hold(id); t != nil {
 		return t, nil
 	}
 	r, ok := s.table.engine.(engine.Resumer)
@@ -149,12 +149,12 @@ func (s *Share) Revive(ctx context.Context, id string, a Attendance) (*Thread, e
 	if err != nil {
 		return nil, err
 	}
-	return s.Resume(ctx, path, protocol.Config{}, a)
+	return s.Resume(ctx, path, config(), a)
 }
 
-// hold returns the open thread of that id and holds it from now on; nil when
+// Hold returns the open thread of that id and holds it from now on; nil when
 // none is open.
-func (s *Share) hold(id string) *Thread {
+func (s *Share) Hold(id string) *Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	h := s.table.threads[CanonicalID(id)]

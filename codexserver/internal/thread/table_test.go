@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // memory is an engine that keeps its conversations and says what it is told. A
@@ -82,6 +83,9 @@ func (t *talk) Close() error {
 	return nil
 }
 
+// plain takes a thread up as it was.
+func plain() protocol.Config { return protocol.Config{} }
+
 func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approval.Options{}) }
 
 func say(t *testing.T, th *thread.Thread, text string) error {
@@ -107,7 +111,7 @@ func TestShares(t *testing.T) {
 	if b.Find(th.ID()) != nil {
 		t.Error("a share finds a thread that it does not hold")
 	}
-	same, err := b.Revive(t.Context(), th.ID(), thread.Attendance{})
+	same, err := b.Revive(t.Context(), th.ID(), thread.Attendance{}, plain)
 	if err != nil || same != th || m.resume != 0 {
 		t.Fatalf("revived %p, %v, want the open thread %p; resumed %d times", same, err, th, m.resume)
 	}
@@ -138,7 +142,7 @@ func TestRevive(t *testing.T) {
 	found := make([]*thread.Thread, 8)
 	for i := range found {
 		wait.Go(func() {
-			th, err := s.Revive(t.Context(), "7", thread.Attendance{})
+			th, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain)
 			if err != nil {
 				t.Error(err)
 			}
@@ -154,7 +158,7 @@ func TestRevive(t *testing.T) {
 	if m.resume != 1 {
 		t.Errorf("resumed %d times", m.resume)
 	}
-	if _, err := s.Revive(t.Context(), "unknown", thread.Attendance{}); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
+	if _, err := s.Revive(t.Context(), "unknown", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	if err := s.Close(); err != nil || m.ends() != "7" {
@@ -261,7 +265,7 @@ func TestManyShares(t *testing.T) {
 	for i := range 100 {
 		wait.Go(func() {
 			s := table.Share()
-			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attendance{})
+			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attendance{}, plain)
 			if err != nil {
 				t.Error(err)
 				return
@@ -278,4 +282,50 @@ func TestManyShares(t *testing.T) {
 	if got := len(strings.Fields(m.ends())); got != m.resume {
 		t.Errorf("%d conversations were closed, %d taken up", got, m.resume)
 	}
+}
+
+// What is done in the place of a turn keeps turns waiting, and ends with an
+// interrupt.
+func TestAct(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTable(&memory{}).Share()
+		th := start(t, s)
+		if s.Hold(th.ID()) != th || s.Hold("none") != nil {
+			t.Error("the share does not hold the open thread alone")
+		}
+		acted, said := make(chan error), make(chan error)
+		go func() {
+			acted <- th.Act(t.Context(), thread.Attendance{}, func(ctx context.Context, h engine.Host) error {
+				<-ctx.Done()
+				if out := h.ApprovePatch(ctx, protocol.PatchApprovalRequest{}); out.Decision != elicit.Abort {
+					t.Errorf("asked after the end: %v", out.Decision)
+				}
+				return context.Cause(ctx)
+			})
+		}()
+		synctest.Wait()
+		go func() { said <- say(t, th, "hello") }()
+		synctest.Wait()
+		select {
+		case err := <-said:
+			t.Errorf("a turn ran meanwhile: %v", err)
+		default:
+		}
+		err := th.Act(t.Context(), thread.Attendance{}, func(context.Context, engine.Host) error { return nil })
+		if !th.Busy() || !errors.Is(err, thread.ErrBusy) {
+			t.Errorf("the thread is not busy: %v", err)
+		}
+		if ran, err := th.Interrupt(t.Context()); !ran || err != nil {
+			t.Errorf("interrupt: %t, %v", ran, err)
+		}
+		if err := <-acted; !errors.Is(err, thread.ErrInterrupted) {
+			t.Errorf("it ended with %v", err)
+		}
+		if err := <-said; err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

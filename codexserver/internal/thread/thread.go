@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -22,8 +23,9 @@ type Thread struct {
 
 // turn is the running turn.
 type turn struct {
-	cancel context.CancelCauseFunc
-	ended  chan struct{}
+	cancel  context.CancelCauseFunc
+	started chan struct{} // closed when the engine has said so
+	ended   chan struct{}
 }
 
 var (
@@ -31,6 +33,8 @@ var (
 	ErrInterrupted = errors.New("interrupted by the client")
 	// errClosed is why a turn of a closed thread does not begin.
 	errClosed = errors.New("the conversation was closed")
+	// ErrBusy is why nothing is done in the place of a turn.
+	ErrBusy = errors.New("a turn of this conversation runs: wait for its end, or stop it with codex-interrupt")
 	// ErrStopped is the cause of an interrupt that came from the desk.
 	ErrStopped = errors.New("stopped by the user")
 )
@@ -41,6 +45,14 @@ func (t *Thread) ID() string { return t.conversation.ID() }
 // Info is what the engine said of the thread when it began.
 func (t *Thread) Info() protocol.SessionConfigured { return t.host.info() }
 
+// Usage is what the thread has used, as the engine counted last; nil before it
+// has counted.
+func (t *Thread) Usage() *protocol.TokenUsage {
+	t.host.mu.Lock()
+	defer t.host.mu.Unlock()
+	return t.host.used
+}
+
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.queue.join() }
 
@@ -48,22 +60,47 @@ func (t *Thread) Queue() *Ticket { return t.queue.join() }
 // returns nil, an [*engine.TurnError] or an [*engine.AbortError]; a turn that
 // never began was aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
+	return t.run(ctx, ticket, a, func(ctx context.Context) error {
+		if a.Begin != nil {
+			a.Begin(ctx)
+		}
+		t.host.show(t.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
+		return t.conversation.Turn(ctx, in)
+	})
+}
+
+// Act runs f in the place of a turn: none runs meanwhile, an interrupt ends its
+// context, and what it asks the host for stands where a's questions do. The error
+// is f's, [ErrBusy] when a turn runs or is queued, or an [*engine.AbortError] when
+// f did not run for another reason.
+func (t *Thread) Act(ctx context.Context, a Attendance, f func(context.Context, engine.Host) error) error {
+	ticket := t.Queue()
+	select {
+	case <-ticket.first:
+	default:
+		ticket.leave()
+		return ErrBusy
+	}
+	return t.run(ctx, ticket, a, func(ctx context.Context) error { return f(ctx, t.host) })
+}
+
+// run runs f as the thread's turn.
+func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attendance, f func(context.Context) error) error {
 	defer ticket.leave()
 	if err := ticket.wait(ctx); err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	now := &turn{cancel: cancel, ended: make(chan struct{})}
+	now := &turn{cancel: cancel, started: make(chan struct{}), ended: make(chan struct{})}
 	defer close(now.ended)
 	if !t.begin(ticket, now) {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
 	}
 
-	leave := t.host.begin(ctx, a)
+	leave := t.host.begin(ctx, a, now.started)
 	defer leave()
-	t.host.show(t.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
-	err := t.conversation.Turn(ctx, in)
+	err := f(ctx)
 	t.host.end(ctx.Err() != nil)
 	t.mu.Lock()
 	t.turn = nil
@@ -125,6 +162,10 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 		return true, context.Cause(ctx)
 	}
 }
+
+// Attach adds a place where the questions of the thread stand, open ones too, until
+// leave is called.
+func (t *Thread) Attach(p approval.Place) (leave func()) { return t.host.board.Attach(p) }
 
 // Warn logs the words and sends them as an event of a submission.
 func (t *Thread) Warn(submission, words string) {

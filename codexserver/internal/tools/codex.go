@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -35,7 +37,10 @@ const codexTool = `{
 			"base-instructions": {"type": "string", "description": "Instructions for the model in place of the built-in ones."},
 			"developer-instructions": {"type": "string", "description": "A role or rules for this conversation, sent to the model as a developer message beside its instructions."},
 			"compact-prompt": {"type": "string", "description": "What to ask the model for when a long conversation is summarised."},
-			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."}
+			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."},
+			"worktree": {"type": "boolean", "description": "Work in a git worktree of its own, made from HEAD of the repository that cwd lies in, beside other conversations; codex-worktree brings the changes back. With sandbox workspace-write, commands write there alone."},
+			"uncommitted": {"type": "boolean", "description": "Take uncommitted changes along into the worktree."},
+			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."}
 		}
 	},
 	"outputSchema": ` + outputSchema + `,
@@ -55,11 +60,19 @@ type codexArguments struct {
 
 	DeveloperInstructions *string `json:"developer-instructions"`
 	CompactPrompt         *string `json:"compact-prompt"`
+
+	Worktree    bool `json:"worktree"`
+	Uncommitted bool `json:"uncommitted"`
+
+	Background bool `json:"background"`
 }
 
 func (a *codexArguments) check() error {
 	if a.Prompt == nil {
 		return errNoPrompt
+	}
+	if a.Uncommitted && !a.Worktree {
+		return errors.New("argument /uncommitted: it takes changes into a worktree, and /worktree is not true")
 	}
 	if err := oneOf("approval-policy", a.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
 		return err
@@ -148,17 +161,37 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure("", "codex: argument /config: "+err.Error())
 	}
-	answer := newAnswer(c.Attendance)
-	answer.attendance.Submission = c.ID
-	conversation, err := c.Threads.Start(ctx, cfg, answer.attendance)
+	job := c.newJob(c.attendance(a.Background))
+	job.attendance.Submission = c.ID
+	var tree *worktree.Worktree
+	if a.Worktree {
+		var words string
+		if tree, words, err = t.worktrees.create(ctx, cwd, a.Uncommitted); err != nil {
+			return failure("", "codex: argument /worktree: "+err.Error())
+		}
+		job.remark(words)
+		place(&cfg, tree)
+	}
+	conversation, err := c.Threads.Start(ctx, cfg, job.attendance)
+	if err == nil && tree != nil {
+		err = bind(ctx, c, tree, conversation)
+	}
 	if err != nil {
-		return notBegun(ctx, "codex", "", err)
+		return notBegun(ctx, "codex", "", errors.Join(err, drop(ctx, tree)))
 	}
 	for _, w := range warnings {
-		answer.remark(w)
+		job.remark(w)
 		conversation.Warn(c.ID, w)
 	}
-	return answer.run(ctx, conversation, *a.Prompt)
+	return c.run(ctx, job, conversation, *a.Prompt, a.Background)
+}
+
+// attendance returns who attends a turn of the call.
+func (c *Call) attendance(background bool) thread.Attendance {
+	if background {
+		return c.Background
+	}
+	return c.Attendance
 }
 
 // workingFolder makes a call's cwd absolute. A missing one is [Call.Folder].

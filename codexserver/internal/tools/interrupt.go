@@ -8,7 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// interruptTool is offered on request, see [Options].SessionTools.
 const interruptTool = `{
 	"name": "codex-interrupt",
 	"title": "Codex Interrupt",

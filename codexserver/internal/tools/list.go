@@ -9,7 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// listTool is offered on request, see [Options].SessionTools.
 const listTool = `{
 	"name": "codex-list",
 	"title": "Codex List",

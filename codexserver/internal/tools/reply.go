@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -22,7 +24,9 @@ const replyTool = `{
 			"prompt": {"type": "string", "description": "What to say next."},
 			"threadId": {"type": "string", "description": "Id of the conversation."},
 			"conversationId": {"type": "string", "description": "Older name of threadId."},
-			"sessionId": {"type": "string", "description": "Oldest name of threadId."}
+			"sessionId": {"type": "string", "description": "Oldest name of threadId."},
+			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."},
+			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "What to do while a turn of the conversation runs: queue waits for its end (default), steer hands the message to it, interrupt stops it first."}
 		}
 	},
 	"outputSchema": ` + outputSchema + `,
@@ -34,7 +38,19 @@ type replyArguments struct {
 	ThreadID       string  `json:"threadId"`
 	ConversationID string  `json:"conversationId"`
 	SessionID      string  `json:"sessionId"`
+
+	Background   bool    `json:"background"`
+	WhileRunning *policy `json:"while-running"`
 }
+
+// policy is what a reply does while a turn runs.
+type policy string
+
+const (
+	queueTurn     policy = "queue"
+	steerTurn     policy = "steer"
+	interruptTurn policy = "interrupt"
+)
 
 // thread returns the one id that was given, in its canonical form.
 func (a *replyArguments) thread() (string, error) {
@@ -55,7 +71,7 @@ func (a *replyArguments) thread() (string, error) {
 	return id, nil
 }
 
-func callReply(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a replyArguments
 	if err := decodeArguments(raw, &a); err != nil {
 		return failure("", "codex-reply: "+err.Error())
@@ -67,10 +83,30 @@ func callReply(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.Call
 	if a.Prompt == nil {
 		return failure(id, "codex-reply: "+errNoPrompt.Error())
 	}
-	answer := newAnswer(c.Attendance)
-	t, err := c.Threads.Revive(ctx, id, answer.attendance)
+	if err := oneOf("while-running", a.WhileRunning, []policy{queueTurn, steerTurn, interruptTurn}); err != nil {
+		return failure(id, "codex-reply: "+err.Error())
+	}
+	job := c.newJob(c.attendance(a.Background))
+	th, err := c.Threads.Revive(ctx, id, job.attendance, func() protocol.Config { return t.worktrees.config(id) })
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	return answer.run(ctx, t, *a.Prompt)
+	if a.WhileRunning != nil {
+		switch *a.WhileRunning {
+		case steerTurn:
+			err = th.Steer(ctx, protocol.TextInput(*a.Prompt))
+			if err == nil {
+				return interim(id, Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
+			}
+			if errors.Is(err, engine.ErrNoTurn) {
+				err = nil // the message is a turn of its own
+			}
+		case interruptTurn:
+			_, err = th.Interrupt(ctx)
+		}
+		if err != nil {
+			return notBegun(ctx, "codex-reply", id, err)
+		}
+	}
+	return c.run(ctx, job, th, *a.Prompt, a.Background)
 }

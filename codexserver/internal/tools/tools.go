@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,29 +22,60 @@ import (
 type Call struct {
 	// ID is the request's id as text, the id of the events of a first turn.
 	ID string
-	// Threads are the threads that the connection holds.
+	// Threads are the threads that the client holds, Jobs are its turns.
 	Threads *thread.Share
-	// Attendance attends what the call starts.
-	Attendance thread.Attendance
+	Jobs    *Jobs
+	// Attendance attends a turn that the call waits for, Background one that it
+	// does not.
+	Attendance, Background thread.Attendance
+	// Place is where questions of turns in the background stand while codex-wait
+	// waits for them. Nil when the client is asked anyway, or cannot be.
+	Place approval.Place
+	// Asks is true when the client is asked about turns in the background whether
+	// codex-wait waits for them or not.
+	Asks bool
+	// Hold waits while the client has questions of Place to answer, and reports
+	// whether it had to. Nil when there is no Place.
+	Hold func(context.Context) bool
+	// MaxText bounds the text of a result, in bytes of JSON; 0 is no bound.
+	MaxText int
+	// Begun is called when the call has a thread and its turn is queued. Nil does
+	// nothing.
+	Begun func(*Job)
+
+	options *Options // of the table that the call is of
 	// Folder returns where to work when the call names no folder, "" for the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
+
+	read []*Job // whose results the call returns
 }
 
 // Options say which tools there are.
 type Options struct {
-	// SessionTools offers codex-list and codex-interrupt.
-	SessionTools bool
+	// NoSessionTools leaves out codex-list and codex-interrupt.
+	NoSessionTools bool
+	// Report says how the tools watch turns.
+	Report report.Options
+	// MaxResult bounds the structured content of a result, in bytes. 0 is
+	// [report.DefaultLimit].
+	MaxResult int
+	// AlwaysLoad asks clients that load tools on demand to load these at once.
+	AlwaysLoad bool
 	// LockedArguments are arguments of codex that a call may not choose.
 	LockedArguments []string
 	// TrustedCalls lets the argument config of codex set every key.
 	TrustedCalls bool
+	// Home is the folder that git worktrees of threads lie in; without it there
+	// are none.
+	Home string
 }
 
 // Table is the tools of a server. It is safe for concurrent use.
 type Table struct {
-	options Options
-	tools   []tool
+	options   Options
+	tools     []tool
+	worktrees *worktrees // nil without a folder for them
 }
 
 // tool is one tool: what clients see of it, and what it does.
@@ -55,9 +89,14 @@ func New(e engine.Engine, o Options) *Table {
 	t := &Table{options: o}
 	t.tools = []tool{
 		{"codex", codexTool, t.callCodex},
-		{"codex-reply", replyTool, callReply},
+		{"codex-reply", replyTool, t.callReply},
+		{"codex-wait", waitTool, callWait},
 	}
-	if !o.SessionTools {
+	if o.Home != "" {
+		t.worktrees = &worktrees{store: worktree.In(o.Home)}
+		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call})
+	}
+	if o.NoSessionTools {
 		return t
 	}
 	if library, ok := e.(engine.Library); ok {
@@ -81,7 +120,34 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 	if err := mcptypes.Decode([]byte(`{"tools": [`+strings.Join(definitions, ",")+`]}`), &r); err != nil {
 		return nil, err
 	}
+	for i := range r.Tools {
+		r.Tools[i].Meta = t.meta(r.Tools[i].Name)
+	}
 	return r.Tools, lockArguments(&r.Tools[0], t.options.LockedArguments)
+}
+
+// meta is for clients that look for it: how much of a result goes to the model
+// whole, in characters, and that the tool is always in sight (Claude Code).
+func (t *Table) meta(name string) map[string]stdjson.RawMessage {
+	m := map[string]stdjson.RawMessage{}
+	if name == "codex" || name == "codex-reply" || name == "codex-wait" {
+		m["anthropic/maxResultSizeChars"] = stdjson.RawMessage("100000")
+	}
+	if t.options.AlwaysLoad {
+		m["anthropic/alwaysLoad"] = stdjson.RawMessage("true")
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// IsTurn reports whether a tool runs a turn, which may take long.
+func IsTurn(name string) bool { return name == "codex" || name == "codex-reply" }
+
+// Has reports whether there is a tool of that name.
+func (t *Table) Has(name string) bool {
+	return slices.ContainsFunc(t.tools, func(t tool) bool { return t.name == name })
 }
 
 // Call calls a tool. A fault in the arguments, an unknown tool and a turn that
@@ -91,18 +157,12 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	if i < 0 {
 		return failure("", fmt.Sprintf("unknown tool %q", name))
 	}
+	c.options = &t.options
 	return t.tools[i].call(ctx, c, arguments)
 }
 
 // outputSchema is what both tools promise for structuredContent.
-const outputSchema = `{
-	"type": "object",
-	"properties": {
-		"threadId": {"type": "string", "description": "Id of the conversation, for codex-reply."},
-		"content": {"type": "string", "description": "The text content, its blocks apart by an empty line."}
-	},
-	"required": ["threadId", "content"]
-}`
+const outputSchema = report.Schema
 
 const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}`
 
@@ -114,6 +174,14 @@ func result(thread string, texts ...string) *mcptypes.CallToolResult {
 	structured := quote([]byte(`{"threadId":`), thread)
 	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: structured}
+}
+
+// interim is the result of a call whose turn goes on.
+func interim(thread string, status Status, text string) *mcptypes.CallToolResult {
+	r := result(thread, text)
+	last := len(r.StructuredContent) - 1
+	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
+	return r
 }
 
 // quote appends a string; bytes that are not UTF-8 become U+FFFD.

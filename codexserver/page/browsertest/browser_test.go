@@ -82,7 +82,13 @@ type rig struct {
 // start serves e. The client cannot be asked unless answer is given.
 func start(t *testing.T, e engine.Engine, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *rig {
 	t.Helper()
-	p, err := page.Listen(nil)
+	return startWith(t, e, answer, &codexserver.Options{}, nil)
+}
+
+// startWith is start with options of the server and of the page.
+func startWith(t *testing.T, e engine.Engine, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error), so *codexserver.Options, po *page.Options) *rig {
+	t.Helper()
+	p, err := page.Listen(po)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +106,9 @@ func start(t *testing.T, e engine.Engine, answer func(context.Context, *mcptypes
 			t.Errorf("client: %v", err)
 		}
 	})
+	so.Desk = p
 	running.Go(func() {
-		if err := codexserver.New(e, &codexserver.Options{Desk: p}).Serve(context.Background(), theirs); err != nil {
+		if err := codexserver.New(e, so).Serve(context.Background(), theirs); err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 	})

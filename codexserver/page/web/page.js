@@ -66,6 +66,7 @@ function shut(why) {
   for (const q of [...questions.values()]) discard(q);
   conversations.clear();
   $("conversations").replaceChildren();
+  showTasks([]);
   $("desk").hidden = $("keys-button").hidden = true;
   $("door").hidden = false;
   $("door-why").textContent = why;
@@ -166,6 +167,16 @@ function update(news, first) {
   }
   order(news.order, first);
   tally();
+  if (news.tasks || first) showTasks(news.tasks || []);
+}
+
+// showTasks lists what other processes do.
+function showTasks(tasks) {
+  $("tasks").replaceChildren(...tasks.map((t) => el("li", { "data-status": t.status },
+    el("span", { class: "state" }, t.status.replace("_", " ")),
+    el("span", { class: "said" }, t.message),
+    el("span", { class: "facts" }, [clock(t.began), t.server, t.thread].join(" · ")))));
+  $("elsewhere").hidden = tasks.length === 0;
 }
 
 function order(ids, first) {

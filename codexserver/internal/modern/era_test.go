@@ -1,0 +1,33 @@
+package modern
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestMeta(t *testing.T) {
+	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	for _, tt := range []struct {
+		name, params string
+		want         bool
+	}{
+		{"version", `{"_meta":{` + version + `}}`, true},
+		{"capabilities", `{"name":"x","_meta":{"a":{"b":[]},"io.modelcontextprotocol/clientCapabilities":7}}`, true},
+		{"client", `{"_meta":{"io.modelcontextprotocol/clientInfo":null}}`, true},
+		{"another member", `{"_meta":{"progressToken":1}}`, false},
+		{"not in _meta", `{` + version + `,"arguments":{"_meta":{` + version + `}}}`, false},
+		{"none", ``, false},
+		{"a list", `[{"_meta":{` + version + `}}]`, false},
+		{"a _meta that is none", `{"_meta":7}`, false},
+		{"discover", `{}`, false},
+		// Whatever comes twice, it is no reason to serve a request with another meaning.
+		{"twice before", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
+		{"twice below", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
+		{"twice in it", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},
+		{"two of them", `{"_meta":{},"_meta":{` + version + `}}`, true},
+	} {
+		if got := Meta(json.RawMessage(tt.params)) != nil; got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}

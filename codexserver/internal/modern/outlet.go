@@ -1,0 +1,160 @@
+package modern
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json"
+)
+
+// heartbeat is how often a request that is silent shows that it lives, so that
+// clients' idle clocks do not end it.
+const heartbeat = 15 * time.Second
+
+// outlet sends the notifications of a request while it is open: progress under its
+// token, events if it declared them, and log messages from its level on. A nil
+// outlet sends nothing.
+type outlet struct {
+	session *Session
+	request *request
+	beat    sync.WaitGroup
+	stop    context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	sent   float64
+	doing  string
+	gap    pace.Gap
+}
+
+// newOutlet returns the outlet of a request, whose progress goes on from sent. It is
+// to be closed before the answer.
+func (s *Session) newOutlet(q *request, doing string, sent float64) *outlet {
+	ctx, stop := context.WithCancel(q.ctx)
+	o := &outlet{session: s, request: q, stop: stop, doing: doing, sent: sent}
+	if q.token() != nil {
+		o.beat.Go(func() {
+			tick := time.NewTicker(heartbeat)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					o.progress("")
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	return o
+}
+
+// close ends the outlet and returns its last progress: it sends nothing once close has
+// returned.
+func (o *outlet) close() (sent float64) {
+	o.mu.Lock()
+	o.closed = true
+	sent = o.sent
+	o.mu.Unlock()
+	o.stop()
+	o.beat.Wait()
+	return sent
+}
+
+// notify sends a notification. o.mu is held.
+func (o *outlet) notify(method string, params any) {
+	if o.closed {
+		return
+	}
+	if err := o.request.rpc.Peer().Notify(context.Background(), method, params); err != nil {
+		o.session.server.Logger.Debug("notification not sent", "method", method, "error", err)
+	}
+}
+
+// event sends an event, and what it says is going on.
+func (o *outlet) event(thread string, e protocol.Event) {
+	if o == nil {
+		return
+	}
+	if o.request.events {
+		if m, ok := e.Msg.(protocol.SessionConfigured); ok {
+			m.InitialMessages = nil // a caller of tools has no use for the past
+			e.Msg = m
+		}
+		o.mu.Lock()
+		o.gap.Send(o.request.rpc.Peer(), o.session.server.MaxUnread, e, func(e protocol.Event) {
+			params, err := tools.EventParams(o.request.rpc.ID, thread, e)
+			if err != nil {
+				o.session.server.Logger.Error("event not sent", "error", err)
+				return
+			}
+			o.notify(tools.EventMethod, params)
+		})
+		o.mu.Unlock()
+	}
+	if words := tools.Activity(e.Msg); words != "" {
+		o.progress(words)
+	}
+}
+
+// maxProgressMessage bounds the message of a notification, in runes.
+const maxProgressMessage = 200
+
+// progress sends what is going on; "" repeats it.
+func (o *outlet) progress(words string) {
+	if o == nil || o.request.token() == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if words != "" {
+		o.doing = tools.Cut(words, maxProgressMessage)
+	}
+	o.sent++
+	o.notify(modern.NotificationsProgress.Name(), &modern.ProgressNotificationParams{
+		ProgressToken: *o.request.token(), Progress: o.sent, Message: &o.doing,
+	})
+}
+
+// warn sends a log message of the level warning, if the request asked for those.
+func (o *outlet) warn(words string) {
+	if o == nil || o.request.meta.LogLevel == nil || severity(*o.request.meta.LogLevel) > severity(mcptypes.LoggingLevelWarning) {
+		return
+	}
+	data, err := json.Marshal(words)
+	if err != nil {
+		return // no valid UTF-8
+	}
+	logger := "codex"
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.notify(modern.NotificationsMessage.Name(), &modern.LoggingMessageNotificationParams{
+		Level: mcptypes.LoggingLevelWarning, Logger: &logger, Data: data,
+	})
+}
+
+// ready waits until the client has room for another event, or ctx ends.
+func (o *outlet) ready(ctx context.Context) {
+	if o != nil && o.request.events {
+		o.session.pace.Wait(ctx, o.request.rpc.Peer(), o.session.server.MaxUnread)
+	}
+}
+
+// severity orders the levels: debug is 0.
+func severity(l mcptypes.LoggingLevel) int {
+	for i, level := range []mcptypes.LoggingLevel{
+		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice, mcptypes.LoggingLevelWarning,
+		mcptypes.LoggingLevelError, mcptypes.LoggingLevelCritical, mcptypes.LoggingLevelAlert, mcptypes.LoggingLevelEmergency,
+	} {
+		if level == l {
+			return i
+		}
+	}
+	return -1
+}

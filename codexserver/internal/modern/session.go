@@ -1,0 +1,153 @@
+package modern
+
+import (
+	"cmp"
+	"context"
+	stdjson "encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Server is what the sessions of one server have in common. All fields must be
+// set but the engine's name and reason, Folder and Tasks.
+type Server struct {
+	Tools *tools.Table
+	// Approvals says how clients are asked, and how answers are read.
+	Approvals elicit.Options
+	// Version is the server's version, EngineName and EngineReason say which
+	// engine runs the turns and why.
+	Version, EngineName, EngineReason string
+	// Folder is where threads work whose caller names no folder; "" is
+	// [tools.ProjectFolder].
+	Folder string
+	// Seal seals what clients keep for the server between two rounds.
+	Seal *Seal
+	// Tasks are those of all sessions; nil serves none.
+	Tasks *Tasks
+	// MaxUnread is how many bytes may wait for a client.
+	MaxUnread pace.Unread
+	Logger    *slog.Logger
+
+	once       sync.Once
+	resultMeta *modern.ResultMetaObject
+}
+
+// Session is what one client has here: its calls, and the questions they wait for.
+// It is safe for concurrent use.
+type Session struct {
+	server    *Server
+	principal string          // whose session it is; "" where a server has one user
+	ctx       context.Context // ends with the session
+	threads   *thread.Share
+	jobs      *tools.Jobs
+	pace      *pace.Pace
+	running   sync.WaitGroup // calls
+	calls     atomic.Int64   // that may take long
+
+	states states
+	last   atomic.Pointer[metadata] // of the request before
+	open   atomic.Int64             // requests that may take long
+}
+
+// NewSession returns a session whose turns end with ctx, with the threads and jobs
+// of its client.
+func NewSession(ctx context.Context, s *Server, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
+	return &Session{server: s, ctx: ctx, threads: threads, jobs: jobs, pace: p}
+}
+
+// Wait waits for the calls of the session, whose context must have ended.
+func (s *Session) Wait() { s.running.Wait() }
+
+// MaxConcurrent is how many requests of a session that may take long are handled
+// at a time. The next is refused: the client would wait for it behind calls that
+// may never end.
+const MaxConcurrent = 4096
+
+// Inline are the methods of this era that are handled on the read loop: a client
+// polls with them.
+func Inline() []string { return []string{modern.ServerDiscover.Name(), modern.TasksGet.Name()} }
+
+// ServeRPC answers a request of this era, whose _meta is meta. A method that this era
+// does not have is answered with -32601, the removed ones too.
+func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value) (any, error) {
+	q, err := s.newRequest(ctx, r, meta)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Method {
+	case modern.ServerDiscover.Name():
+		return s.discover()
+	case modern.ToolsList.Name():
+		return s.listTools()
+	case modern.ToolsCall.Name():
+		return s.long(q, s.callTool)
+	case modern.SubscriptionsListen.Name():
+		return s.long(q, s.listen)
+	}
+	if s.server.Tasks.serves() {
+		switch r.Method {
+		case modern.TasksGet.Name():
+			return s.getTask(q)
+		case modern.TasksUpdate.Name():
+			return s.updateTask(q)
+		case modern.TasksCancel.Name():
+			return s.cancelTask(q)
+		}
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
+}
+
+// long handles a request that may take long, unless too many are under way.
+func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
+	defer s.open.Add(-1)
+	if s.open.Add(1) > MaxConcurrent {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError,
+			"%d requests are under way; send this one again when one of them has ended or was cancelled", MaxConcurrent)
+	}
+	return handle(q)
+}
+
+// folder is where threads work whose caller names no folder. Roots are not asked
+// for in this era.
+func (s *Session) folder() string { return cmp.Or(s.server.Folder, tools.ProjectFolder()) }
+
+// guarded calls a tool, and makes an error result of a panic.
+func (s *Session) guarded(call func() *mcptypes.CallToolResult) (result *mcptypes.CallToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.server.Logger.Error("panic", "in", "a tool", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+			result = tools.Broken()
+		}
+	}()
+	return call()
+}
+
+// resultMeta is the _meta of every result. It is read only.
+func (s *Session) resultMeta() *modern.ResultMetaObject { return s.server.meta() }
+
+func (s *Server) meta() *modern.ResultMetaObject {
+	s.once.Do(func() {
+		title := "Codex"
+		s.resultMeta = &modern.ResultMetaObject{ServerInfo: &modern.Implementation{Name: "codex-mcp", Title: &title, Version: s.Version}}
+		if s.EngineName == "" {
+			return
+		}
+		engine, _ := jsontext.AppendQuote([]byte(`{"name":`), s.EngineName) // bytes that are not UTF-8 become U+FFFD
+		engine, _ = jsontext.AppendQuote(append(engine, `,"reason":`...), s.EngineReason)
+		engine = append(engine, '}')
+		s.resultMeta.Extra = map[string]stdjson.RawMessage{"io.github.codexmcp/engine": engine}
+	})
+	return s.resultMeta
+}

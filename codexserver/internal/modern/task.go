@@ -1,0 +1,276 @@
+package modern
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// patience is how long the questions of a call that may become a task stay open:
+// its user looks in from time to time.
+const patience = time.Hour
+
+// task is a call that its client polls for. The call's mutex guards it.
+type task struct {
+	call      *call
+	file      taskfile.Task // as it was written last
+	cancelled bool          // by the client
+	over      bool          // file has the end, if only in memory
+	listeners map[*listener]bool
+}
+
+// mayBeTask reports whether the call can be answered with a task.
+func (s *Session) mayBeTask(q *request, tool string) bool {
+	return q.tasks && s.server.Tasks.serves() && tools.IsTurn(tool)
+}
+
+// becomeTask makes a task of the call and returns the answer that says so. It returns
+// nil when the thread has not begun; and when the task cannot be kept, which is logged:
+// the call is then answered with its result.
+func (c *call) becomeTask() *modern.CreateTaskResult {
+	c.mu.Lock()
+	job, now := c.job, c.now(true)
+	c.mu.Unlock()
+	if job == nil {
+		return nil
+	}
+	id, err := taskfile.NewID(job.ThreadID())
+	t := &task{call: c, listeners: map[*listener]bool{}}
+	if err == nil {
+		t.file, err = c.session.server.Tasks.create(taskfile.Task{
+			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing,
+		}, t)
+	}
+	if err != nil {
+		c.session.server.Logger.Warn("a call does not become a task", "error", err)
+		c.mu.Lock()
+		c.taskable = false
+		c.mu.Unlock()
+		return nil
+	}
+	c.mu.Lock()
+	c.task, c.adrift = t, true
+	c.mu.Unlock()
+	c.session.running.Go(t.keep)
+	shared := t.shared(now.message)
+	return &modern.CreateTaskResult{
+		Meta: c.session.resultMeta(), TaskId: id, Status: modern.TaskStatus(now.status), StatusMessage: &now.message,
+		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TtlMs: shared.TtlMs,
+	}
+}
+
+// fileTick is how often the file of a task is told what the task does, if that has
+// changed: other processes read it there.
+const fileTick = 5 * time.Second
+
+// keep keeps the task's file until the end of the call.
+func (t *task) keep() {
+	c := t.call
+	ticker := time.NewTicker(fileTick)
+	defer ticker.Stop()
+	for ticked := false; ; {
+		c.mu.Lock()
+		now, file, changed := c.now(true), t.file, c.changed
+		c.mu.Unlock()
+		if now.status != file.Status || ticked && now.doing != file.Message {
+			file.Status, file.Message = now.status, now.doing
+			t.write(file)
+		}
+		ticked = false
+		select {
+		case <-changed:
+		case <-ticker.C:
+			ticked = true
+		case <-c.done:
+			t.end()
+			return
+		}
+	}
+}
+
+// write writes the task's file. What cannot be written is kept in memory.
+func (t *task) write(file taskfile.Task) {
+	written, err := t.call.session.server.Tasks.store.Update(file)
+	if err != nil {
+		t.call.session.server.Logger.Warn("the file of a task", "task", file.ID, "error", err)
+		written = file
+	}
+	t.call.mu.Lock()
+	defer t.call.mu.Unlock()
+	t.file = written
+}
+
+// end writes the end of the task.
+func (t *task) end() {
+	c := t.call
+	c.mu.Lock()
+	file := t.file
+	cancelled := t.cancelled
+	c.mu.Unlock()
+	if cancelled {
+		file.Status, file.Message = taskfile.Cancelled, "cancelled by the client"
+	} else {
+		answer := c.result
+		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
+			// Whoever reads this is told by another process, and knows of no signal.
+			answer = tools.Ended(file.Thread())
+		}
+		result, err := modern.Encode(c.complete(answer))
+		if err != nil { // what was encoded once before
+			result = []byte(`{"content":[],"isError":true,"resultType":"complete"}`)
+		}
+		file.Status, file.Message, file.Result = taskfile.Completed, endWords(c.result), jsontext.Value(result)
+	}
+	err := c.session.server.Tasks.finish(&file)
+	if err != nil {
+		c.session.server.Logger.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+	}
+	c.mu.Lock()
+	t.file, t.over = file, true
+	t.tell()
+	c.mu.Unlock()
+	if err == nil {
+		c.session.server.Tasks.forget(file.ID)
+	}
+}
+
+// endWords is the status message of a task that has its result.
+func endWords(r *mcptypes.CallToolResult) string {
+	if r.IsError != nil && *r.IsError {
+		return "ended with an error"
+	}
+	return "done"
+}
+
+// moment is what a task does at one moment.
+type moment struct {
+	status   taskfile.Status
+	message  string
+	doing    string // message without for how long
+	requests modern.InputRequests
+}
+
+// now returns what the call does, to a poll that shows forms or does not. c.mu is held.
+func (c *call) now(form bool) moment {
+	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
+	if c.job != nil {
+		state := c.job.State()
+		m.message = state.Words()
+		state.Since = time.Now()
+		m.doing = state.Words()
+	}
+	if len(c.questions) == 0 || !form {
+		return m
+	}
+	m.status, m.requests = taskfile.InputRequired, modern.InputRequests{}
+	for _, q := range c.questions {
+		m.requests[q.key] = q.request
+	}
+	return m
+}
+
+// detailed returns the task as a poll reads it. The call's mutex is held.
+func (t *task) detailed(form bool) modern.DetailedTask {
+	if t.over {
+		return finished(t.file)
+	}
+	now := t.call.now(form)
+	shared := t.shared(now.message)
+	if now.status == taskfile.InputRequired {
+		return shared.InputRequired(now.requests)
+	}
+	return shared.Working()
+}
+
+// How often a client is to poll, in milliseconds: this is the delay of each
+// approval.
+const (
+	pollOften  = 500
+	pollSeldom = 2_000
+)
+
+// shared is what an unfinished task says whatever its status.
+func (t *task) shared(message string) modern.Task {
+	poll := int64(pollSeldom)
+	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {
+		poll = pollOften
+	}
+	return modern.Task{
+		TaskId: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
+		StatusMessage: &message, PollIntervalMs: &poll,
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// finished is a task that has ended, as its file says.
+func finished(f taskfile.Task) modern.DetailedTask {
+	ttl := f.TTL().Milliseconds()
+	t := modern.Task{
+		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &f.Message, TtlMs: &ttl,
+	}
+	if f.Status == taskfile.Cancelled {
+		return t.Cancelled()
+	}
+	return t.Completed(stdjson.RawMessage(f.Result))
+}
+
+// foreign is a task that this process does not serve.
+func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
+	switch owner {
+	case taskfile.Gone:
+		result, _ := modern.Encode((&call{session: s}).complete(tools.Ended(f.Thread()))) // its parts always encode
+		f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran", jsontext.Value(result)
+		if f.Expires.IsZero() {
+			f.Expires = time.Now().Add(taskfile.Keep)
+		}
+		return finished(f)
+	case taskfile.Other:
+		poll := int64(pollSeldom)
+		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, f.Message)
+		return modern.Task{
+			TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
+		}.Working()
+	}
+	return finished(f)
+}
+
+// live returns a task of the session's principal that this process serves, nil when
+// it serves none of that id.
+func (s *Session) live(id string) *task {
+	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal == s.principal {
+		return t
+	}
+	return nil
+}
+
+// find returns a task of the session's principal: one that this process serves, or
+// what a file says.
+func (s *Session) find(id string) (*task, taskfile.Task, taskfile.Owner, error) {
+	if t := s.live(id); t != nil {
+		return t, taskfile.Task{}, taskfile.Self, nil
+	}
+	file, owner, err := s.server.Tasks.store.Get(id)
+	switch {
+	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
+		return nil, file, owner, invalid("/taskId", "no such task")
+	case err != nil:
+		return nil, file, owner, fmt.Errorf("read the task: %w", err)
+	}
+	if t := s.live(id); t != nil { // it became one between the two looks
+		return t, file, taskfile.Self, nil
+	}
+	return nil, file, owner, nil
+}
+
+// elsewhere refuses what only the serving process can do.
+func elsewhere(f taskfile.Task) error {
+	return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.Server.PID)
+}

@@ -1,0 +1,73 @@
+// Package pace keeps turns from running ahead of a client that reads slowly.
+package pace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Unread is how many bytes may wait for a client that reads more slowly than
+// events come. Beyond it deltas are left out, of turns that cannot wait.
+type Unread int
+
+// Ahead is how far a turn may be ahead of the client that attends it. It then
+// waits for the client to read.
+func (n Unread) Ahead() int { return int(n) / 8 }
+
+// End is where the session ends: the client reads nothing, and what is no delta is
+// never left out.
+func (n Unread) End() int { return 2 * int(n) }
+
+// Pace lets turns wait for the client. They go on one by one, so that what many
+// turns add at once stays below the bound too. The zero Pace is ready.
+type Pace struct {
+	once sync.Once
+	next chan struct{} // holds one token while a turn waits for the client
+}
+
+// Wait returns when the client has read enough, or ctx ends.
+func (p *Pace) Wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
+	if peer.Stats().EgressBytes < most.Ahead() {
+		return
+	}
+	p.once.Do(func() { p.next = make(chan struct{}, 1) })
+	select {
+	case p.next <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-p.next }()
+	for peer.Stats().EgressBytes >= most.Ahead() {
+		if peer.Flush(ctx) != nil {
+			return
+		}
+	}
+}
+
+// isDelta reports whether an event is a piece of something that another event
+// has as a whole.
+func isDelta(m protocol.EventMsg) bool { return strings.HasSuffix(m.EventType(), "_delta") }
+
+// Gap counts the deltas that one receiver of events misses. It belongs to whoever
+// sends the events. The zero Gap is ready.
+type Gap struct{ missed int }
+
+// Send sends an event, unless it is a delta and the client is too far behind. The
+// event after a gap is preceded by one that says how many were left out.
+func (g *Gap) Send(peer *jsonrpc.Peer, most Unread, e protocol.Event, send func(protocol.Event)) {
+	if isDelta(e.Msg) && peer.Stats().EgressBytes >= int(most) {
+		g.missed++
+		return
+	}
+	if g.missed > 0 {
+		words := fmt.Sprintf("%d deltas were left out: the client did not read.", g.missed)
+		g.missed = 0
+		send(protocol.Event{ID: e.ID, Msg: protocol.BackgroundEvent{Message: words}})
+	}
+	send(e)
+}

@@ -1,0 +1,198 @@
+package thread_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// hearer is an engine whose conversations take messages while a turn runs. Its
+// turns ask about a command, and say the decision and what came.
+type hearer struct{ slow time.Duration }
+
+func (l hearer) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	h.Emit(protocol.SessionConfigured{SessionID: "1"})
+	return &ear{hearer: l, host: h}, nil
+}
+
+type ear struct {
+	hearer
+	host engine.Host
+
+	mu      sync.Mutex
+	running bool
+	came    []string
+}
+
+func (e *ear) ID() string   { return "1" }
+func (e *ear) Close() error { return nil }
+
+func (e *ear) Turn(ctx context.Context, _ protocol.TurnInput) error {
+	if e.slow > 0 {
+		<-time.After(e.slow)
+	}
+	e.mu.Lock()
+	e.running = true
+	e.mu.Unlock()
+	e.host.Emit(protocol.TaskStarted{})
+	out := e.host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
+	e.mu.Lock()
+	e.running = false
+	came := e.came
+	e.mu.Unlock()
+	for _, words := range came {
+		e.host.Emit(protocol.UserMessage{Message: words})
+	}
+	said := string(out.Decision) + ": " + strings.Join(came, ", ")
+	e.host.Emit(protocol.AgentMessage{Message: said})
+	e.host.Emit(protocol.TaskComplete{LastAgentMessage: &said})
+	return nil
+}
+
+func (e *ear) Steer(_ context.Context, items []protocol.InputItem) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.running {
+		return engine.ErrNoTurn
+	}
+	e.came = append(e.came, protocol.TextOf(items))
+	return nil
+}
+
+// screen is a desk that keeps what it is shown.
+type screen struct {
+	asked  chan struct{}
+	answer chan string
+
+	mu     sync.Mutex
+	events []string
+}
+
+func (s *screen) Event(_ approval.Thread, m protocol.EventMsg) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch m := m.(type) {
+	case protocol.UserMessage:
+		s.events = append(s.events, "user: "+m.Message)
+	case protocol.AgentMessage:
+		s.events = append(s.events, "agent: "+m.Message)
+	}
+}
+
+// Ask answers when the test lets it.
+func (s *screen) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, error) {
+	close(s.asked)
+	select {
+	case words := <-s.answer:
+		return json.RawMessage(words), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *screen) Decided(*approval.Request, approval.Decision) {}
+
+func (s *screen) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
+// TestSteer: a message reaches the running turn and is shown; the question that is
+// open stays open, whatever the message says, and gets its own answer.
+func TestSteer(t *testing.T) {
+	for _, test := range []struct{ answer, want string }{
+		{`{"action":"accept"}`, "agent: approved: yes, approve it"},
+		{`{"action":"decline"}`, "agent: denied: yes, approve it"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			desk := &screen{asked: make(chan struct{}), answer: make(chan string)}
+			th := start(t, thread.NewTable(hearer{}, &approval.Options{Desk: desk}).Share())
+			if err := th.Steer(t.Context(), protocol.TextInput("early")); !errors.Is(err, engine.ErrNoTurn) {
+				t.Errorf("before the turn: %v", err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- say(t, th, "build") }()
+			<-desk.asked
+			if err := th.Steer(t.Context(), protocol.TextInput("yes, approve it")); err != nil {
+				t.Errorf("in the turn: %v", err)
+			}
+			synctest.Wait() // whatever the message sets off has happened
+			select {
+			case err := <-done:
+				t.Fatalf("the turn ended without an answer: %v", err)
+			default:
+			}
+			desk.answer <- test.answer
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if err := th.Steer(t.Context(), protocol.TextInput("late")); !errors.Is(err, engine.ErrNoTurn) {
+				t.Errorf("after the turn: %v", err)
+			}
+			want := []string{"user: build", "user: yes, approve it", test.want}
+			if got := desk.all(); !slices.Equal(got, want) {
+				t.Errorf("the desk was shown %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestSteerAsTheTurnBegins: a turn that is running has a moment in which the engine
+// has not begun it; a message waits for that, as long as its sender does.
+func TestSteerAsTheTurnBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		desk := &screen{asked: make(chan struct{}), answer: make(chan string, 1)}
+		th := start(t, thread.NewTable(hearer{slow: time.Minute}, &approval.Options{Desk: desk}).Share())
+		done := make(chan error, 1)
+		go func() { done <- say(t, th, "build") }()
+		synctest.Wait()
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := th.Steer(short, protocol.TextInput("hasty")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a sender in haste: %v", err)
+		}
+		if err := th.Steer(t.Context(), protocol.TextInput("patient")); err != nil {
+			t.Errorf("a patient sender: %v", err)
+		}
+		desk.answer <- `{"action":"decline"}`
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got, want := desk.all(), []string{"user: build", "user: patient", "agent: denied: patient"}; !slices.Equal(got, want) {
+			t.Errorf("the desk was shown %q, want %q", got, want)
+		}
+	})
+}
+
+// TestSteerOfAnEngineThatCannot: the sender is told so, and the turn goes on.
+func TestSteerOfAnEngineThatCannot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := start(t, newTable(&memory{}).Share())
+		done := make(chan error, 1)
+		go func() { done <- say(t, th, "wait") }()
+		synctest.Wait()
+		var refused *engine.RefusedError
+		if err := th.Steer(t.Context(), protocol.TextInput("more")); !errors.As(err, &refused) {
+			t.Errorf("error %v", err)
+		}
+		if !th.Busy() {
+			t.Error("the turn ended")
+		}
+		if _, err := th.Interrupt(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-done
+	})
+}

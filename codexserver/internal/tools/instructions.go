@@ -1,0 +1,29 @@
+package tools
+
+import "strings"
+
+// Instructions returns what a model should know of the tools before it calls one.
+// It is under 2,000 characters, which all clients show whole.
+func (t *Table) Instructions() string {
+	lines := []string{"Codex works on coding tasks in a folder on this machine, under a sandbox. A person approves what leaves it."}
+	for i := range t.tools {
+		if words := purposes[t.tools[i].name]; words != "" {
+			lines = append(lines, "- "+t.tools[i].name+": "+words)
+		}
+	}
+	lines = append(lines,
+		"Go on with a conversation by the threadId of its result; it knows what was said and done before.",
+		"A result that says that something was declined or denied means that it was not done. Do not try it in another way; ask the user.",
+	)
+	return strings.Join(lines, "\n")
+}
+
+// purposes say what each tool is for and when.
+var purposes = map[string]string{
+	"codex":           "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
+	"codex-reply":     "say more in a conversation (threadId): an answer, a correction, the next step.",
+	"codex-wait":      "wait for conversations that run in the background, and read their results.",
+	"codex-worktree":  "look at, apply, commit or discard what a conversation with worktree: true has changed. Until then nothing of it is in your folder.",
+	"codex-interrupt": "stop what a conversation does now.",
+	"codex-list":      "find past conversations.",
+}

@@ -1,0 +1,230 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Job is a turn that a tool runs, from the call to the result. It is a
+// [thread.Watcher] in front of the caller's own. A job in the background outlives
+// its call, and so does one that was detached from it.
+type Job struct {
+	thread.Watcher
+	attendance thread.Attendance // the caller's, with the job as its watcher
+	maxText    int               // see [Call.MaxText]
+	maxResult  int               // bounds the structured content, in bytes
+	report     *report.Collector
+	thread     *thread.Thread
+	done       chan struct{} // closed when there is a result
+
+	mu         sync.Mutex
+	background bool
+	text       string   // the turn's last message
+	remarks    []string // why questions could not be answered, and what was left out
+	doing      string   // what the turn does now
+	since      time.Time
+	questions  []*approval.Request // open ones
+	asked      bool                // a question opened that no caller was told of
+	changed    chan struct{}       // closed when a question opens
+	status     Status              // of a turn that has ended
+	did        report.Report       // what it did
+	result     *mcptypes.CallToolResult
+	told       bool // the result was returned to a caller
+}
+
+// newJob returns a job of a call that a attends.
+func (c *Call) newJob(a thread.Attendance) *Job {
+	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now()}
+	j.attendance = a
+	j.attendance.Watcher = j
+	return j
+}
+
+// Ready implements [thread.Watcher].
+func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) {
+	j.report.Ready(ctx, m)
+	j.Watcher.Ready(ctx, m)
+}
+
+// Event implements [thread.Watcher].
+func (j *Job) Event(thread string, e protocol.Event) {
+	j.mu.Lock()
+	if m, ok := e.Msg.(protocol.TaskComplete); ok && m.LastAgentMessage != nil {
+		j.text = *m.LastAgentMessage
+	}
+	if words := Activity(e.Msg); words != "" {
+		j.doing, j.since = brief(words), time.Now()
+	}
+	j.mu.Unlock()
+	j.report.Event(e.Msg)
+	j.Watcher.Event(thread, e)
+}
+
+// Asked implements [thread.Watcher].
+func (j *Job) Asked(r *approval.Request) {
+	j.mu.Lock()
+	j.questions = append(j.questions, r)
+	j.asked = true
+	close(j.changed)
+	j.changed = make(chan struct{})
+	j.mu.Unlock()
+	j.report.Asked(r)
+	j.Watcher.Asked(r)
+}
+
+// Decided implements [thread.Watcher].
+func (j *Job) Decided(r *approval.Request, d approval.Decision) {
+	j.mu.Lock()
+	j.questions = slices.DeleteFunc(j.questions, func(q *approval.Request) bool { return q == r })
+	j.doing, j.since = "thinking", time.Now()
+	j.mu.Unlock()
+	for _, words := range d.Remarks {
+		j.remark(words)
+	}
+	j.report.Decided(r, d)
+	j.Watcher.Decided(r, d)
+}
+
+// remark adds a block to the result, unless it is there already.
+func (j *Job) remark(words string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Contains(j.remarks, words) {
+		j.remarks = append(j.remarks, words)
+	}
+}
+
+// run runs the turn and returns its result: the answer, and in further blocks why
+// questions could not be answered and what was left out of the call. A turn that
+// fails or is aborted is an error result with the reason; the thread stays usable.
+func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mcptypes.CallToolResult {
+	a := j.attendance
+	a.Begin = func(ctx context.Context) { j.report.Begin(ctx, j.thread.Info(), j.thread.Usage()) }
+	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
+	j.report.End(err)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	text := j.text
+	var abort *engine.AbortError
+	switch {
+	case errors.As(err, &abort):
+		j.status, text = Aborted, "Turn aborted: "+abortCause(abort)
+	case err != nil:
+		j.status, text = Failed, err.Error()
+	default:
+		j.status = Completed
+	}
+	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
+	j.did = j.report.Report()
+	j.did.ThreadID, j.did.Content = j.thread.ID(), joined(texts)
+	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
+	if err != nil {
+		j.result.IsError = new(true)
+	}
+	close(j.done)
+	return j.result
+}
+
+// ThreadID is the id of the job's thread.
+func (j *Job) ThreadID() string { return j.thread.ID() }
+
+// Detach makes a job of the background of one whose caller goes away without
+// ending it; the result is then had with codex-wait. It returns false when there is a
+// result already.
+func (j *Job) Detach() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.background = j.background || j.result == nil
+	return j.background
+}
+
+// Interim returns what a caller reads that goes away before the end, with its
+// advice.
+func (j *Job) Interim(advice string) *mcptypes.CallToolResult {
+	s := j.State()
+	return interim(j.ThreadID(), s.Status, s.Words()+" "+advice)
+}
+
+// State is what a job does at one moment.
+type State struct {
+	Status Status
+	// Doing is what the turn does, Since from when on.
+	Doing string
+	Since time.Time
+	// Question is what the oldest open question is about; "" when none is open.
+	Question string
+}
+
+// State returns what the job does now.
+func (j *Job) State() State {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state()
+}
+
+func (j *Job) state() State {
+	s := State{Status: j.status, Doing: j.doing, Since: j.since}
+	switch {
+	case j.status != "":
+	case len(j.questions) > 0:
+		s.Status, s.Question = Waiting, brief(subject(j.questions[0]))
+	default:
+		s.Status = Running
+	}
+	return s
+}
+
+// Words returns the state as a line for a person.
+func (s State) Words() string {
+	if s.Question != "" {
+		return "waiting for approval of " + s.Question
+	}
+	if d := time.Since(s.Since).Round(time.Second); d >= 5*time.Second {
+		return s.Doing + ", " + d.String()
+	}
+	return s.Doing
+}
+
+// Status is how far a turn is.
+type Status string
+
+// The statuses of a turn.
+const (
+	Running   Status = "running"
+	Waiting   Status = "waiting" // a question is open
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Aborted   Status = "aborted"
+)
+
+func abortCause(e *engine.AbortError) string {
+	switch {
+	case e.Cause == nil:
+		return string(e.Reason)
+	case errors.Is(e.Cause, jsonrpc.ErrClosed):
+		return clientGone
+	}
+	return e.Cause.Error()
+}
+
+const clientGone = "the client closed the connection"
+
+// notBegun is the result of a call whose conversation could not be had. Where
+// the client has gone meanwhile, err is a consequence of that.
+func notBegun(ctx context.Context, tool, thread string, err error) *mcptypes.CallToolResult {
+	if errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
+		return failure(thread, "Turn aborted: "+clientGone)
+	}
+	return failure(thread, tool+": "+err.Error())
+}

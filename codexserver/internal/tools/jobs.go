@@ -1,0 +1,155 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// maxRunning is how many turns run in the background at a time.
+const maxRunning = 1024
+
+// maxEnded is how many jobs of the background are kept after their end.
+const maxEnded = 256
+
+// Jobs are the turns that tools run for one client. It is safe for concurrent use.
+type Jobs struct {
+	ctx     context.Context // of the turns in the background
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	list []*Job // in the order of their beginning
+}
+
+// NewJobs returns no jobs yet. Turns in the background end with ctx.
+func NewJobs(ctx context.Context) *Jobs { return &Jobs{ctx: ctx} }
+
+// Wait waits for the turns in the background, whose context must have ended.
+func (js *Jobs) Wait() { js.running.Wait() }
+
+// run runs a turn for a call: to its end, or in the background.
+func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, prompt string, background bool) *mcptypes.CallToolResult {
+	j.thread, j.background = t, background
+	if !c.Jobs.add(j) {
+		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
+	}
+	ticket := t.Queue()
+	if c.Begun != nil {
+		c.Begun(j)
+	}
+	if !background {
+		defer c.Jobs.ended(j)
+		return j.run(ctx, ticket, prompt)
+	}
+	c.Jobs.running.Go(func() {
+		j.run(c.Jobs.ctx, ticket, prompt)
+		c.Jobs.ended(j)
+	})
+	return interim(t.ID(), Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+}
+
+// add adds a job, unless too many run in the background.
+func (js *Jobs) add(j *Job) bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if j.background {
+		n := 0
+		for _, other := range js.list {
+			if !other.over() && other.inBackground() {
+				n++
+			}
+		}
+		if n >= maxRunning {
+			return false
+		}
+	}
+	js.list = append(js.list, j)
+	return true
+}
+
+// ended forgets a job whose caller has its result, and the oldest of too many.
+func (js *Jobs) ended(j *Job) {
+	j.mu.Lock()
+	background := j.background
+	j.mu.Unlock()
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if !background {
+		js.list = slices.DeleteFunc(js.list, func(other *Job) bool { return other == j })
+		return
+	}
+	n := 0
+	for _, other := range js.list {
+		if other.over() {
+			n++
+		}
+	}
+	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
+		drop := n > maxEnded && other.over()
+		if drop {
+			n--
+		}
+		return drop
+	})
+}
+
+// over reports whether the turn has ended.
+func (j *Job) over() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// of returns the job of a thread that a caller has not read to its end: the
+// first of those that are queued. When there is none it returns the last, nil
+// when there is no job of the thread.
+func (js *Jobs) of(id string) *Job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var last *Job
+	for _, j := range js.list {
+		if thread.CanonicalID(j.ThreadID()) != id {
+			continue
+		}
+		if !j.read() {
+			return j
+		}
+		last = j
+	}
+	return last
+}
+
+// unread are the jobs in the background whose result no caller has read, one for
+// each thread.
+func (js *Jobs) unread() []*Job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var all []*Job
+	seen := map[string]bool{}
+	for _, j := range js.list {
+		if id := j.ThreadID(); !seen[id] && !j.read() && j.inBackground() {
+			seen[id] = true
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+func (j *Job) read() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.told
+}
+
+func (j *Job) inBackground() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.background
+}

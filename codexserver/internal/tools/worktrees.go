@@ -1,0 +1,119 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// worktrees are the git worktrees that threads have for themselves. Nil has none.
+type worktrees struct {
+	store worktree.Store
+
+	recovery sync.Once
+	trouble  error // what earlier processes left and could not be put right
+}
+
+// open returns the store. The first time in a process it finishes what others
+// have left behind when they were killed.
+func (ws *worktrees) open() worktree.Store {
+	ws.recovery.Do(func() { ws.trouble = ws.store.Recover() })
+	return ws.store
+}
+
+// errNoWorktrees says that this server has no folder for them.
+var errNoWorktrees = errors.New("this server keeps nothing that outlives it, and so has no worktrees")
+
+// create makes a worktree of the repository that cwd lies in. The words tell the
+// caller about it.
+func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *worktree.Worktree, words string, err error) {
+	if ws == nil {
+		return nil, "", errNoWorktrees
+	}
+	w, skipped, err := ws.open().Create(ctx, worktree.Options{Cwd: cwd, Uncommitted: uncommitted})
+	if err != nil {
+		return nil, "", err
+	}
+	lines := []string{fmt.Sprintf("The conversation works in a git worktree of its own, %s. Its changes are not in %s until codex-worktree applies them.", w.Cwd(), w.Root())}
+	lines = append(lines, skips("Not taken along", skipped)...)
+	if ws.trouble != nil {
+		lines = append(lines, ws.trouble.Error())
+	}
+	return w, strings.Join(lines, "\n"), nil
+}
+
+// place makes a conversation work in a worktree.
+func place(cfg *protocol.Config, w *worktree.Worktree) {
+	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
+}
+
+// config is what a thread is taken up with that may have a worktree.
+func (ws *worktrees) config(id string) (cfg protocol.Config) {
+	if ws == nil {
+		return cfg
+	}
+	if _, err := os.Lstat(ws.store.Records); err != nil {
+		return cfg // there never was one
+	}
+	// The folder of a worktree that is not found lies where no command may write.
+	if w, err := ws.open().Find(id); err == nil {
+		place(&cfg, w)
+	}
+	return cfg
+}
+
+// bind notes whose worktree it is. A thread that could not find it again ends.
+func bind(ctx context.Context, c *Call, w *worktree.Worktree, t *thread.Thread) error {
+	err := w.Bind(ctx, thread.CanonicalID(t.ID()))
+	if err != nil {
+		err = errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), t.ID()))
+	}
+	return err
+}
+
+// drop removes a worktree in which nobody has worked. nil is none.
+func drop(ctx context.Context, w *worktree.Worktree) error {
+	if w == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	err := w.Discard(ctx, "")
+	var loss *worktree.LossError // of what was taken along
+	if errors.As(err, &loss) {
+		err = w.Discard(ctx, loss.Token)
+	}
+	return err
+}
+
+// maxLines bounds a list in a result.
+const maxLines = 100
+
+// rows writes lines under a heading, "" when there are none.
+func rows[E any](heading string, all []E, more int, line func(E) string) (lines []string) {
+	if len(all) == 0 {
+		return nil
+	}
+	lines = append(lines, heading+":")
+	for _, one := range all[:min(len(all), maxLines)] {
+		lines = append(lines, "- "+line(one))
+	}
+	if more += max(len(all)-maxLines, 0); more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return lines
+}
+
+func skips(heading string, skipped []worktree.Skip) []string {
+	return rows(heading, skipped, 0, func(s worktree.Skip) string { return shown(s.Path) + ": " + Cut(s.Reason, maxBrief) })
+}
+
+// shown returns a path as one word on which nothing is hidden, within bounds.
+func shown(path string) string { return Cut(elicit.ShowCommand([]string{path}), maxBrief) }

@@ -1,0 +1,251 @@
+package codexserver_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// background begins a turn in the background and returns its thread.
+func (c *modernClient) background(prompt string) string {
+	c.t.Helper()
+	a := c.call("codex", fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt))
+	s := a.structured()
+	if s.Status != "running" || s.ThreadID == "" {
+		c.t.Fatalf("background: %s", a.text())
+	}
+	return s.ThreadID
+}
+
+func waitFor(seconds int, threads ...string) string {
+	ids := ""
+	if len(threads) > 0 {
+		ids = fmt.Sprintf(`"threadIds":["%s"],`, strings.Join(threads, `","`))
+	}
+	return fmt.Sprintf(`{%s"seconds":%d}`, ids, seconds)
+}
+
+// rows are the threads of a result of codex-wait, by what they say.
+func (a answer) rows() string {
+	var rows []string
+	for _, r := range a.structured().Threads {
+		rows = append(rows, r.Status+": "+r.Content)
+	}
+	return strings.Join(rows, "; ")
+}
+
+func TestBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), nil)
+		begin := time.Now()
+		took := func(want time.Duration, what string) {
+			t.Helper()
+			if got := time.Since(begin); got != want {
+				t.Errorf("%s took %v, want %v", what, got, want)
+			}
+			begin = time.Now()
+		}
+		short, long := c.background("sleep:10s say:short"), c.background("sleep:2m say:long")
+		took(0, "the beginning")
+		for _, tt := range []struct {
+			arguments, want string
+			took            time.Duration
+		}{
+			{waitFor(3), "running: thinking; running: thinking", 3 * time.Second},
+			{waitFor(20), "completed: short; running: thinking, 10s", 7 * time.Second},
+			{waitFor(20), "running: thinking, 30s", 20 * time.Second}, // the other one was read
+			{waitFor(20, short), "completed: short", 0},               // again and again
+			{waitFor(20, strings.ToUpper(short), long), "completed: short; running: thinking, 30s", 0},
+			{waitFor(0, "nope"), "unknown: No turn of this conversation was started here. codex-reply goes on with one that has ended.", 0},
+			{waitFor(45, "nope"), "unknown: No turn of this conversation was started here. codex-reply goes on with one that has ended.", 0},
+			{`{"threadIds":[]}`, "", 0},
+			{waitFor(5, long, long), "running: thinking, 35s", 5 * time.Second},
+			{`{"seconds":-3}`, "running: thinking, 35s", 0},
+			{`{"seconds":3600}`, "running: thinking, 1m25s", 50 * time.Second},
+			{`{}`, "completed: long", 35 * time.Second},
+			{`{}`, "", 0},
+		} {
+			a := c.call("codex-wait", tt.arguments)
+			if a.rows() != tt.want {
+				t.Errorf("codex-wait %s: %q, want %q", tt.arguments, a.rows(), tt.want)
+			}
+			took(tt.took, tt.arguments)
+		}
+		if a := c.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, c.codex("say:x").structured().ThreadID)); !strings.HasPrefix(a.rows(), "idle: ") {
+			t.Errorf("a thread without a turn: %s", a.rows())
+		}
+		if a := c.call("codex-wait", `{"seconds":"soon"}`); !strings.HasPrefix(a.text(), "failed: codex-wait: argument /seconds: ") {
+			t.Errorf("%s", a.text())
+		}
+	})
+}
+
+// TestBackgroundAsks asks about turns in the background where a codex-wait is.
+func TestBackgroundAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), nil)
+		c.background("sleep:1s one sleep:10s say:end")
+		c.background("sleep:1s two sleep:20s")
+		a := c.call("codex-wait", `{}`)
+		if a.keys() != "q1 q2" {
+			t.Fatalf("all questions in one round: %s", a.text())
+		}
+		pass(5 * time.Minute) // for the user; the time of codex-wait is over
+		a = c.round("codex-wait", `{}`, c.state(a), `{"q1":`+accepts+`,"q2":`+accepts+`}`).wait()
+		if a.rows() != "completed: one: approved, end; running: thinking, 10s" && a.rows() != "running: thinking, 10s; completed: one: approved, end" {
+			t.Errorf("%s %s", a.rows(), a.text())
+		}
+		if a = c.call("codex-wait", `{}`); a.rows() != "completed: two: approved" {
+			t.Errorf("%s", a.rows())
+		}
+	})
+}
+
+// TestAnswerIsNotLost answers a question of codex-wait after another of its threads
+// has ended.
+func TestAnswerIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), nil)
+		c.background("sleep:10s say:end")
+		c.background("git sleep:1m")
+		a := c.call("codex-wait", `{}`)
+		pass(20 * time.Second)
+		a = c.round("codex-wait", `{}`, c.state(a), acceptOne).wait()
+		synctest.Wait()
+		if w.did() != "2 git" || !strings.Contains(a.rows(), "completed: end") {
+			t.Errorf("%s; turns and commands %q", a.text(), w.did())
+		}
+	})
+}
+
+// TestResultIsNotLost leaves a codex-wait at its question. What it would have returned
+// goes to the next one.
+func TestResultIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		c.background("git say:end")
+		parked := c.call("codex-wait", `{}`)
+		pass(2 * time.Minute)
+		if a := c.call("codex-wait", `{}`); !strings.HasPrefix(a.rows(), "completed: git: denied, end") {
+			t.Errorf("%q", a.rows())
+		}
+		if a := c.round("codex-wait", `{}`, c.state(parked), acceptOne).wait(); a.result == nil || w.did() != "1" {
+			t.Errorf("the late retry: %s; turns and commands %q", a.text(), w.did())
+		}
+		// Nor does a call that was cancelled.
+		c.background("sleep:10s say:more")
+		x := c.start("tools/call", toolCall("codex-wait", `{}`)...)
+		pass(10*time.Second - time.Nanosecond)
+		x.cancel()
+		pass(time.Second)
+		if a := c.call("codex-wait", `{}`); a.rows() != "completed: more" {
+			t.Errorf("%q", a.rows())
+		}
+	})
+}
+
+// TestTwoWaits asks at two calls of codex-wait. The first answer counts.
+func TestTwoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), nil)
+		c.background("git sleep:10s say:end")
+		x, y := c.start("tools/call", toolCall("codex-wait", `{}`)...), c.start("tools/call", toolCall("codex-wait", `{"seconds":40}`)...)
+		one, two := x.wait(), y.wait()
+		a := c.round("codex-wait", `{}`, c.state(one), `{"q1":`+declines+`}`).wait()
+		b := c.round("codex-wait", `{"seconds":40}`, c.state(two), acceptOne).wait()
+		if a.rows() != "completed: git: denied, end" || b.rows() != a.rows() || w.did() != "1" {
+			t.Errorf("%s; %s; %q", a.text(), b.text(), w.did())
+		}
+	})
+}
+
+// TestBackgroundWithoutForms decides at once where nobody can be asked, and keeps a
+// question until its time is over where somebody can.
+func TestBackgroundWithoutForms(t *testing.T) {
+	for _, tt := range []struct {
+		capabilities, want string
+		after              time.Duration
+	}{
+		{noForms, "This MCP client cannot show", 0},
+		{withForms, "No answer within 60 s", time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &worker{}
+			c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+			c.capabilities = tt.capabilities
+			begin := time.Now()
+			id := c.background("git say:end")
+			synctest.Wait()
+			c.capabilities = noForms
+			a := c.call("codex-wait", `{}`)
+			if tt.after > 0 { // the client is told at once that there is a question
+				if a.rows() != "waiting: waiting for approval of `git`" {
+					t.Errorf("%q", a.rows())
+				}
+				for time.Since(begin) < tt.after {
+					a = c.call("codex-wait", waitFor(50, id))
+				}
+			}
+			if !strings.HasPrefix(a.rows(), "completed: git: denied, end") || !strings.Contains(a.rows(), tt.want) || time.Since(begin) != tt.after {
+				t.Errorf("%q after %v", a.rows(), time.Since(begin))
+			}
+		})
+	}
+}
+
+// TestEndOfModernInput ends the input while turns run, wait for an answer, and run in
+// the background.
+func TestEndOfModernInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
+		c.background("sleep:1h")
+		c.background("git sleep:1h")
+		c.codex("git sleep:1h")
+		c.call("codex-wait", `{}`)
+		c.start("tools/call", toolCall("codex", promptOf("sleep:1h"))...)
+		synctest.Wait()
+		begin := time.Now()
+		c.end()
+		err := <-c.served
+		c.served <- err
+		if took := time.Since(begin); took > time.Second || !w.ended() || w.did() != "4" {
+			t.Errorf("it took %v, ended %t, turns and commands %q", took, w.ended(), w.did())
+		}
+	})
+}
+
+// TestQuestionsOfOthers waits for a turn that is queued behind another client's. Its
+// questions are not shown.
+func TestQuestionsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		server := codexserver.New(w.engine(), nil)
+		one, two := connectModernTo(t, server), connectModernTo(t, server)
+		id := one.codex("say:hello").structured().ThreadID
+		reply := func(prompt, more string) string {
+			return fmt.Sprintf(`{"threadId":%q,"prompt":%q%s}`, id, prompt, more)
+		}
+		theirs := one.call("codex-reply", reply("sleep:5s git", ""))
+		two.call("codex-reply", reply("make", `,"background":true`))
+		if a := two.call("codex-wait", waitFor(10)); a.input != nil {
+			t.Errorf("another client's question: %s", a.raw)
+		}
+		if a := one.round("codex-reply", reply("sleep:5s git", ""), one.state(theirs), acceptOne).wait(); a.text() != "git: approved" {
+			t.Errorf("%s", a.text())
+		}
+		if a := two.call("codex-wait", waitFor(10)); !strings.Contains(string(a.raw), "make") || a.keys() != "q1" {
+			t.Errorf("its own question: %s", a.raw)
+		}
+	})
+}

@@ -1,0 +1,186 @@
+package codexserver_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// promptOf is the arguments of codex with a prompt.
+func promptOf(prompt string) string { return fmt.Sprintf(`{"prompt":%q}`, prompt) }
+
+// TestRounds answers the questions of one call: a retry for each answer but the last
+// one of a row.
+func TestRounds(t *testing.T) {
+	const session = `{"action":"accept","content":{"decision":"approved_for_session"}}`
+	for _, tt := range []struct {
+		prompt string
+		rounds []string // inputResponses
+		want   []string // the answers
+		did    string   // turns and commands
+	}{
+		{"git", []string{`{"q1":` + accepts + `}`}, []string{"asks q1", "git: approved"}, "1 git"},
+		{"git", []string{`{"q1":` + declines + `}`}, []string{"asks q1", "git: denied"}, "1"},
+		{"git", []string{`{"q1":` + session + `}`}, []string{"asks q1", "git: approved_for_session"}, "1"},
+		{"git", []string{`{"q1":{"action":"cancel"}}`}, []string{"asks q1", "failed: Turn aborted: "}, "1"},
+		{"git", []string{`{"q1":{"action":"yes"}}`}, []string{"asks q1", "git: denied"}, "1"},
+		{"git", []string{`{"q1":null}`}, []string{"asks q1", "git: denied"}, "1"},
+		{"git", []string{`{"q1":7}`}, []string{"asks q1", "git: denied"}, "1"},
+		{"git", []string{`{"q1":{"decision":"approved"}}`}, []string{"asks q1", "git: denied"}, "1"},                                    // of 2025
+		{"git", []string{`{"q1":{"action":"accept","decision":"denied"}}`}, []string{"asks q1", "git: denied"}, "1"},                    // no two answers in one
+		{"git", []string{`{"q1":` + accepts + `,"q2":` + declines + `}`}, []string{"asks q1", "git: approved"}, "1 git"},                // q2 was not asked
+		{"git", []string{`{"q2":` + accepts + `}`, `{"q1":` + accepts + `}`}, []string{"asks q1", "asks q1", "git: approved"}, "1 git"}, // nor was it answered
+		{"git", []string{"", `{}`, `{"q1":` + accepts + `}`}, []string{"asks q1", "asks q1", "asks q1", "git: approved"}, "1 git"},
+		{"a b", []string{`{"q1":` + accepts + `}`, `{"q2":` + declines + `}`}, []string{"asks q1", "asks q2", "a: approved, b: denied"}, "1 a"},
+		{"a b", []string{`{"q1":` + accepts + `}`, `{"q1":` + accepts + `}`, `{"q2":` + accepts + `}`}, []string{"asks q1", "asks q2", "asks q2", "a: approved, b: approved"}, "1 a b"}, // of another round
+		{"a+b", []string{`{"q1":` + accepts + `,"q2":` + accepts + `}`}, []string{"asks q1 q2", "a: approved, b: approved"}, "1"},
+		{"a+b+c", []string{`{"q2":` + declines + `}`, `{"q1":` + declines + `,"q3":` + declines + `,"q2":` + accepts + `}`}, []string{"asks q1 q2 q3", "asks q1 q3", "a: denied, b: denied, c: denied"}, "1"},
+		{"form", []string{`{"q1":{"action":"accept","content":{}}}`}, []string{"asks q1", `form: {"action":"accept","content":{}} <nil>`}, "1"},
+		{"say:hello", nil, []string{"hello"}, "1"},
+	} {
+		t.Run(tt.prompt, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &worker{}
+				c := connectModern(t, w.engine(), nil)
+				a := c.codex(tt.prompt)
+				for i, responses := range tt.rounds {
+					if !strings.HasPrefix(a.text(), tt.want[i]) {
+						t.Fatalf("round %d: %s, want %s", i, a.text(), tt.want[i])
+					}
+					a = c.round("codex", promptOf(tt.prompt), c.state(a), responses).wait()
+				}
+				if last := tt.want[len(tt.want)-1]; !strings.HasPrefix(a.text(), last) {
+					t.Errorf("%s, want %s", a.text(), last)
+				}
+				if got := w.did(); !strings.HasPrefix(got, tt.did) {
+					t.Errorf("turns and commands %q, want %q", got, tt.did)
+				}
+			})
+		})
+	}
+}
+
+// TestQuestionForm looks at a question and at the moment when it goes out: 20 ms after
+// the first one that is open.
+func TestQuestionForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), nil)
+		begin := time.Now()
+		a := c.codex("a+b")
+		if took := time.Since(begin); took != 20*time.Millisecond {
+			t.Errorf("asked after %v", took)
+		}
+		for key, r := range a.input.InputRequests {
+			q, ok := r.(*modern.ElicitRequest)
+			if !ok {
+				t.Fatalf("%s is a %T", key, r)
+			}
+			p := q.Params.(*modern.ElicitRequestFormParams)
+			if p.Mode == nil || *p.Mode != "form" || p.Message == "" || !strings.Contains(string(a.raw), `"codex/approval":{`) {
+				t.Errorf("%s: %s", key, a.raw)
+			}
+		}
+		if strings.Contains(c.state(a), c.codex("say:x").structured().ThreadID) || len(c.state(a)) > 1000 {
+			t.Errorf("state %s", c.state(a))
+		}
+	})
+}
+
+// TestAskedAgain asks again for the answer that is missing, and does not start the
+// question's clock again.
+func TestAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		a := c.codex("a+b")
+		pass(40 * time.Second)
+		first := c.state(a)
+		a = c.round("codex", promptOf("a+b"), first, `{"q1":`+declines+`}`).wait()
+		if a.keys() != "q2" || c.state(a) == first {
+			t.Fatalf("%s, with the state of before: %t", a.text(), c.state(a) == first)
+		}
+		pass(30 * time.Second) // the minute is over, and nobody came
+		a = c.round("codex", promptOf("a+b"), c.state(a), `{"q2":`+accepts+`}`).wait()
+		if s := a.text(); !strings.Contains(s, "nobody came back") || a.structured().ThreadID == "" || !strings.HasPrefix(s, "failed: ") {
+			t.Errorf("a late retry: %s", s)
+		}
+		if w.did() != "1" {
+			t.Errorf("turns and commands %q", w.did())
+		}
+	})
+}
+
+// TestDecidedElsewhere answers a question at the desk while it is out with the client.
+func TestDecidedElsewhere(t *testing.T) {
+	for _, tt := range []struct{ prompt, answer, want, did string }{
+		{"git", accepts, "git: approved", "1 git"},
+		{"git", declines, "git: denied", "1"},
+		{"git sleep:1m", accepts, "git: approved", "1 git"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &worker{}
+			c := connectModern(t, w.engine(), &codexserver.Options{Desk: &desk{ask: later(time.Second, tt.answer)}})
+			a := c.codex(tt.prompt)
+			pass(2 * time.Second)
+			opposite := accepts
+			if tt.answer == accepts {
+				opposite = declines
+			}
+			a = c.round("codex", promptOf(tt.prompt), c.state(a), `{"q1":`+opposite+`}`).wait()
+			if a.text() != tt.want || w.did() != tt.did {
+				t.Errorf("%s; turns and commands %q, want %q", a.text(), w.did(), tt.did)
+			}
+		})
+	}
+}
+
+// TestAbandonedRounds leaves a call at its question. The turn ends with the time for
+// the answer, whatever it asked.
+func TestAbandonedRounds(t *testing.T) {
+	for _, tt := range []struct {
+		prompt  string
+		timeout time.Duration
+		after   time.Duration
+	}{
+		{"git sleep:1h", time.Minute, time.Minute},
+		{"git sleep:1h", 0, elicit.DefaultTimeout},
+		{"git sleep:1h", -1, 24 * time.Hour}, // for ever is a day
+		{"form sleep:1h", time.Minute, time.Minute},
+		{"a+b sleep:1h", time.Minute, time.Minute},
+	} {
+		t.Run(fmt.Sprint(tt.prompt, tt.timeout), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &worker{}
+				c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}})
+				a := c.codex(tt.prompt)
+				pass(tt.after - time.Second)
+				if w.ended() {
+					t.Error("the turn has ended early")
+				}
+				pass(2 * time.Second)
+				if !w.ended() {
+					t.Error("the turn goes on")
+				}
+				late := c.round("codex", promptOf(tt.prompt), c.state(a), `{"q1":`+accepts+`}`).wait()
+				switch {
+				case tt.timeout < 0: // the state is older than a day
+					if late.err == nil || late.err.Code != modern.CodeInvalidParams {
+						t.Errorf("a late retry: %s", late.text())
+					}
+				case !strings.Contains(late.text(), "nobody came back") || late.structured().ThreadID == "":
+					t.Errorf("a late retry: %s", late.text())
+				}
+				if w.did() != "1" {
+					t.Errorf("turns and commands %q", w.did())
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package codexserver_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// TestMemoryOfFinishedTasks finishes a thousand tasks with results of 10 kB: what the
+// server keeps of each, beside its file, is little.
+func TestMemoryOfFinishedTasks(t *testing.T) {
+	const warm, tasks, most = 100, 1000, 2 << 10
+	release := make(chan struct{})
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		<-release
+		words := strings.Repeat("x", 10_000)
+		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
+		return nil
+	})
+	p := pollers(t, 1, e, &codexserver.Options{Tasks: codexserver.TaskOptions{Grace: -1}})[0]
+	var before uint64
+	for i := range warm + tasks {
+		if i == warm {
+			before = heap()
+		}
+		id := newTask(t, p, "go")
+		release <- struct{}{}
+		for done := false; !done; {
+			_, done = getTask(t, p, id).(*modern.CompletedTask)
+		}
+	}
+	grown := (int64(heap()) - int64(before)) / tasks
+	t.Logf("a finished task takes %d bytes", grown)
+	if grown > most {
+		t.Errorf("a finished task takes %d bytes, want at most %d", grown, most)
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // also what had a finalizer
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestTaskFileSaysWhatItDoes reads a task's file as another process does while it works.
+func TestTaskFileSaysWhatItDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+			<-time.After(10 * time.Second)
+			host.Emit(protocol.ExecCommandBegin{CallID: "1", Command: []string{"go", "test"}, Cwd: "/"})
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		o := &codexserver.Options{}
+		p := pollers(t, 1, e, o)[0]
+		id := newTask(t, p, "go")
+		<-time.After(20 * time.Second)
+		synctest.Wait()
+		task, owner, err := taskfile.New(o.Home, nil).Get(id)
+		if err != nil || owner != taskfile.Other || task.Message != "running go test" {
+			t.Errorf("%+v, %v, %v", task, owner, err)
+		}
+		if at := task.Updated; time.Since(at) < 5*time.Second || time.Since(at) > 10*time.Second {
+			t.Errorf("the file was written %v ago", time.Since(at))
+		}
+	})
+}

@@ -1,0 +1,196 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// pollers connects n clients to one server, each over a connection of its own.
+func pollers(t testing.TB, n int, e engine.Engine, o *codexserver.Options) []*jsonrpc.Peer {
+	t.Helper()
+	o.Home = t.TempDir()
+	server := codexserver.New(e, o)
+	peers := make([]*jsonrpc.Peer, n)
+	for i := range peers {
+		ours, theirs := jsonrpc.Pipe()
+		peers[i] = jsonrpc.NewPeer(ours, jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }), nil)
+		running, served := make(chan error, 1), make(chan error, 1)
+		go func() { running <- peers[i].Run(context.Background()) }()
+		go func() { served <- server.Serve(context.Background(), theirs) }()
+		t.Cleanup(func() {
+			peers[i].Close()
+			if err := errors.Join(<-running, <-served); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return peers
+}
+
+const polling = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+
+// poll sends a request of a client that polls tasks; members are those of its params.
+func poll(ctx context.Context, p *jsonrpc.Peer, method, members string) (json.RawMessage, error) {
+	var result json.RawMessage
+	err := p.Call(ctx, method, json.RawMessage(`{`+members+polling+`}`), &result)
+	return result, err
+}
+
+// newTask starts a turn, which is to become a task, and returns its id.
+func newTask(t testing.TB, p *jsonrpc.Peer, prompt string) string {
+	t.Helper()
+	raw, err := poll(t.Context(), p, "tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q},`, prompt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r modern.CreateTaskResult
+	if err := modern.Decode(raw, &r); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return r.TaskId
+}
+
+func getTask(t testing.TB, p *jsonrpc.Peer, id string) modern.DetailedTask {
+	t.Helper()
+	raw, err := poll(t.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r modern.GetTaskResult
+	if err := modern.Decode(raw, &r); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return r.Task
+}
+
+// TestTasksAnsweredTwice answers the questions of 64 tasks from two connections, each
+// question four times at once and not alike. Each is decided once, and the turn hears
+// what the record says.
+func TestTasksAnsweredTwice(t *testing.T) {
+	const tasks = 64
+	var asked atomic.Int64
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		asked.Add(1)
+		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: protocol.TextOf(in), Command: []string{"touch", protocol.TextOf(in)}, Cwd: "/"})
+		words := string(out.Decision)
+		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
+		return nil
+	})
+	var mu sync.Mutex
+	var record strings.Builder
+	peers := pollers(t, 2, e, &codexserver.Options{Record: lockedWriter{&mu, &record}, Approvals: elicit.Options{Timeout: time.Minute}})
+	var ids []string
+	for i := range tasks {
+		ids = append(ids, newTask(t, peers[i%2], fmt.Sprintf("file%d", i)))
+	}
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	var answers sync.WaitGroup
+	for _, id := range ids {
+		for i := range 4 {
+			action := []string{"accept", "decline"}[rand.IntN(2)]
+			answers.Go(func() {
+				_, err := poll(t.Context(), peers[i%2], "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":%q}},`, id, action))
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	answers.Wait()
+	for _, id := range ids {
+		var done *modern.CompletedTask
+		for done == nil {
+			switch task := getTask(t, peers[rand.IntN(2)], id).(type) {
+			case *modern.CompletedTask:
+				done = task
+			case *modern.WorkingTask: // the turn is about to end
+			default:
+				t.Fatalf("the task is a %T", task)
+			}
+		}
+		var result struct {
+			Content []struct{ Text string }
+		}
+		if err := json.Unmarshal(done.Result, &result); err != nil {
+			t.Fatal(err)
+		}
+		heard, _, _ := strings.Cut(result.Content[0].Text, "\n")
+		thread, _, _ := strings.Cut(id, ".")
+		mu.Lock()
+		lines := record.String()
+		mu.Unlock()
+		if n := strings.Count(lines, `"threadId":"`+thread+`"`); n != 1 {
+			t.Errorf("the record has %d decisions of thread %s, want 1", n, thread)
+		}
+		if line := recorded(lines, thread); !strings.Contains(line, `"decision":"`+heard+`"`) {
+			t.Errorf("the turn heard %q, the record has %s", heard, line)
+		}
+	}
+	if n := asked.Load(); n != tasks {
+		t.Errorf("%d turns ran, want %d", n, tasks)
+	}
+}
+
+// recorded returns the line of a thread.
+func recorded(record, thread string) string {
+	for line := range strings.Lines(record) {
+		if strings.Contains(line, thread) {
+			return line
+		}
+	}
+	return ""
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	to *strings.Builder
+}
+
+func (w lockedWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(b)
+}
+
+// BenchmarkPoll compares a tasks/get with a ping while 64 tasks work.
+func BenchmarkPoll(b *testing.B) {
+	e := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	p := pollers(b, 1, e, &codexserver.Options{Tasks: codexserver.TaskOptions{Grace: -1}})[0]
+	var id string
+	for range 64 {
+		id = newTask(b, p, "wait")
+	}
+	b.Run("ping", func(b *testing.B) {
+		for b.Loop() {
+			if err := p.Call(b.Context(), "ping", json.RawMessage(`{}`), nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("tasks-get", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := poll(b.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

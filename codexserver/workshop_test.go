@@ -1,0 +1,213 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
+)
+
+// scribe is an engine whose turns write files: a prompt "NAME CONTENT" writes one
+// in the working folder. Its conversations outlive it.
+type scribe struct {
+	mu      sync.Mutex
+	configs map[string]protocol.Config // by id
+	resumed protocol.Config
+	fails   bool
+	hold    chan struct{} // what a turn waits for; nil is nothing
+}
+
+func (s *scribe) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	if s.fails {
+		return nil, errors.New("no model")
+	}
+	c, err := s.writer(cfg.Cwd).Start(ctx, cfg, h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.configs[c.ID()] = cfg
+	}
+	return c, err
+}
+
+func (s *scribe) FindRollout(_ context.Context, id string) (string, error) { return id, nil }
+
+func (s *scribe) Resume(_ context.Context, id string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resumed = cfg
+	h.Emit(protocol.SessionConfigured{SessionID: id})
+	return &dialog{id, s.writer(s.configs[id].Cwd), h}, nil
+}
+
+func (s *scribe) writer(dir string) engine.TurnFunc {
+	return func(_ context.Context, h engine.Host, in []protocol.InputItem) error {
+		if s.hold != nil {
+			<-s.hold
+		}
+		name, content, _ := strings.Cut(protocol.TextOf(in), " ")
+		h.Emit(protocol.AgentMessage{Message: "wrote " + name})
+		return os.WriteFile(filepath.Join(dir, name), []byte(content+"\n"), 0o644)
+	}
+}
+
+type dialog struct {
+	id   string
+	turn engine.TurnFunc
+	host engine.Host
+}
+
+func (r *dialog) ID() string   { return r.id }
+func (r *dialog) Close() error { return nil }
+func (r *dialog) Turn(ctx context.Context, in protocol.TurnInput) error {
+	return r.turn(ctx, r.host, in.Items)
+}
+
+// workshop is a repository, and a server's home beside it.
+type workshop struct {
+	t          *testing.T
+	repo, home string
+	engine     *scribe
+	accept     bool // what the client answers
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func newWorkshop(t *testing.T) *workshop {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"HOME": filepath.Join(top, "user"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
+		"GIT_COMMITTER_NAME": "somebody", "GIT_COMMITTER_EMAIL": "somebody@example.com",
+	} {
+		t.Setenv(name, value)
+	}
+	w := &workshop{t: t, repo: filepath.Join(top, "repo"), home: filepath.Join(top, "home"), engine: &scribe{configs: map[string]protocol.Config{}}, accept: true}
+	if err := os.Mkdir(w.repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.git("init", "-q", "-b", "main")
+	w.write("shared", "base\n")
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "x")
+	return w
+}
+
+func (w *workshop) git(args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "git", args...)
+	cmd.Dir = w.repo
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w *workshop) write(name, content string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.repo, name), []byte(content), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *workshop) connect() *client {
+	w.t.Helper()
+	return connect(w.t, w.engine, &codexserver.Options{Home: w.home}, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+		raw, err := json.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.asked = append(w.asked, string(raw))
+		if w.accept {
+			return &mcptypes.ElicitResult{Action: "accept"}, nil
+		}
+		return &mcptypes.ElicitResult{Action: "decline"}, nil
+	})
+}
+
+// questions returns those that were asked since it was last called.
+func (w *workshop) questions() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := w.asked
+	w.asked = nil
+	return asked
+}
+
+// begin starts a conversation in a worktree, whose first turn writes a file.
+func (w *workshop) begin(c *client, prompt string, more ...string) (id string, r result) {
+	w.t.Helper()
+	arguments := map[string]any{"prompt": prompt, "cwd": w.repo, "worktree": true}
+	for _, name := range more {
+		arguments[name] = true
+	}
+	r, id, err := c.call(w.t.Context(), "codex", arguments)
+	if err != nil || r.IsError {
+		w.t.Fatalf("codex: %+v, %v", r, err)
+	}
+	return id, r
+}
+
+// act calls codex-worktree, which is to say what is wanted.
+func (w *workshop) act(c *client, id, action string, failed bool, want string, more ...string) string {
+	w.t.Helper()
+	arguments := map[string]any{"threadId": id, "action": action}
+	for i := 0; i+1 < len(more); i += 2 {
+		arguments[more[i]] = more[i+1]
+	}
+	r, _, err := c.call(w.t.Context(), "codex-worktree", arguments)
+	if err != nil || r.IsError != failed || !strings.Contains(r.Content, want) {
+		w.t.Fatalf("%s: %+v, %v, want %q", action, r, err, want)
+	}
+	return r.Content
+}
+
+// tree returns all of the repository's files but git's own of worktrees.
+func (w *workshop) tree() map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(w.repo, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == filepath.Join(w.repo, ".git", "worktrees"):
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		found[strings.TrimPrefix(path, w.repo)] = string(data)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+func (w *workshop) same(what string, before map[string]string) {
+	w.t.Helper()
+	if diff := cmp.Diff(before, w.tree()); diff != "" {
+		w.t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}

@@ -1,0 +1,285 @@
+package codexserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWorktrees runs five threads at once, and brings back what they did.
+func TestWorktrees(t *testing.T) {
+	w := newWorkshop(t)
+	before := w.tree()
+	c := w.connect()
+	ids := make([]string, 5)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			r, id, err := c.call(t.Context(), "codex", map[string]any{"prompt": fmt.Sprintf("shared %d", i), "cwd": w.repo, "worktree": true})
+			if err != nil || r.IsError || !strings.Contains(r.Content, filepath.Join(w.home, "codex-mcp-worktrees")) {
+				t.Errorf("thread %d: %+v, %v", i, r, err)
+			}
+			ids[i] = id
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	for i, id := range ids {
+		w.act(c, id, "status", false, "update shared (+1 -1)")
+		if got, err := os.ReadFile(filepath.Join(w.engine.configs[id].Cwd, "shared")); err != nil || string(got) != fmt.Sprintf("%d\n", i) {
+			t.Errorf("worktree %d has %q, %v", i, got, err)
+		}
+	}
+	w.same("before anything was applied", before)
+
+	w.accept = false
+	w.act(c, ids[0], "apply", true, "the changes were not applied")
+	w.same("after a refusal", before)
+	w.accept = true
+	w.questions()
+	w.act(c, ids[0], "apply", false, "Applied: 1 files changed in "+w.repo)
+	if asked := w.questions(); len(asked) != 1 || !strings.Contains(asked[0], "shared") {
+		t.Errorf("asked %q", asked)
+	}
+	before["/shared"] = "0\n"
+	w.same("after it was applied", before)
+
+	w.act(c, ids[1], "apply", true, "nothing was changed, because these files cannot be merged:\n- shared: ")
+	if asked := w.questions(); asked != nil {
+		t.Errorf("asked about a conflict: %q", asked)
+	}
+	w.same("after a conflict", before)
+
+	w.act(c, ids[1], "branch", false, "The branch one/more is at commit ", "name", "one/more", "message", "the first\nof two")
+	if asked := w.questions(); len(asked) != 1 || !strings.Contains(asked[0], "one/more") || !strings.Contains(asked[0], `the first\\nof two`) {
+		t.Errorf("asked %q", asked)
+	}
+	if got := w.git("show", "one/more:shared"); got != "1" {
+		t.Errorf("the branch has %q", got)
+	}
+	w.accept = false
+	w.act(c, ids[2], "branch", true, "the branch was not made")
+	if got := w.git("branch", "--list", "codex/*"); got != "" {
+		t.Errorf("made all the same: %s", got)
+	}
+
+	w.act(c, ids[0], "discard", false, "The worktree was discarded.") // it was applied
+	lost := w.act(c, ids[2], "discard", false, "Nothing was discarded: work would be lost.")
+	_, token, _ := strings.Cut(lost, "with token ")
+	token, _, _ = strings.Cut(token, ".")
+	if _, _, err := c.call(t.Context(), "codex-reply", map[string]any{"threadId": ids[2], "prompt": "late news"}); err != nil {
+		t.Fatal(err)
+	}
+	lost = w.act(c, ids[2], "discard", false, "the token is not that of the worktree as it is now", "token", token)
+	_, token, _ = strings.Cut(lost, "with token ")
+	token, _, _ = strings.Cut(token, ".")
+	w.act(c, ids[2], "discard", false, "The worktree was discarded.", "token", token)
+	if _, err := os.Stat(w.engine.configs[ids[2]].Cwd); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("discarded, and still there: %v", err)
+	}
+	w.act(c, ids[2], "status", true, "has no worktree")
+}
+
+// TestWorktreeAfterRestart goes on with a conversation in its worktree, in a new
+// server.
+func TestWorktreeAfterRestart(t *testing.T) {
+	w := newWorkshop(t)
+	w.write("mine", "not committed\n")
+	id, _ := w.begin(w.connect(), "first one", "uncommitted")
+	first := w.engine.configs[id]
+	if _, err := os.Stat(filepath.Join(first.Cwd, "mine")); err != nil {
+		t.Errorf("not taken along: %v", err)
+	}
+	before := w.tree()
+	c := w.connect()
+	r, _, err := c.call(t.Context(), "codex-reply", map[string]any{"threadId": strings.ToUpper(id), "prompt": "second two"})
+	if err != nil || r.IsError {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if diff := cmp.Diff([]any{first.Cwd, first.Worktree}, []any{w.engine.resumed.Cwd, w.engine.resumed.Worktree}); diff != "" {
+		t.Errorf("taken up in another place (-want +got):\n%s", diff)
+	}
+	if first.Worktree == nil || len(first.Worktree.ReadOnly) == 0 || !strings.HasPrefix(first.Cwd, first.Worktree.Path) {
+		t.Errorf("it was begun with %+v in %s", first.Worktree, first.Cwd)
+	}
+	w.same("the caller's tree", before)
+	c = w.connect()
+	w.act(c, id, "apply", false, "Applied: 2 files")
+	before["/first"], before["/second"] = "one\n", "two\n"
+	w.same("after it was applied", before)
+}
+
+// TestProtectedFilesOfAWorktree are named as such in the question.
+func TestProtectedFilesOfAWorktree(t *testing.T) {
+	w := newWorkshop(t)
+	c := w.connect()
+	id, _ := w.begin(c, ".envrc evil")
+	w.act(c, id, "apply", false, "Applied")
+	if asked := w.questions(); len(asked) != 1 || !strings.Contains(asked[0], "files that other programs run by themselves") {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+// TestWorktreeThatIsTooBigToShow is not applied, and nobody is asked.
+func TestWorktreeThatIsTooBigToShow(t *testing.T) {
+	w := newWorkshop(t)
+	c := w.connect()
+	id, _ := w.begin(c, "small x")
+	before := w.tree()
+	big := filepath.Join(w.engine.configs[id].Cwd, "big")
+	if err := os.WriteFile(big, []byte(strings.Repeat("0123456789abcde\n", 17<<16)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.act(c, id, "apply", true, "nothing was changed: the changes are 17 MiB")
+	if asked := w.questions(); asked != nil {
+		t.Errorf("asked %.100q", asked)
+	}
+	w.same("after it was not applied", before)
+}
+
+// TestWorktreeWhileATurnRuns leaves it alone.
+func TestWorktreeWhileATurnRuns(t *testing.T) {
+	w := newWorkshop(t)
+	w.engine.hold = make(chan struct{})
+	c := w.connect()
+	id, _ := w.begin(c, "wait for it", "background")
+	for _, action := range []string{"apply", "branch", "discard"} {
+		w.act(c, id, action, true, "a turn of this conversation runs")
+	}
+	w.act(c, id, "status", false, "No file has changed.")
+	close(w.engine.hold)
+	if err := c.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"codex-wait","arguments":{}}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.act(c, id, "apply", false, "Applied")
+}
+
+// TestWorktreeOfAHostileRepository runs nothing that the repository configures.
+func TestWorktreeOfAHostileRepository(t *testing.T) {
+	w := newWorkshop(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	trap := "touch '" + ran + "'; cat"
+	for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.external", "merge.evil.driver"} {
+		w.git("config", key, trap)
+	}
+	hook := filepath.Join(w.repo, ".git", "hooks", "post-checkout")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\n"+trap+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(w.repo, ".git", "info"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.write(".git/info/attributes", "shared merge=evil filter=evil\n")
+	w.git("checkout", "-q", "main") // shows that it is a trap
+	if err := os.Remove(ran); err != nil {
+		t.Fatalf("the trap does not work: %v", err)
+	}
+	w.write("dirty", "x\n")
+	c := w.connect()
+	id, _ := w.begin(c, "new file", "uncommitted")
+	w.act(c, id, "status", false, "add new")
+	w.act(c, id, "apply", false, "Applied")
+	w.act(c, id, "branch", false, "The branch")
+	w.act(c, id, "discard", false, "")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("something of the repository ran")
+	}
+}
+
+func TestWorktreesThatAreRefused(t *testing.T) {
+	w := newWorkshop(t)
+	c := w.connect()
+	bare := connect(t, w.engine, nil, nil)
+	for _, tt := range []struct {
+		client    *client
+		tool      string
+		arguments map[string]any
+		want      string
+	}{
+		{bare, "codex", map[string]any{"prompt": "p", "worktree": true}, "codex: argument /worktree: this server keeps nothing"},
+		{bare, "codex-worktree", map[string]any{"threadId": "x", "action": "status"}, `unknown tool "codex-worktree"`},
+		{c, "codex", map[string]any{"prompt": "p", "worktree": true, "cwd": filepath.Dir(w.repo)}, "codex: argument /worktree: "},
+		{c, "codex", map[string]any{"prompt": "p", "uncommitted": true}, "argument /uncommitted: "},
+		{c, "codex-worktree", map[string]any{"action": "status"}, "argument /threadId is missing"},
+		{c, "codex-worktree", map[string]any{"threadId": "x"}, "argument /action: "},
+		{c, "codex-worktree", map[string]any{"threadId": "x", "action": "apply"}, `conversation "x" has no worktree`},
+		{c, "codex-worktree", map[string]any{"threadId": "x", "action": "apply", "name": "y"}, "argument /name is for the action branch"},
+	} {
+		r, _, err := tt.client.call(t.Context(), tt.tool, tt.arguments)
+		if err != nil || !r.IsError || !strings.Contains(r.Content, tt.want) {
+			t.Errorf("%s %v: %+v, %v", tt.tool, tt.arguments, r, err)
+		}
+	}
+	// A conversation that does not begin leaves no worktree behind.
+	w.engine.fails = true
+	w.write("mine", "not committed\n")
+	r, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "worktree": true, "uncommitted": true, "cwd": w.repo})
+	left, _ := filepath.Glob(filepath.Join(w.home, "codex-mcp-worktrees", "*"))
+	if err != nil || !r.IsError || r.Content != "codex: no model" || left != nil {
+		t.Errorf("%+v, %v; left %q", r, err, left)
+	}
+}
+
+// TestWorktreeWithoutSession asks in the result of a call, as MCP 2026-07-28 does.
+func TestWorktreeWithoutSession(t *testing.T) {
+	w := newWorkshop(t)
+	c := w.connect()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
+	call := func(tool, arguments, members string) (raw string, structured struct{ ThreadID, Content string }, state string) {
+		t.Helper()
+		var r struct {
+			StructuredContent struct{ ThreadID, Content string }
+			RequestState      string
+		}
+		var message json.RawMessage
+		if err := c.Call(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s,%s%s}`, tool, arguments, members, meta)), &message); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(message, &r); err != nil {
+			t.Fatal(err)
+		}
+		return string(message), r.StructuredContent, r.RequestState
+	}
+	_, begun, _ := call("codex", fmt.Sprintf(`{"prompt":"new one","worktree":true,"cwd":%q}`, w.repo), "")
+	apply := fmt.Sprintf(`{"threadId":%q,"action":"apply"}`, begun.ThreadID)
+	raw, _, state := call("codex-worktree", apply, "")
+	if !strings.Contains(raw, `"input_required"`) || !strings.Contains(raw, "They come from the worktree") {
+		t.Fatalf("not asked: %s", raw)
+	}
+	if _, err := os.Stat(filepath.Join(w.repo, "new")); err == nil {
+		t.Fatal("applied before it was approved")
+	}
+	_, done, _ := call("codex-worktree", apply, fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":{"action":"accept"}},`, state))
+	if !strings.HasPrefix(done.Content, "Applied: 1 files") {
+		t.Errorf("got %q", done.Content)
+	}
+	if got, err := os.ReadFile(filepath.Join(w.repo, "new")); err != nil || string(got) != "one\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestListIsShort: what every client hands to its model at the beginning.
+func TestListIsShort(t *testing.T) {
+	c := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Home: t.TempDir()})
+	hello := c.ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+	var r struct{ Instructions string }
+	if err := json.Unmarshal([]byte(hello), &r); err != nil || len(r.Instructions) >= 2000 || !strings.Contains(r.Instructions, "codex-worktree") {
+		t.Errorf("%d characters of instructions, %v: %s", len(r.Instructions), err, hello)
+	}
+	list := c.ask(t, "tools/list", `{}`)
+	if len(list) >= 12_000 || !strings.Contains(list, `"codex-worktree"`) {
+		t.Errorf("tools/list has %d characters", len(list))
+	}
+	t.Logf("%d characters of instructions, %d of tools/list", len(r.Instructions), len(list))
+}
