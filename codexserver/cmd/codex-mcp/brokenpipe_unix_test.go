@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,27 @@ func TestEndToEndAskWithoutItsOutput(t *testing.T) {
 		cmd.Run()
 		failedToWrite(t, cmd, stderr.String(), "broken pipe")
 	})
+	for _, args := range [][]string{{"--json"}, nil} {
+		t.Run(fmt.Sprintf("reader gone in silence %v", args), func(t *testing.T) {
+			t.Parallel()
+			s := sit(t, providertest.Turn{Wait: make(chan struct{})})
+			cmd := s.command(t, append([]string{"ask", "--engine", "native", "wait for ever"}, args...)...)
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = w, &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			awaitRequests(t, s.model, 1) // what comes before the answer is in the pipe
+			r.Close()
+			cmd.Wait()
+			failedToWrite(t, cmd, stderr.String(), "broken pipe")
+		})
+	}
 	t.Run("both streams in one pipe", func(t *testing.T) {
 		t.Parallel()
 		s := sit(t, providertest.Turn{Wait: make(chan struct{})})

@@ -52,6 +52,36 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	})
 }
 
+// TestEndToEndReaderLeaves takes the readers of the program's output away. The
+// bridge has the same test in its package.
+func TestEndToEndReaderLeaves(t *testing.T) {
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(script string) providertest.Turn {
+		call := providertest.Tool("c", "shell", map[string]any{"command": []string{"bash", "-c", script}, "timeout_ms": 600_000})
+		return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+			if len(r.ToolOutputs()) > 0 {
+				return providertest.Say("Done.")
+			}
+			return providertest.Call(call)
+		}}
+	}
+	models := map[bool]*providertest.Server{true: providertest.New(run(endtest.Script)), false: providertest.New(run("sleep 0.1"))}
+	t.Cleanup(models[true].Close)
+	t.Cleanup(models[false].Close)
+	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+		home := t.TempDir()
+		if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, configOf, models[busy].BaseURL()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bin, append(args, "-engine", "native")...)
+		cmd.Env = []string{"CODEX_HOME=" + home}
+		return cmd
+	})
+}
+
 // TestEndToEndNothingOutlivesItsCommand lets a confined command end in each way:
 // what it started is gone before its call is answered.
 func TestEndToEndNothingOutlivesItsCommand(t *testing.T) {

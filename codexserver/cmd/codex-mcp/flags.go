@@ -29,8 +29,9 @@ type options struct {
 	version   bool
 	folder    string // where conversations work that name no folder
 	finish    bool
-	json      bool // of doctor and ask
+	json      bool // of doctor, ask and tasks
 	ask       askOptions
+	tasks     tasksOptions
 
 	warnings []string // flags of codex without effect
 	refusals []string // flags of codex that end the start

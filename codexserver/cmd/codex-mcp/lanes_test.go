@@ -120,7 +120,7 @@ func (n *normaliser) value(v any, name string) any {
 			if raw, err := base64.StdEncoding.DecodeString(v); err == nil {
 				return base64.StdEncoding.EncodeToString([]byte(n.text(string(raw))))
 			}
-		case "description":
+		case "description", "instructions":
 			return "<TEXT>"
 		}
 		return n.text(v)
@@ -134,7 +134,7 @@ func (n *normaliser) value(v any, name string) any {
 		out := make(map[string]any, len(v))
 		for k, e := range v {
 			switch k {
-			case "duration":
+			case "duration", "durationMs":
 				out[k] = "<DURATION>"
 			case "history_log_id":
 				out[k] = "<INODE>"

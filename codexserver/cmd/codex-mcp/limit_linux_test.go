@@ -62,39 +62,52 @@ func TestForkBomb(t *testing.T) {
 	}
 }
 
-// program is the program where every user can run it.
-func program(t *testing.T) string {
+// openFolder makes a folder that every user can enter. TMPDIR may lie in one that
+// others cannot.
+func openFolder(t *testing.T) string {
 	t.Helper()
-	bin, err := binary()
+	dir, err := os.MkdirTemp("/tmp", "codex-mcp-open")
 	if err == nil {
-		err = os.Chmod(filepath.Dir(bin), 0o755)
+		err = os.Chmod(dir, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bin
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// program is a copy of the program that every user can run.
+func program(t *testing.T) string {
+	t.Helper()
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(openFolder(t), filepath.Base(bin))
+	if err := os.WriteFile(open, whole, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return open
 }
 
 // foldersOf makes folders that belong to a user. When the test fails the user's
 // processes are killed, if that is another user than this one.
 func foldersOf(t *testing.T, user int) folders {
 	t.Helper()
-	tmp, err := os.MkdirTemp("", "codex-mcp-limit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmp := openFolder(t)
 	t.Cleanup(func() {
 		for user != os.Getuid() && threadsOf(t, user) > 0 { // when the test failed
 			kill := exec.Command("sh", "-c", "kill -KILL -1")
 			kill.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 			_ = kill.Run()
 		}
-		os.RemoveAll(tmp)
 	})
 	f := folders{filepath.Join(tmp, "home"), filepath.Join(tmp, "work"), filepath.Join(tmp, "user")}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@
 //
 //	codex-mcp [mcp-server] [flags]
 //	codex-mcp ask [flags] task
+//	codex-mcp tasks [flags] [ID]
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
 //
@@ -22,12 +23,16 @@
 // codex-mcp ask "task" is the same server from a terminal: it shows what happens
 // and asks before a command runs; see docs/ask.md.
 //
+// codex-mcp tasks lists the tasks that servers have answered their clients with, and
+// shows or follows one.
+//
 // codex-mcp doctor looks at all of this and says what is wrong, with exit
 // status 1 when no turn can run; --json prints it for programs.
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a
 // configuration file or -c cannot be read; 2 when the command line is wrong.
-// That of ask: 0 answered, 1 failed, 2 wrong command line, 130 interrupted.
+// That of ask, and of tasks with an id: 0 answered, 1 failed, 2 wrong command line,
+// 130 interrupted.
 package main
 
 import (
@@ -143,12 +148,16 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 		Rules:        approval.Rules{Allow: c.settings.Allow, Deny: c.settings.Deny},
 		Record:       record.writer(),
 		Trace:        traced.writer(),
-		SessionTools: c.settings.SessionTools,
+		Home:         c.home,
+		MaxResult:    c.settings.MaxResult,
+		Tasks:        codexserver.TaskOptions(c.settings.Tasks),
 		EngineName:   e.name,
 		EngineReason: e.reason,
 		Version:      version(),
 		Logger:       c.log,
 
+		NoSessionTools:  !c.settings.SessionTools,
+		AlwaysLoad:      c.settings.AlwaysLoad,
 		LockedArguments: c.settings.LockedArguments,
 		TrustedCalls:    c.settings.TrustedCalls,
 		Folder:          o.folder,

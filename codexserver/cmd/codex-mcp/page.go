@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
@@ -25,7 +27,8 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	}
 	links := make(chan string, 1)
 	p, err := page.Listen(&page.Options{
-		Port: c.settings.PagePort,
+		Port:  c.settings.PagePort,
+		Tasks: c.otherTasks(),
 		Announce: func(link string) {
 			select {
 			case links <- link:
@@ -76,3 +79,33 @@ func (t *toldPage) Close() error {
 
 // approvalPlaces are the words of --approvals, and what they set.
 var approvalPlaces = map[string]string{"client": "approvals.page=false", "page": "approvals.page=true"}
+
+const (
+	// oldTask is how long ago a task has ended that the page does not show any more.
+	oldTask = time.Hour
+	// pageTasks is how many tasks the page is told of.
+	pageTasks = 50
+)
+
+// otherTasks are those of other processes with the same home, for the page.
+func (c *configuration) otherTasks() func() []page.Task {
+	store := taskfile.New(c.home, &taskfile.Options{Logger: c.log})
+	host, _ := os.Hostname()
+	began := time.Now()
+	return func() []page.Task {
+		entries, _ := store.List() // what cannot be read is for codex-mcp tasks to tell
+		var tasks []page.Task
+		for _, e := range entries {
+			t := e.Task
+			own := t.Server.PID == os.Getpid() && t.Server.Host == host && t.Created.After(began)
+			old := e.Owner != taskfile.Other && time.Since(t.Updated) > oldTask
+			if own || old || len(tasks) == pageTasks {
+				continue
+			}
+			tasks = append(tasks, page.Task{
+				Thread: t.Thread(), Status: state(t, e.Owner), Message: message(t, e.Owner), Server: server(t, e.Owner), Began: t.Created.UnixMilli(),
+			})
+		}
+		return tasks
+	}
+}

@@ -75,6 +75,7 @@ type client struct {
 	console   *Console
 	task      *Task
 	signals   <-chan os.Signal
+	out       *output
 	broken    <-chan struct{} // closed when standard output takes no more; nil once that is known
 	inbox     *inbox
 	keys      *reader
@@ -109,9 +110,10 @@ type (
 // Run hands a task to the server at the other end of t and returns the exit
 // status when it is done. The first os.Interrupt of signals interrupts the turn,
 // a second one, and any other signal, ends Run at once. Standard output that
-// cannot be written to interrupts the turn, and the status is StatusFailed.
+// cannot be written to, or that nobody reads any more, interrupts the turn, and the
+// status is StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
-	out, stderr := newOutput(c.Out), c.Err
+	out, stderr := newOutput(c), c.Err
 	checked := *c
 	if checked.Out = out; c.Joined {
 		checked.Err = out
@@ -125,7 +127,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 }
 
 func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task *Task, signals <-chan os.Signal) int {
-	cl := &client{console: c, task: task, signals: signals, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
+	cl := &client{console: c, task: task, signals: signals, out: out, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
 	asks := c.Asks(task.JSON)
 	if asks {
 		cl.keys = newReader(c.Keys)
@@ -284,6 +286,7 @@ func (cl *client) loop() int {
 		select {
 		case <-cl.inbox.news:
 		case <-tick.C:
+			cl.out.look()
 			cl.status()
 		case sig := <-cl.signals:
 			if cl.signalled(sig) {

@@ -17,6 +17,9 @@ type Console struct {
 	// Joined says that both are one file, as after 2>&1: what cannot be
 	// written to Err cannot be written to Out.
 	Joined bool
+	// Unread reports whether nobody reads Out any more. Nil leaves that to
+	// the next write.
+	Unread func() bool
 	// Keys are the keys of the terminal on standard input; nil when there is
 	// none, and nobody can be asked.
 	Keys Keyboard
@@ -53,6 +56,9 @@ func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) stri
 		c.OutTerminal, screen = true, f
 	}
 	c.Joined = sameFile(stdout, stderr)
+	if f, ok := stdout.(*os.File); ok && !c.OutTerminal {
+		c.Unread = func() bool { return unread(f) }
+	}
 	if screen != nil {
 		able := getenv("TERM") != "dumb" && enableSequences(screen)
 		c.Moves = able

@@ -88,9 +88,14 @@ func (cl *client) foot() {
 	}
 }
 
-// line writes one line of the JSON form. What a terminal might take for more
-// than text is written as an escape, which means the same.
+// line writes one line of the JSON form.
 func (cl *client) line(raw stdjson.RawMessage) {
+	io.WriteString(cl.console.Out, Line(raw)) // the output notes the error
+}
+
+// Line returns JSON as one line. What a terminal might take for more than text is
+// written as an escape, which means the same.
+func Line(raw stdjson.RawMessage) string {
 	var b strings.Builder
 	for _, r := range string(raw) {
 		switch {
@@ -104,7 +109,7 @@ func (cl *client) line(raw stdjson.RawMessage) {
 		}
 	}
 	b.WriteByte('\n')
-	io.WriteString(cl.console.Out, b.String()) // the output notes the error
+	return b.String()
 }
 
 func threadOf(structured stdjson.RawMessage) string {

@@ -26,6 +26,12 @@ func showProse(text string) string {
 	return elicit.ShowText(strings.ReplaceAll(text, "\ufe0f", ""))
 }
 
+// Prose is text that a model or a command wrote, fit to be shown.
+func Prose(text string) string { return showProse(sequences.ReplaceAllString(text, "")) }
+
+// Row is such text on one line.
+func Row(text string) string { return strings.Join(strings.Fields(Prose(text)), " ") }
+
 // showWord is a path or a name as one word on one line.
 func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
 

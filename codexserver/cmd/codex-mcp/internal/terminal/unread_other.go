@@ -1,0 +1,8 @@
+//go:build !unix
+
+package terminal
+
+import "os"
+
+// unread cannot be told here before a write.
+func unread(*os.File) bool { return false }
