@@ -64,16 +64,8 @@ func TestApprovalsOnTheNewestCodex(t *testing.T) {
 	}
 }
 
-type toolResult struct {
-	Content    []struct{ Text string } `json:"content"`
-	IsError    bool                    `json:"isError"`
-	Structured struct {
-		ThreadID string `json:"threadId"`
-	} `json:"structuredContent"`
-}
-
 // callOnce starts a server, calls codex, and answers its question.
-func callOnce(t *testing.T, argv []string, home, cwd, answer string) (result toolResult) {
+func callOnce(t *testing.T, argv []string, home, cwd, answer string) (r result) {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = cwd
@@ -118,11 +110,11 @@ func callOnce(t *testing.T, argv []string, home, cwd, answer string) (result too
 		result         any
 	}{
 		{"initialize", fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"interop","version":"1"}}`, capabilities), nil},
-		{"tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"go","cwd":%q,"approval-policy":"untrusted","sandbox":"workspace-write"}}`, cwd), &result},
+		{"tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"go","cwd":%q,"approval-policy":"untrusted","sandbox":"workspace-write"}}`, cwd), &r},
 	} {
 		if err := peer.Call(ctx, call.method, json.RawMessage(call.params), call.result); err != nil {
 			t.Fatalf("%s: %v", call.method, err)
 		}
 	}
-	return result
+	return r
 }

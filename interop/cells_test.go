@@ -1,157 +1,140 @@
 package interop
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
-	"path/filepath"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// cell is one row of the table: what the client does, what the model says, and
-// what must have come of it.
+// cell is one column of the table: what the client does, what the model says,
+// and what must have come of it.
 type cell struct {
-	name   string
-	answer string
-	list   bool
-	// lingers has the model run a command that never ends by itself.
-	lingers bool
-	turns   func(engine) []providertest.Turn
-	calls   func(cwd string) []call
-	check   func(*testing.T, *meeting)
+	name     string
+	answer   string   // of the client's handler; "" is a client that cannot be asked
+	together bool     // the handler waits for a second question
+	flags    []string // of the server
+	play     func(context.Context, *testing.T, *meeting)
+	check    func(*testing.T, *meeting) // what went over the wire
 }
 
 var cells = []cell{
 	{
-		name: "connect", turns: noTurns, calls: noCalls,
-		check: func(t *testing.T, m *meeting) {
-			if m.report.Server != "codex-mcp" {
-				t.Errorf("server %q", m.report.Server)
+		name: "connect",
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			tools, err := m.list(ctx)
+			if want := []string{"codex", "codex-interrupt", "codex-list", "codex-reply", "codex-wait", "codex-worktree"}; err != nil || !slices.Equal(slices.Sorted(slices.Values(tools)), want) {
+				t.Errorf("tools %q, want %q: %v", tools, want, err)
 			}
-			for _, part := range []string{
-				fmt.Sprintf(`"engine":{"name":%q`, m.engine.name),
-				`"result":{"capabilities":{"logging":{},"tools":{}},"protocolVersion":"2025-11-25"`,
-				`"method":"notifications/initialized"`,
-			} {
-				if !strings.Contains(m.trace, part) {
+		},
+		check: func(t *testing.T, m *meeting) {
+			trace := m.trace(t)
+			for _, part := range []string{`"name":"codex-mcp"`, fmt.Sprintf(`"name":%q`, m.engine.name)} {
+				if !strings.Contains(trace, part) {
 					t.Errorf("no %s on the wire", part)
 				}
 			}
 		},
 	},
 	{
-		name: "list tools", list: true, turns: noTurns, calls: noCalls,
-		check: func(t *testing.T, m *meeting) {
-			if !slices.Equal(m.Tools, []string{"codex", "codex-reply"}) {
-				t.Errorf("tools %q", m.Tools)
-			}
+		name: "accept", answer: "accept",
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			m.touching("", "made")
+			m.delegate(ctx, t).is(t, false, "done")
+			m.made(t, true, "made")
+			m.wasAsked(t, 1)
 		},
 	},
 	{
-		name: "accept", answer: "accept", turns: touch, calls: start(call{}),
-		check: func(t *testing.T, m *meeting) {
-			m.made(t, true)
-			m.asked(t, 1)
-			m.result(t, 0, false, "done")
-		},
-	},
-	{
-		name: "decline", answer: "decline", turns: touch, calls: start(call{}),
-		check: func(t *testing.T, m *meeting) {
-			m.made(t, false)
-			m.asked(t, 1)
-			m.result(t, 0, false, "done")
+		name: "decline", answer: "decline",
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			m.touching("", "made")
+			m.delegate(ctx, t).is(t, false, "done")
+			m.made(t, false, "made")
+			m.wasAsked(t, 1)
 			m.modelWasTold(t, m.engine.declined)
 		},
 	},
 	{
-		name: "cancel", answer: "cancel", turns: touch, calls: start(call{}),
-		check: func(t *testing.T, m *meeting) {
-			m.made(t, false)
-			m.asked(t, 1)
-			m.result(t, 0, true, "")
-			if n := len(m.Requests()); n != 1 {
+		name: "cancel", answer: "cancel",
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			m.touching("", "made")
+			m.delegate(ctx, t).is(t, true, "")
+			m.made(t, false, "made")
+			m.wasAsked(t, 1)
+			if n := len(m.model.Requests()); n != 1 {
 				t.Errorf("the turn went on: %d requests to the model", n)
 			}
 		},
 	},
+	{name: "error", answer: "error", flags: []string{"-c", "approvals.timeout=1s"}, play: playError},
 	{
-		name: "error", answer: "error", turns: touch, calls: start(call{}),
-		check: func(t *testing.T, m *meeting) {
-			m.made(t, false)
-			m.asked(t, 1)
-			m.result(t, 0, false, "done", "could not show the approval request")
-			m.modelWasTold(t, "could not show the approval request")
-		},
-	},
-	{
-		name: "no capability", turns: touch, calls: start(call{}),
-		check: func(t *testing.T, m *meeting) {
-			m.made(t, false)
-			m.asked(t, 0)
-			if strings.Contains(m.trace, "elicitation/create") {
-				t.Error("a client that cannot be asked was asked")
-			}
-			m.result(t, 0, false, "done", "cannot show approval requests")
+		name: "no capability",
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			m.touching("", "made")
+			m.delegate(ctx, t).is(t, false, "done", "cannot show approval requests")
+			m.made(t, false, "made")
 			m.modelWasTold(t, "cannot show approval requests")
 		},
+		check: func(t *testing.T, m *meeting) {
+			if strings.Contains(m.trace(t), "elicitation/create") {
+				t.Error("a client that cannot be asked was asked")
+			}
+		},
 	},
+	{name: "two questions", answer: "accept", together: true, play: playTwo},
+	{name: "ten approvals", answer: "accept", play: playTen},
 	{
 		name: "reply",
-		turns: func(engine) []providertest.Turn {
-			return []providertest.Turn{providertest.Say("the first answer"), providertest.Say("the second answer")}
-		},
-		calls: start(call{}, call{Tool: "codex-reply", Reply: true, Arguments: map[string]any{"prompt": "the second prompt"}}),
-		check: func(t *testing.T, m *meeting) {
-			m.result(t, 0, false, "the first answer")
-			m.result(t, 1, false, "the second answer")
-			if a, b := m.Results[0].ThreadID, m.Results[1].ThreadID; a != b {
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			m.model.Add(providertest.Say("the first answer"), providertest.Say("the second answer"))
+			first := m.delegate(ctx, t)
+			first.is(t, false, "the first answer")
+			second := m.do(ctx, t, "codex-reply", map[string]any{"threadId": first.Structured.ThreadID, "prompt": "the second prompt"})
+			second.is(t, false, "the second answer")
+			if a, b := first.Structured.ThreadID, second.Structured.ThreadID; a != b {
 				t.Errorf("thread %s went on as %s", a, b)
 			}
-			for _, part := range []string{"the first prompt", "the first answer", "the second prompt"} {
-				m.modelWasTold(t, part)
-			}
+			m.modelWasTold(t, "the first prompt")
+			m.modelWasTold(t, "the first answer")
+			m.modelWasTold(t, "the second prompt")
 		},
 	},
 	{
-		name: "cancel a call", answer: "accept", lingers: true,
-		calls: func(cwd string) []call {
-			return append(start(call{Cancel: true})(cwd), start(call{})(cwd)...)
-		},
+		name: "cancel a call", answer: "accept", play: playCancel,
 		check: func(t *testing.T, m *meeting) {
-			if len(m.Results) != 2 || m.Results[0].Failed == "" {
-				t.Fatalf("results %+v", m.Results)
-			}
-			if !strings.Contains(m.trace, `"method":"notifications/cancelled"`) {
+			if !strings.Contains(m.trace(t), `"method":"notifications/cancelled"`) {
 				t.Error("the client did not say that it cancels")
 			}
-			m.result(t, 1, false, "still here")
 		},
 	},
 	{
-		name: "progress seen", answer: "accept", turns: touch, calls: start(call{Progress: true}),
-		check: func(t *testing.T, m *meeting) {
-			m.result(t, 0, false, "done")
-			var messages []string
-			for i, p := range m.Progress {
-				if i > 0 && p.Progress <= m.Progress[i-1].Progress {
-					t.Errorf("progress went from %v to %v", m.Progress[i-1].Progress, p.Progress)
-				}
-				messages = append(messages, p.Message)
+		name: "progress", answer: "accept",
+		play: func(ctx context.Context, t *testing.T, m *meeting) {
+			m.touching("", "made")
+			c := m.task(nil)
+			c.Progress = true
+			r, err := m.call(ctx, c)
+			if err != nil {
+				t.Fatal(err)
 			}
+			r.is(t, false, "done")
+			_, seen := m.seen()
+			if !slices.ContainsFunc(seen, func(p progress) bool { return p.Message == "waiting for approval" }) {
+				t.Errorf("progress %+v", seen)
+			}
+		},
+		check: func(t *testing.T, m *meeting) {
 			// What comes after the client's own answer may arrive together with
 			// the result, and then the TypeScript SDK drops it.
-			if !slices.Contains(messages, "waiting for approval") || !running.MatchString(m.trace) {
-				t.Errorf("progress %q", messages)
+			if !running.MatchString(m.trace(t)) {
+				t.Error("no progress of the command")
 			}
 		},
 	},
@@ -160,115 +143,151 @@ var cells = []cell{
 // running is the progress of touch, with or without a shell around it.
 var running = regexp.MustCompile(`"message":"running [^"]*touch made"`)
 
-func noTurns(engine) []providertest.Turn { return nil }
-
-func noCalls(string) []call { return nil }
-
-// touch has the model run a command whose effect can be seen, and finish.
-func touch(e engine) []providertest.Turn {
-	return []providertest.Turn{providertest.Call(e.run("call_1", "touch", "made")), providertest.Say("done")}
+// task is a call of codex that asks before every command.
+func (m *meeting) task(more map[string]any) call {
+	arguments := map[string]any{"prompt": "the first prompt", "cwd": m.cwd, "approval-policy": "untrusted", "sandbox": "danger-full-access"}
+	maps.Copy(arguments, more)
+	return call{Tool: "codex", Arguments: arguments}
 }
 
-// start calls codex, asking before every command, and goes on with then.
-func start(first call, then ...call) func(string) []call {
-	return func(cwd string) []call {
-		begin := first // which cells share that run side by side
-		begin.Tool = "codex"
-		begin.Arguments = map[string]any{"prompt": "the first prompt", "cwd": cwd, "approval-policy": "untrusted", "sandbox": "danger-full-access"}
-		return append([]call{begin}, then...)
-	}
-}
-
-// linger has the model run a command that says when it has begun and then
-// waits for ever, and lets it answer the next call only when that command has
-// ended. What it returns is closed when the command runs, and waits for its end.
-func linger(ctx context.Context, t *testing.T, m *meeting) (running <-chan struct{}, ended func() error) {
+// delegate hands the task over and returns its result.
+func (m *meeting) delegate(ctx context.Context, t *testing.T) result {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	r, err := m.call(ctx, m.task(nil))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("codex: %v", err)
 	}
-	stop := context.AfterFunc(ctx, func() { listener.Close() })
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	file := "exec 3<>/dev/tcp/127.0.0.1/" + port + "\necho begun >&3\nsleep 600\n"
-	if err := os.WriteFile(filepath.Join(m.cwd, "linger.sh"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
+	return r
+}
+
+// do calls a tool.
+func (m *meeting) do(ctx context.Context, t *testing.T, tool string, arguments map[string]any) result {
+	t.Helper()
+	r, err := m.call(ctx, call{Tool: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
 	}
-	begun, over := make(chan struct{}), make(chan struct{})
-	m.Add(
-		providertest.Call(m.engine.run("call_1", "bash", "linger.sh")),
-		providertest.Turn{Wait: over, Text: []string{"still here"}})
-	done := make(chan error, 1)
-	go func() {
-		defer stop()
-		defer listener.Close()
-		conn, err := listener.Accept()
+	return r
+}
+
+// playError has the client's handler fail. In a legacy version the server is told,
+// and the turn goes on. In the modern one the client's call fails, the server hears
+// nothing, and the turn ends when the question has been open for its time.
+func playError(ctx context.Context, t *testing.T, m *meeting) {
+	m.touching("", "made")
+	defer m.made(t, false, "made")
+	r, err := m.call(ctx, m.task(nil))
+	if !m.modern() {
 		if err != nil {
-			done <- fmt.Errorf("the command did not begin: %w", err)
+			t.Fatal(err)
+		}
+		r.is(t, false, "done", "could not show the approval request")
+		m.modelWasTold(t, "could not show the approval request")
+		m.wasAsked(t, 1)
+		return
+	}
+	if err == nil {
+		t.Fatalf("the call did not fail: %+v", r)
+	}
+	m.wasAsked(t, 1)
+	list := m.do(ctx, t, "codex-list", map[string]any{}).Structured.Conversations
+	if len(list) != 1 {
+		t.Fatalf("conversations %+v", list)
+	}
+	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done")
+}
+
+// playTwo hands two tasks over in the background, and has both ask at a time. In
+// the modern era their questions go out with codex-wait, and nothing tells before
+// it that both are open: they get a second for that, and if need be longer.
+func playTwo(ctx context.Context, t *testing.T, m *meeting) {
+	names := []string{"alpha", "beta"}
+	for i := range 3 {
+		var threads []string
+		for _, name := range names {
+			name = fmt.Sprint(name, i)
+			m.touching(name, name)
+			r, err := m.call(ctx, m.task(map[string]any{"prompt": name, "background": true}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			threads = append(threads, r.Structured.ThreadID)
+		}
+		if m.modern() {
+			time.Sleep(time.Duration(i+1) * time.Second)
+		}
+		m.wait(ctx, t, threads...)
+		for _, name := range names {
+			m.made(t, true, fmt.Sprint(name, i))
+		}
+		m.wasAsked(t, 2*(i+1))
+		if t.Failed() || asksTwo(m.wire(t)) {
 			return
 		}
-		defer conn.Close()
-		defer context.AfterFunc(ctx, func() { conn.Close() })()
-		r := bufio.NewReader(conn)
-		if line, err := r.ReadString('\n'); line != "begun\n" {
-			done <- fmt.Errorf("the command said %q: %w", line, err)
-			return
+	}
+	t.Error("two questions were never open together")
+}
+
+// asksTwo tells whether two questions were open at the client at one time: two
+// requests, or one result with both.
+func asksTwo(messages []message) bool {
+	open := 0
+	for _, m := range messages {
+		switch {
+		case m.sent && m.Method == "elicitation/create":
+			open++
+		case !m.sent && m.Method == "":
+			open--
 		}
-		close(begun)
-		if _, err := io.Copy(io.Discard, r); err != nil && ctx.Err() != nil {
-			done <- fmt.Errorf("the command did not end: %w", err)
-			return
+		if open == 2 || len(m.Result.InputRequests) == 2 {
+			return true
 		}
-		close(over)
-		done <- nil
+	}
+	return false
+}
+
+// playTen has a turn ask ten times.
+func playTen(ctx context.Context, t *testing.T, m *meeting) {
+	for i := range 10 {
+		m.model.Add(providertest.Call(m.engine.run(fmt.Sprint("call_", i), "touch", fmt.Sprint("made", i))))
+	}
+	m.model.Add(providertest.Say("done"))
+	r := m.delegate(ctx, t)
+	if r.Structured.Status == "waiting" {
+		if got := m.wait(ctx, t, r.Structured.ThreadID); len(got) != 1 || got[0] != "done" {
+			t.Errorf("codex-wait: %q", got)
+		}
+	} else {
+		r.is(t, false, "done")
+	}
+	for i := range 10 {
+		m.made(t, true, fmt.Sprint("made", i))
+	}
+	m.wasAsked(t, 10)
+}
+
+// playCancel cancels a call while its command runs, and makes another one.
+func playCancel(ctx context.Context, t *testing.T, m *meeting) {
+	begun, ended := linger(ctx, t, m)
+	first, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-begun:
+			cancel()
+		case <-first.Done():
+		}
 	}()
-	return begun, func() error { return <-done }
-}
-
-// made checks whether the command ran.
-func (m *meeting) made(t *testing.T, want bool) {
-	t.Helper()
-	_, err := os.Stat(filepath.Join(m.cwd, "made"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) || (err == nil) != want {
-		t.Errorf("the command ran: %v, want %v", err == nil, want)
+	r, err := m.call(first, m.task(nil))
+	cancel()
+	<-watched
+	if err == nil {
+		t.Errorf("the call that was cancelled returned %+v", r)
 	}
-}
-
-// asked checks how often the client was asked, and for what.
-func (m *meeting) asked(t *testing.T, times int) {
-	t.Helper()
-	if len(m.Asked) != times {
-		t.Errorf("asked %q, want %d questions", m.Asked, times)
-	}
-	for _, message := range m.Asked {
-		if !strings.Contains(message, "touch made") {
-			t.Errorf("asked %q", message)
-		}
-	}
-}
-
-// result checks the answer of a call; parts are of one block each.
-func (m *meeting) result(t *testing.T, i int, isError bool, parts ...string) {
-	t.Helper()
-	if len(m.Results) <= i {
-		t.Fatalf("%d results", len(m.Results))
-	}
-	r := m.Results[i]
-	if r.Failed != "" || r.IsError != isError || r.ThreadID == "" || len(r.Text) != len(parts) {
-		t.Fatalf("result %d is %+v", i, r)
-	}
-	for j, part := range parts {
-		if !strings.Contains(r.Text[j], part) {
-			t.Errorf("result %d, block %d is %q and lacks %q", i, j, r.Text[j], part)
-		}
-	}
-}
-
-// modelWasTold looks into the last request to the model.
-func (m *meeting) modelWasTold(t *testing.T, what string) {
-	t.Helper()
-	requests := m.Requests()
-	if len(requests) != 2 || !strings.Contains(string(requests[1].Body), what) {
-		t.Errorf("%d requests to the model, the last without %q", len(requests), what)
+	m.delegate(ctx, t).is(t, false, "still here")
+	if err := ended(); err != nil {
+		t.Error(err)
 	}
 }

@@ -13,10 +13,11 @@ import (
 )
 
 // The Inspector has two modes for scripts: --cli, where each command starts a
-// server of its own, and mcpdo, which keeps connections open in a daemon.
+// server of its own, and mcpdo, which keeps connections open in a daemon. Both
+// speak the era that they are told to.
 
 // inspectorCLI is the Inspector's mode --cli.
-type inspectorCLI struct{}
+type inspectorCLI struct{ era string }
 
 func (inspectorCLI) release(t *testing.T) string {
 	return npmRelease(t, "@modelcontextprotocol/inspector")
@@ -24,157 +25,154 @@ func (inspectorCLI) release(t *testing.T) string {
 
 func (inspectorCLI) cannot(cell string) string {
 	switch cell {
-	case "accept", "decline", "cancel", "error":
+	case "accept", "decline", "cancel", "error", "two questions", "ten approvals":
 		return "`--cli` has no elicitation and says so in its capabilities."
 	case "cancel a call":
 		return "`--cli` makes one call per process and leaves; it never sends `notifications/cancelled`."
-	case "progress seen":
+	case "progress":
 		return "`--cli` and `mcpdo` print the result and no progress."
 	}
 	return ""
 }
 
-func (inspectorCLI) play(ctx context.Context, s script, _ <-chan struct{}) (r report, err error) {
+func (c inspectorCLI) connect(_ context.Context, s setup, _ *witness) (session, error) {
 	i, err := newInspector(s)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	defer i.remove()
-	cli := func(answer any, method string, more ...string) error {
-		args := append([]string{"--cli", "--format", "json", "--quiet", "--cwd", s.Cwd, "--method", method}, more...)
-		return i.run(ctx, answer, "launcher/build/index.js", append(args, i.target(s)...)...)
+	return &cliSession{i, c.era}, nil // which connects anew for each command
+}
+
+type cliSession struct {
+	*inspector
+	era string
+}
+
+func (s *cliSession) do(ctx context.Context, answer any, method string, more ...string) error {
+	args := append([]string{"--cli", "--format", "json", "--quiet", "--protocol-era", s.era, "--cwd", s.setup.Cwd, "--method", method}, more...)
+	return s.run(ctx, answer, "launcher/build/index.js", append(args, s.target()...)...)
+}
+
+func (s *cliSession) list(ctx context.Context) ([]string, error) {
+	var list struct{ Result toolList }
+	err := s.do(ctx, &list, "tools/list")
+	return list.Result.names(), err
+}
+
+func (s *cliSession) call(ctx context.Context, c call) (result, error) {
+	arguments, err := json.Marshal(c.Arguments)
+	if err != nil {
+		return result{}, err
 	}
-	var met struct {
-		Result struct{ ServerInfo struct{ Name string } }
-	}
-	if err := cli(&met, "initialize"); err != nil {
-		return r, err
-	}
-	r.Server = met.Result.ServerInfo.Name
-	if s.List {
-		var list struct{ Result toolList }
-		if err := cli(&list, "tools/list"); err != nil {
-			return r, err
-		}
-		r.Tools = list.Result.names()
-	}
-	threadID := ""
-	for _, c := range s.Calls {
-		arguments, err := json.Marshal(c.arguments(threadID))
-		if err != nil {
-			return r, err
-		}
-		var got struct{ Result toolResult }
-		if err := cli(&got, "tools/call", "--tool-name", c.Tool, "--tool-args-json", string(arguments)); err != nil {
-			return r, err
-		}
-		threadID = got.Result.Structured.ThreadID
-		r.Results = append(r.Results, got.Result.report())
-	}
-	return r, nil
+	var got struct{ Result result }
+	err = s.do(ctx, &got, "tools/call", "--tool-name", c.Tool, "--tool-args-json", string(arguments))
+	return got.Result, err
 }
 
 // inspectorMcpdo is the Inspector's program mcpdo.
-type inspectorMcpdo struct{}
+type inspectorMcpdo struct{ era string }
 
 func (inspectorMcpdo) release(t *testing.T) string { return inspectorCLI{}.release(t) }
 
-func (inspectorMcpdo) cannot(cell string) string {
-	switch cell {
-	case "error":
+func (c inspectorMcpdo) cannot(cell string) string {
+	switch {
+	case cell == "error":
 		return "`mcpdo` answers with accept, decline or cancel, never with an error."
-	case "cancel a call":
+	case cell == "two questions" && c.era == "legacy":
+		return "With the handshake `mcpdo` never shows a question that comes between two of its calls."
+	case cell == "cancel a call":
 		return "`mcpdo` cancels only calls that were begun on a terminal."
-	case "progress seen":
+	case cell == "progress":
 		return inspectorCLI{}.cannot(cell)
 	}
 	return ""
 }
 
-func (inspectorMcpdo) play(ctx context.Context, s script, _ <-chan struct{}) (r report, err error) {
+func (c inspectorMcpdo) connect(ctx context.Context, s setup, w *witness) (session, error) {
 	i, err := newInspector(s)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	defer i.remove()
-	mcpdo := func(answer any, args ...string) error {
-		return i.run(ctx, answer, "mcpdo/build/mcp-bin.js", append([]string{"--format", "json", "--connection", "codex"}, args...)...)
+	mcpdo := &mcpdoSession{inspector: i, witness: w}
+	asks := map[bool]string{false: "off", true: "form"}[s.Asks]
+	arguments := []string{"connect", "--era", c.era, "--elicit", asks, "--cwd", s.Cwd}
+	if err := mcpdo.do(ctx, new(any), append(arguments, i.target()...)...); err != nil {
+		return nil, errors.Join(err, mcpdo.close())
 	}
-	asks := map[bool]string{false: "off", true: "form"}[s.Answer != ""]
-	// Whatever happens, the daemon has to end, and with it the server.
-	defer func() {
-		ctx = context.WithoutCancel(ctx)
-		err = errors.Join(err, mcpdo(new(any), "disconnect", "codex"), mcpdo(new(any), "daemon", "stop"))
-	}()
-	if err := mcpdo(new(any), append([]string{"connect", "--elicit", asks, "--cwd", s.Cwd}, i.target(s)...)...); err != nil {
-		return r, err
+	return mcpdo, nil
+}
+
+type mcpdoSession struct {
+	*inspector
+	*witness
+}
+
+func (s *mcpdoSession) do(ctx context.Context, answer any, args ...string) error {
+	return s.run(ctx, answer, "mcpdo/build/mcp-bin.js", append([]string{"--format", "json", "--connection", "codex"}, args...)...)
+}
+
+func (s *mcpdoSession) list(ctx context.Context) ([]string, error) {
+	var list toolList
+	err := s.do(ctx, &list, "tools/list")
+	return list.names(), err
+}
+
+func (s *mcpdoSession) call(ctx context.Context, c call) (result, error) {
+	arguments, err := json.Marshal(c.Arguments)
+	if err != nil {
+		return result{}, err
 	}
-	var met struct{ ServerInfo struct{ Name string } }
-	if err := mcpdo(&met, "connections/show"); err != nil {
-		return r, err
-	}
-	r.Server = met.ServerInfo.Name
-	if s.List {
-		var list toolList
-		if err := mcpdo(&list, "tools/list"); err != nil {
-			return r, err
+	command := []string{"tools/call", c.Tool, string(arguments)}
+	for {
+		var got struct {
+			result
+			Pending *struct{ ElicitationID, Message string } `json:"elicitationPending"`
 		}
-		r.Tools = list.names()
-	}
-	threadID := ""
-	for _, c := range s.Calls {
-		arguments, err := json.Marshal(c.arguments(threadID))
+		if err := s.do(ctx, &got, command...); err != nil || got.Pending == nil {
+			return got.result, err
+		}
+		action, err := s.elicit(ctx, got.Pending.Message)
 		if err != nil {
-			return r, err
+			return result{}, err
 		}
-		command := []string{"tools/call", c.Tool, string(arguments)}
-		for {
-			var got struct {
-				toolResult
-				Pending *struct{ ElicitationID, Message string } `json:"elicitationPending"`
-			}
-			if err := mcpdo(&got, command...); err != nil {
-				return r, err
-			}
-			if got.Pending == nil {
-				threadID = got.Structured.ThreadID
-				r.Results = append(r.Results, got.report())
-				break
-			}
-			r.Asked = append(r.Asked, got.Pending.Message)
-			answer := map[string]string{"accept": "{}", "decline": "--decline", "cancel": "--cancel"}[s.Answer]
-			command = []string{"elicitation/respond", got.Pending.ElicitationID, answer}
-		}
+		answer := map[string]string{"accept": "{}", "decline": "--decline", "cancel": "--cancel"}[action]
+		command = []string{"elicitation/respond", got.Pending.ElicitationID, answer}
 	}
-	return r, nil
+}
+
+// close ends the daemon, and with it the server.
+func (s *mcpdoSession) close() error {
+	ctx := context.Background()
+	return errors.Join(s.do(ctx, new(any), "disconnect", "codex"), s.do(ctx, new(any), "daemon", "stop"), s.inspector.close())
 }
 
 // inspector is an Inspector with a home of its own.
 type inspector struct {
-	home string
-	env  []string
+	setup setup
+	home  string
+	env   []string
 }
 
-func newInspector(s script) (*inspector, error) {
+func newInspector(s setup) (*inspector, error) {
 	// The daemon's socket is in there: a path in a test's folder might be too long.
 	home, err := os.MkdirTemp("", "inspector")
 	if err != nil {
 		return nil, err
 	}
-	return &inspector{home, []string{
+	return &inspector{s, home, []string{
 		"PATH=" + filepath.Dir(node()) + ":" + os.Getenv("PATH"), "HOME=" + home,
 		"MCP_INSPECTOR_DAEMON_DIR=" + home, "MCP_INSPECTOR_SECRET_STORE=memory",
 	}}, nil
 }
 
-func (i *inspector) remove() { _ = os.RemoveAll(i.home) } // in the system's folder for such
+func (i *inspector) close() error { return os.RemoveAll(i.home) }
 
 // target is the server, as arguments of the Inspector.
-func (i *inspector) target(s script) (args []string) {
-	for _, e := range s.environment() {
+func (i *inspector) target() (args []string) {
+	for _, e := range i.setup.environment() {
 		args = append(args, "-e", e)
 	}
-	return append(append(args, "--"), s.Command...)
+	return append(append(args, "--"), i.setup.Command...)
 }
 
 // run runs a program of the Inspector and decodes the JSON that it prints.
@@ -191,21 +189,4 @@ func (i *inspector) run(ctx context.Context, answer any, program string, args ..
 		return fmt.Errorf("%q printed %s: %w", args, stdout.Bytes(), err)
 	}
 	return nil
-}
-
-type toolList struct{ Tools []struct{ Name string } }
-
-func (l toolList) names() (names []string) {
-	for _, tool := range l.Tools {
-		names = append(names, tool.Name)
-	}
-	return names
-}
-
-func (r toolResult) report() result {
-	got := result{IsError: r.IsError, ThreadID: r.Structured.ThreadID}
-	for _, block := range r.Content {
-		got.Text = append(got.Text, block.Text)
-	}
-	return got
 }

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"context"
-	"errors"
 	"os/exec"
 	"testing"
 
@@ -11,20 +10,19 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// mcpgo is the client of mcp-go.
-type mcpgo struct{}
+// mcpgo is the client of mcp-go. It speaks the newest version that the server
+// knows, or the one that it is pinned to.
+type mcpgo struct{ pinned string }
 
 func (mcpgo) release(t *testing.T) string { return moduleRelease(t, "github.com/mark3labs/mcp-go") }
 
 func (mcpgo) cannot(string) string { return "" }
 
-func (mcpgo) play(ctx context.Context, s script, enough <-chan struct{}) (r report, err error) {
+func (g mcpgo) connect(ctx context.Context, s setup, w *witness) (session, error) {
 	stdio := transport.NewStdioWithOptions(s.Command[0], nil, nil, transport.WithCommandFunc(
 		func(context.Context, string, []string, []string) (*exec.Cmd, error) { return s.command(ctx), nil }))
-	w := &witness{answer: s.Answer}
-	defer func() { r = w.report(r) }()
-	var options []mcpclient.ClientOption
-	if s.Answer != "" {
+	options := []mcpclient.ClientOption{mcpclient.WithProtocolVersion(g.pinned)}
+	if s.Asks {
 		options = append(options, mcpclient.WithElicitationHandler(mcpgoElicit{w}))
 	}
 	client := mcpclient.NewClient(stdio, options...)
@@ -36,57 +34,50 @@ func (mcpgo) play(ctx context.Context, s script, enough <-chan struct{}) (r repo
 		}
 	})
 	if err := client.Start(ctx); err != nil {
-		return r, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, client.Close()) }()
 	hello := mcp.InitializeRequest{}
 	hello.Params.ClientInfo = mcp.Implementation{Name: "interop-mcpgo", Version: "1"}
-	met, err := client.Initialize(ctx, hello)
-	if err != nil {
-		return r, err
+	if _, err := client.Initialize(ctx, hello); err != nil {
+		_ = client.Close() // the other error says more
+		return nil, err
 	}
-	r.Server = met.ServerInfo.Name
-	if s.List {
-		list, err := client.ListTools(ctx, mcp.ListToolsRequest{})
-		if err != nil {
-			return r, err
-		}
-		for _, tool := range list.Tools {
-			r.Tools = append(r.Tools, tool.Name)
-		}
-	}
-	threadID := ""
-	for _, c := range s.Calls {
-		request := mcp.CallToolRequest{}
-		request.Params.Name, request.Params.Arguments = c.Tool, c.arguments(threadID)
-		if c.Progress {
-			request.Params.Meta = &mcp.Meta{ProgressToken: "progress of the call"}
-		}
-		callCtx, done := c.until(ctx, enough)
-		answer, err := client.CallTool(callCtx, request)
-		done()
-		if err != nil {
-			r.Results = append(r.Results, result{Failed: err.Error()})
-			continue
-		}
-		content, _ := answer.StructuredContent.(map[string]any)
-		threadID, _ = content["threadId"].(string)
-		got := result{IsError: answer.IsError, ThreadID: threadID}
-		for _, block := range answer.Content {
-			if text, ok := mcp.AsTextContent(block); ok {
-				got.Text = append(got.Text, text.Text)
-			}
-		}
-		r.Results = append(r.Results, got)
-	}
-	return r, nil
+	return mcpgoSession{client}, nil
 }
+
+type mcpgoSession struct{ *mcpclient.Client }
+
+func (s mcpgoSession) list(ctx context.Context) (names []string, err error) {
+	list, err := s.ListTools(ctx, mcp.ListToolsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names, nil
+}
+
+func (s mcpgoSession) call(ctx context.Context, c call) (result, error) {
+	request := mcp.CallToolRequest{}
+	request.Params.Name, request.Params.Arguments = c.Tool, c.Arguments
+	if c.Progress {
+		request.Params.Meta = &mcp.Meta{ProgressToken: "progress of the call"}
+	}
+	answer, err := s.CallTool(ctx, request)
+	if err != nil {
+		return result{}, err
+	}
+	return asResult(answer)
+}
+
+func (s mcpgoSession) close() error { return s.Close() }
 
 // mcpgoElicit is mcp-go's handler of questions.
 type mcpgoElicit struct{ *witness }
 
-func (e mcpgoElicit) Elicit(_ context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	action, err := e.elicit(q.Params.Message)
+func (e mcpgoElicit) Elicit(ctx context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	action, err := e.elicit(ctx, q.Params.Message)
 	if err != nil {
 		return nil, err
 	}

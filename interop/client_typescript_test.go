@@ -4,51 +4,80 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // typescript is the client of the official TypeScript SDK, in
-// typescript/client.mjs.
-type typescript struct{}
+// typescript/client.mjs, which is driven by JSON-RPC over its standard streams.
+type typescript struct {
+	name string // of the package
+	mode string // auto or a version, of the package client alone
+}
 
-func (typescript) release(t *testing.T) string { return npmRelease(t, "@modelcontextprotocol/sdk") }
+func (c typescript) release(t *testing.T) string {
+	return npmRelease(t, "@modelcontextprotocol/"+c.name)
+}
 
 func (typescript) cannot(string) string { return "" }
 
-func (typescript) play(ctx context.Context, s script, enough <-chan struct{}) (report, error) {
+func (c typescript) connect(ctx context.Context, s setup, w *witness) (session, error) {
 	encoded, err := json.Marshal(s)
 	if err != nil {
-		return report{}, err
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, node(), "client.mjs", string(encoded))
+	cmd := exec.CommandContext(ctx, node(), "client.mjs", c.name, c.mode, string(encoded))
 	cmd.Dir = "typescript"
-	stdin, err := cmd.StdinPipe()
+	d := &driver{stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
+	cmd.Stderr = d.stderr
+	transport, err := jsonrpc.Command(cmd, 5*time.Second)
 	if err != nil {
-		return report{}, err
+		return nil, err
 	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		return report{}, err
+	mux := &jsonrpc.Mux{}
+	jsonrpc.Handle(mux, "ask", func(ctx context.Context, q question) (string, error) {
+		return w.elicit(ctx, q.Message)
+	})
+	jsonrpc.HandleNotify(mux, "progress", func(_ context.Context, p progress) { w.see(p) })
+	d.peer = jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	go func() { d.ended <- d.peer.Run(context.Background()) }()
+	if err := d.peer.Call(ctx, "connect", nil, nil); err != nil {
+		return nil, errors.Join(err, d.close())
 	}
-	over := make(chan struct{})
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		select {
-		case <-enough:
-			_, _ = stdin.Write([]byte("enough\n")) // a client that is gone says so by its exit status
-		case <-over:
-		}
-	}()
-	err = cmd.Wait()
-	close(over)
-	<-told
-	if err != nil {
-		return report{}, fmt.Errorf("%w\n%s", err, stderr.Bytes())
+	return d, nil
+}
+
+type question struct {
+	Message string `json:"message"`
+}
+
+// driver is a session of client.mjs.
+type driver struct {
+	peer   *jsonrpc.Peer
+	stderr *bytes.Buffer
+	ended  chan error
+}
+
+func (d *driver) list(ctx context.Context) ([]string, error) {
+	var list toolList
+	err := d.peer.Call(ctx, "list", nil, &list)
+	return list.names(), err
+}
+
+func (d *driver) call(ctx context.Context, c call) (r result, err error) {
+	return r, d.peer.Call(ctx, "call", c, &r)
+}
+
+// close lets the client close its connection, and with it the process ends.
+func (d *driver) close() error {
+	err := d.peer.Close()
+	if err = errors.Join(err, <-d.ended); err != nil {
+		return fmt.Errorf("%w\n%s", err, d.stderr.Bytes())
 	}
-	var r report
-	return r, json.Unmarshal(stdout.Bytes(), &r)
+	return nil
 }

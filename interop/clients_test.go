@@ -2,7 +2,6 @@ package interop
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,27 +10,51 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// A client is one of the official ones, driven by a script.
+// A client is one of the official ones.
 type client interface {
 	// release is the client's package and version.
 	release(t *testing.T) string
 	// cannot is why a cell of the table does not apply to the client by its
 	// nature; "" when it does.
 	cannot(cell string) string
-	// play runs the script. The call that is to be cancelled is cancelled when
-	// enough is closed.
-	play(ctx context.Context, s script, enough <-chan struct{}) (report, error)
+	// connect starts the server. Questions and progress go to w.
+	connect(ctx context.Context, s setup, w *witness) (session, error)
 }
 
+// A session is a client's connection with the server that it started.
+type session interface {
+	// list names the tools.
+	list(ctx context.Context) ([]string, error)
+	// call calls a tool, and cancels the call when ctx ends.
+	call(ctx context.Context, c call) (result, error)
+	close() error
+}
+
+// The versions of MCP that the clients speak with the server.
+const (
+	modern = "2026-07-28"
+	legacy = "2025-11-25"
+	older  = "2025-06-18"
+)
+
 var clients = []struct {
-	name string
-	client
+	name    string
+	version string // of MCP
+	client  client
 }{
-	{"TypeScript SDK", typescript{}},
-	{"Go SDK", gosdk{}},
-	{"mcp-go", mcpgo{}},
-	{"Inspector --cli", inspectorCLI{}},
-	{"Inspector mcpdo", inspectorMcpdo{}},
+	{"TypeScript SDK 1", legacy, typescript{name: "sdk"}},
+	{"TypeScript SDK 2, auto", modern, typescript{"client", "auto"}},
+	{"TypeScript SDK 2, pinned", modern, typescript{"client", modern}},
+	{"Go SDK", modern, gosdk{}},
+	{"Go SDK, pinned", legacy, gosdk{legacy}},
+	{"mcp-go", modern, mcpgo{}},
+	{"mcp-go, pinned", legacy, mcpgo{legacy}},
+	{"Inspector --cli", legacy, inspectorCLI{"legacy"}},
+	{"Inspector --cli, modern", modern, inspectorCLI{"modern"}},
+	{"Inspector mcpdo", legacy, inspectorMcpdo{"legacy"}},
+	{"Inspector mcpdo, modern", modern, inspectorMcpdo{"modern"}},
+	{"Codex", older, codexClient{}},
+	{"Codex, both switches", modern, codexClient{modern: true}},
 }
 
 // TestClients lets every official client meet every engine in every cell of
@@ -40,20 +63,24 @@ func TestClients(t *testing.T) {
 	server := ours(t)
 	seen := &table{engines: engines(t), cells: map[[3]string]string{}}
 	for _, c := range clients {
-		seen.releases = append(seen.releases, c.release(t))
+		seen.releases = append(seen.releases, c.client.release(t))
 	}
 	t.Run("cells", func(t *testing.T) {
+		t.Run("background", func(t *testing.T) {
+			t.Parallel()
+			background(t, server, seen.engines)
+		})
 		for _, e := range seen.engines {
 			for _, c := range clients {
 				for _, cell := range cells {
-					if why := c.cannot(cell.name); why != "" {
+					if why := c.client.cannot(cell.name); why != "" {
 						seen.put(e.name, c.name, cell.name, why)
 						continue
 					}
 					t.Run(e.name+"/"+c.name+"/"+cell.name, func(t *testing.T) {
 						t.Parallel()
 						defer func() { seen.put(e.name, c.name, cell.name, map[bool]string{false: "yes", true: "NO"}[t.Failed()]) }()
-						meet(t, server, e, c.client, cell)
+						meet(t, server, e, c.client, c.version, cell)
 					})
 				}
 			}
@@ -66,57 +93,74 @@ func TestClients(t *testing.T) {
 	compareDocument(t, "clients", seen.markdown())
 }
 
-// meeting is what is left of a client's meeting with the server.
+// meeting is a client's meeting with the server.
 type meeting struct {
-	report
-	*providertest.Server // the model
-	engine               engine
-	cwd                  string
-	trace                string // what went over the wire, of all servers that the client started
+	session
+	*witness
+	engine  engine
+	version string               // of MCP
+	model   *providertest.Server // the server's
+	cwd     string
+	path    string // of the trace of all servers that the client started
 }
 
-// meet plays a cell's script and has its effects checked.
-func meet(t *testing.T, server []string, e engine, c client, cell cell) {
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+// modern tells whether questions are to come in results.
+func (m *meeting) modern() bool { return m.version == modern }
+
+// meet plays a cell and has its effects checked.
+func meet(t *testing.T, server []string, e engine, c client, version string, cell cell) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*limit) // the Inspector starts a Node for each step
 	defer cancel()
 	dir := t.TempDir()
-	m := &meeting{Server: providertest.New(), engine: e, cwd: filepath.Join(dir, "work")}
-	defer m.Close()
+	m := &meeting{
+		witness: &witness{answer: cell.answer, together: cell.together},
+		engine:  e, version: version, model: providertest.New(), cwd: filepath.Join(dir, "work"), path: filepath.Join(dir, "trace"),
+	}
+	defer m.model.Close()
 	if err := os.Mkdir(m.cwd, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	home, trace := newHome(t, m.Server, e.wire), filepath.Join(dir, "trace")
-	s := script{
-		Command: slices.Concat(server, e.flags, []string{"-trace", trace}),
+	home := newHome(t, m.model, e.wire)
+	s := setup{
+		Command: slices.Concat(server, e.flags, cell.flags, []string{"-trace", m.path}),
 		Cwd:     m.cwd,
 		Env:     map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
-		Answer:  cell.answer,
-		List:    cell.list,
-		Calls:   cell.calls(m.cwd),
+		Asks:    cell.answer != "",
+		Dir:     dir,
+		Codex:   newest(t),
 	}
-	var enough <-chan struct{}
-	var ended func() error
-	if cell.lingers {
-		enough, ended = linger(ctx, t, m)
-	} else {
-		m.Add(cell.turns(e)...)
-	}
-	var err error
-	m.report, err = c.play(ctx, s, enough)
-	if ended != nil {
-		err = errors.Join(err, ended())
-	}
-	wire, readErr := os.ReadFile(trace)
-	m.trace = string(wire)
-	if err := errors.Join(err, readErr); err != nil {
-		t.Errorf("play: %v", err)
-	} else {
-		cell.check(t, m)
-	}
-	if t.Failed() {
-		t.Logf("report: %+v\nwire:\n%s", m.report, m.trace)
-		for i, r := range m.Requests() {
-			t.Logf("model request %d, its end: %s", i, r.Body[max(0, len(r.Body)-2000):])
+	defer func() {
+		if t.Failed() {
+			asked, progress := m.seen()
+			t.Logf("asked %q, progress %+v, wire:\n%s", asked, progress, m.trace(t))
+			for i, r := range m.model.Requests() {
+				t.Logf("model request %d, its end: %s", i, r.Body[max(0, len(r.Body)-2000):])
+			}
 		}
+	}()
+	func() {
+		var err error
+		if m.session, err = c.connect(ctx, s, m.witness); err != nil {
+			t.Errorf("connect: %v", err)
+			return
+		}
+		defer func() {
+			if err := m.close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}()
+		cell.play(ctx, t, m)
+	}()
+	wire := m.wire(t)
+	if got := negotiated(wire); got != version {
+		t.Errorf("they speak MCP %s, want %s", got, version)
+	}
+	if m.modern() {
+		for _, fault := range broken(wire) {
+			t.Errorf("wire: %s", fault)
+		}
+	}
+	if cell.check != nil && !t.Failed() {
+		cell.check(t, m)
 	}
 }

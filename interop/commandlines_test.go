@@ -44,19 +44,20 @@ func TestCommandLines(t *testing.T) {
 				if e.codex != "" {
 					env["CODEX_BIN"] = e.codex
 				}
-				seen, err := gosdk{}.play(ctx, script{
-					Command: append([]string{link}, line.args...), Cwd: cwd, Env: env,
-					Calls: []call{
-						{Tool: "codex", Arguments: map[string]any{"prompt": "the first prompt", "cwd": cwd}},
-						{Tool: "codex-reply", Reply: true, Arguments: map[string]any{"prompt": "the second prompt"}},
-					},
-				}, nil)
+				m := &meeting{witness: &witness{}, model: model, cwd: cwd}
+				var err error
+				m.session, err = gosdk{}.connect(ctx, setup{Command: append([]string{link}, line.args...), Cwd: cwd, Env: env}, m.witness)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := &meeting{report: seen, Server: model}
-				m.result(t, 0, false, "the first answer")
-				m.result(t, 1, false, "the second answer")
+				defer func() {
+					if err := m.close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+				}()
+				first := m.do(ctx, t, "codex", map[string]any{"prompt": "the first prompt", "cwd": cwd})
+				first.is(t, false, "the first answer")
+				m.do(ctx, t, "codex-reply", map[string]any{"threadId": first.Structured.ThreadID, "prompt": "the second prompt"}).is(t, false, "the second answer")
 				m.modelWasTold(t, "the first prompt")
 				var request struct {
 					Model     string
@@ -66,8 +67,8 @@ func TestCommandLines(t *testing.T) {
 				if err := json.Unmarshal(body, &request); err != nil {
 					t.Fatal(err)
 				}
-				if seen.Server != "codex-mcp" || request.Model != line.model || line.effort != "" && request.Reasoning.Effort != line.effort {
-					t.Errorf("server %q, the model was asked as %+v", seen.Server, request)
+				if request.Model != line.model || line.effort != "" && request.Reasoning.Effort != line.effort {
+					t.Errorf("the model was asked as %+v", request)
 				}
 				if codexs := strings.Contains(string(body), `"exec_command"`); codexs != (e.codex != "") {
 					t.Errorf("the other engine ran: the model was offered Codex's own tool: %v", codexs)

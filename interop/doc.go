@@ -2,9 +2,10 @@
 // codex-mcp on both engines, the MCP conformance suite with the packages under
 // it, and Codex as it was in September 2025 and as it is today.
 //
-// The clients play one script (script_test.go) in every cell of a table
-// (cells_test.go); each has its adapter in a file client_*_test.go. The tables
-// of docs/interop.md are what the run saw, -update rewrites them.
+// Each client (clients_test.go) meets both engines in every cell of a table
+// (cells_test.go), by an adapter in a file client_*_test.go, and what went over
+// the wire is read (wire_test.go). The tables of docs/interop.md are what the
+// run saw, -update rewrites them.
 //
 // Codex, the npm packages and Node come from npm: the gate installs them
 // (.ci/run install) and names their folder in CODEX_NPM.

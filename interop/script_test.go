@@ -2,42 +2,93 @@ package interop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"maps"
 	"os/exec"
 	"slices"
 	"sync"
+	"time"
 )
 
-// script is what a client is to do with the server. It starts it, initializes,
-// does what is asked of it here, and lets it end.
-type script struct {
+// setup is how a client starts the server.
+type setup struct {
 	Command []string          `json:"command"`
 	Cwd     string            `json:"cwd"`
 	Env     map[string]string `json:"env"`
-	// Answer is accept, decline, cancel, or error for a handler that throws;
-	// "" is a client without elicitation.
-	Answer string `json:"answer"`
-	List   bool   `json:"list"`
-	Calls  []call `json:"calls"`
+	// Asks tells the server that questions can be shown.
+	Asks bool `json:"asks"`
+	// Dir is for what the client keeps, Codex the newest.
+	Dir   string `json:"-"`
+	Codex string `json:"-"`
+}
+
+// command starts the server as a client's child.
+func (s setup) command(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
+	cmd.Dir, cmd.Env = s.Cwd, s.environment()
+	return cmd
+}
+
+func (s setup) environment() (env []string) {
+	for name, value := range s.Env {
+		env = append(env, name+"="+value)
+	}
+	return env
 }
 
 // call is a call of a tool.
 type call struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
-	Reply     bool           `json:"reply"`    // in the thread of the call before
 	Progress  bool           `json:"progress"` // asks for progress
-	Cancel    bool           `json:"cancel"`   // is cancelled while it runs
 }
 
-// report is what the client saw.
-type report struct {
-	Server   string     `json:"server"`
-	Tools    []string   `json:"tools"`
-	Asked    []string   `json:"asked"` // the messages of elicitations
-	Progress []progress `json:"progress"`
-	Results  []result   `json:"results"`
+// result is what a tool answered.
+type result struct {
+	Content    []block `json:"content"`
+	IsError    bool    `json:"isError"`
+	Structured struct {
+		ThreadID string `json:"threadId"`
+		Status   string `json:"status"`
+		// Of codex-wait.
+		Threads []struct {
+			ThreadID string `json:"threadId"`
+			Status   string `json:"status"`
+			Content  string `json:"content"`
+		} `json:"threads"`
+		// Of codex-list.
+		Conversations []struct {
+			ThreadID string `json:"threadId"`
+		} `json:"conversations"`
+	} `json:"structuredContent"`
+}
+
+type block struct {
+	Text string `json:"text"`
+}
+
+// asResult reads an answer as a client gives it to its caller.
+func asResult(answer any) (r result, err error) {
+	encoded, err := json.Marshal(answer)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(encoded, &r)
+}
+
+type toolList struct {
+	Tools []named `json:"tools"`
+}
+
+type named struct {
+	Name string `json:"name"`
+}
+
+func (l toolList) names() (names []string) {
+	for _, tool := range l.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 type progress struct {
@@ -45,27 +96,37 @@ type progress struct {
 	Message  string  `json:"message"`
 }
 
-type result struct {
-	Text     []string `json:"text"` // of each block
-	IsError  bool     `json:"isError"`
-	ThreadID string   `json:"threadId"`
-	Failed   string   `json:"failed"` // why there is no result
-}
-
-// witness is what a Go client's handlers saw, and how they answer.
+// witness is what a client's handlers see, and how they answer.
 type witness struct {
+	// answer is accept, decline, cancel, or error for a handler that fails.
 	answer string
+	// together has each question wait for another one, for a while.
+	together bool
 
 	mu       sync.Mutex
 	asked    []string
+	second   chan struct{} // closed when the second question of two is there
 	progress []progress
 }
 
 // elicit answers a question, or fails.
-func (w *witness) elicit(message string) (action string, err error) {
+func (w *witness) elicit(ctx context.Context, message string) (action string, err error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.asked = append(w.asked, message)
+	if len(w.asked)%2 == 1 {
+		w.second = make(chan struct{})
+	} else {
+		close(w.second)
+	}
+	second := w.second
+	w.mu.Unlock()
+	if w.together {
+		select {
+		case <-second:
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+		}
+	}
 	if w.answer == "error" {
 		return "", errors.New("the form is broken")
 	}
@@ -78,51 +139,9 @@ func (w *witness) see(p progress) {
 	w.progress = append(w.progress, p)
 }
 
-// report completes r.
-func (w *witness) report(r report) report {
+// seen are the questions and the progress so far.
+func (w *witness) seen() ([]string, []progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.Asked, r.Progress = slices.Clone(w.asked), slices.Clone(w.progress)
-	return r
-}
-
-// command starts the server as a client's child.
-func (s script) command(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
-	cmd.Dir, cmd.Env = s.Cwd, s.environment()
-	return cmd
-}
-
-func (s script) environment() (env []string) {
-	for name, value := range s.Env {
-		env = append(env, name+"="+value)
-	}
-	return env
-}
-
-// arguments are the call's, with the thread it goes on with.
-func (c call) arguments(threadID string) map[string]any {
-	arguments := maps.Clone(c.Arguments)
-	if c.Reply {
-		arguments["threadId"] = threadID
-	}
-	return arguments
-}
-
-// until is the context of the call.
-func (c call) until(ctx context.Context, enough <-chan struct{}) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	if !c.Cancel {
-		return ctx, cancel
-	}
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-enough:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(); <-watched }
+	return slices.Clone(w.asked), slices.Clone(w.progress)
 }

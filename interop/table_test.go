@@ -22,8 +22,8 @@ func (s *table) put(engine, client, cell, what string) {
 	s.cells[[3]string{engine, client, cell}] = what
 }
 
-// markdown has a table for each engine, a row for each cell, and the reasons
-// for those that do not apply below.
+// markdown has a table for each engine, a row for each client, and the reasons
+// for the cells that do not apply below.
 func (s *table) markdown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,19 +38,19 @@ func (s *table) markdown() string {
 		reasons = append(reasons, why)
 		return len(reasons)
 	}
-	b.WriteString("| client | package |\n|---|---|\n")
+	b.WriteString("| client | package | speaks MCP |\n|---|---|---|\n")
 	for i, c := range clients {
-		fmt.Fprintf(&b, "| %s | %s |\n", c.name, s.releases[i])
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.name, s.releases[i], c.version)
 	}
 	for _, e := range s.engines {
 		fmt.Fprintf(&b, "\n%s:\n\n| |", e.title)
-		for _, c := range clients {
-			fmt.Fprintf(&b, " %s |", c.name)
-		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(clients)) + "\n")
 		for _, cell := range cells {
-			fmt.Fprintf(&b, "| %s |", cell.name)
-			for _, c := range clients {
+			fmt.Fprintf(&b, " %s |", cell.name)
+		}
+		b.WriteString("\n|---|" + strings.Repeat("---|", len(cells)) + "\n")
+		for _, c := range clients {
+			fmt.Fprintf(&b, "| %s |", c.name)
+			for _, cell := range cells {
 				switch what := s.cells[[3]string{e.name, c.name, cell.name}]; what {
 				case "yes", "NO":
 					fmt.Fprintf(&b, " %s |", what)

@@ -1,53 +1,75 @@
-// Plays one script with the official TypeScript client and prints what it saw
-// as one line of JSON. A line on standard input cancels the call that is to be
-// cancelled. The script and the report are those of clients_test.go.
+// The official TypeScript client, driven by JSON-RPC, a message a line: it connects,
+// lists, calls, and hands questions and progress on. It closes its connection at the
+// end of its standard input.
 //
-//   node client.mjs '{"command":["codex-mcp"],"cwd":"/tmp","env":{},"answer":"accept","calls":[…]}'
+//   node client.mjs sdk '' '{"command":["codex-mcp"],"cwd":"/tmp","env":{},"asks":true}'
+//   node client.mjs client auto '{…}'
+//   node client.mjs client 2026-07-28 '{…}'
 
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { createInterface } from "node:readline";
 
-const script = JSON.parse(process.argv[2]);
-const report = { server: "", tools: [], asked: [], progress: [], results: [] };
+const [name, mode, given] = process.argv.slice(2);
+const setup = JSON.parse(given);
 
-const client = new Client(
-  { name: "interop-typescript", version: "1" },
-  { capabilities: script.answer ? { elicitation: {} } : {} },
-);
-if (script.answer) {
-  client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-    report.asked.push(params.message);
-    if (script.answer === "error") throw new Error("the form is broken");
-    return { action: script.answer };
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+const asked = new Map();
+const running = new Map();
+const ask = ({ params }) =>
+  new Promise((resolve, reject) => {
+    const id = `ask-${asked.size}`;
+    asked.set(id, { resolve, reject });
+    send({ id, method: "ask", params: { message: params.message } });
   });
+
+const about = { name: "interop-typescript", version: "1" };
+const capabilities = setup.asks ? { elicitation: {} } : {};
+let client, transport, elicit, callTool;
+if (name === "sdk") {
+  const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
+  const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
+  const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
+  client = new Client(about, { capabilities });
+  [transport, elicit] = [StdioClientTransport, ElicitRequestSchema];
+  callTool = (params, options) => client.callTool(params, undefined, options);
+} else {
+  const { Client } = await import("@modelcontextprotocol/client");
+  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+  client = new Client(about, { capabilities, versionNegotiation: { mode: mode === "auto" ? mode : { pin: mode } } });
+  [transport, elicit] = [StdioClientTransport, "elicitation/create"];
+  callTool = (params, options) => client.callTool(params, options);
 }
+if (setup.asks) client.setRequestHandler(elicit, async (request) => ({ action: await ask(request) }));
 
-const enough = new AbortController();
-process.stdin.once("data", () => enough.abort("enough"));
+const methods = {
+  connect: async () => {
+    const [command, ...args] = setup.command;
+    await client.connect(new transport({ command, args, cwd: setup.cwd, env: setup.env, stderr: "inherit" }));
+    return {};
+  },
+  list: () => client.listTools(),
+  call: ({ tool, arguments: args, progress }, signal) => {
+    const options = { signal };
+    if (progress) options.onprogress = (params) => send({ method: "progress", params });
+    return callTool({ name: tool, arguments: args }, options);
+  },
+};
 
-const [command, ...args] = script.command;
-await client.connect(new StdioClientTransport({ command, args, cwd: script.cwd, env: script.env, stderr: "inherit" }));
-report.server = client.getServerVersion().name;
-
-if (script.list) {
-  report.tools = (await client.listTools()).tools.map((tool) => tool.name);
-}
-let threadId;
-for (const call of script.calls ?? []) {
-  const params = { name: call.tool, arguments: { ...call.arguments, ...(call.reply && { threadId }) } };
-  const options = {};
-  if (call.cancel) options.signal = enough.signal;
-  if (call.progress) options.onprogress = ({ progress, message }) => report.progress.push({ progress, message });
-  try {
-    const result = await client.callTool(params, undefined, options);
-    threadId = result.structuredContent?.threadId ?? "";
-    report.results.push({ text: result.content.map((c) => c.text), isError: result.isError ?? false, threadId });
-  } catch (error) {
-    report.results.push({ failed: String(error) });
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params, result, error } = JSON.parse(line);
+  if (method === "notifications/cancelled") {
+    running.get(params.requestId)?.abort("enough");
+  } else if (method) {
+    const end = new AbortController();
+    running.set(id, end);
+    methods[method](params, end.signal).then(
+      (result) => send({ id, result }),
+      (error) => send({ id, error: { code: -32000, message: String(error) } }),
+    );
+  } else if (error) {
+    asked.get(id).reject(new Error("the form is broken"));
+  } else {
+    asked.get(id).resolve(result);
   }
 }
-
 await client.close();
-console.log(JSON.stringify(report));
 process.exit(0);

@@ -1,0 +1,102 @@
+package interop
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+var (
+	turnLength = flag.Duration("turn-length", 30*time.Second, "how long the turns take that TestClients delegates to the background")
+	callLimit  = flag.Duration("call-limit", 6*time.Second, "how long each of its calls may take there")
+)
+
+// background hands over turns that take several times as long as a call may, with
+// two approvals each, by the argument background and codex-wait. All wait side by
+// side, and take the place of one test.
+func background(t *testing.T, server []string, engines []engine) {
+	ctx, cancel := context.WithTimeout(t.Context(), *turnLength+3*limit)
+	defer cancel()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, e := range engines {
+		for version, c := range map[string]gosdk{modern: {}, legacy: {legacy}} {
+			m := &meeting{witness: &witness{answer: "accept"}, engine: e, model: providertest.New(), cwd: t.TempDir()}
+			home := newHome(t, m.model, e.wire)
+			s := setup{
+				Command: slices.Concat(server, e.flags), Cwd: m.cwd, Asks: true,
+				Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
+			}
+			running.Go(func() {
+				defer m.model.Close()
+				summary, err := m.patient(ctx, c, s)
+				if err != nil {
+					t.Errorf("%s, %s: %v", e.name, version, err)
+				}
+				for i := range 2 {
+					m.made(t, true, fmt.Sprint("made", i))
+				}
+				if asked, _ := m.seen(); len(asked) != 2 {
+					t.Errorf("%s, %s: asked %q", e.name, version, asked)
+				}
+				t.Logf("%s, %s: %s", e.name, version, summary)
+			})
+		}
+	}
+}
+
+// patient hands over the turn, waits for its end with calls of limited length, and
+// tells of them.
+func (m *meeting) patient(ctx context.Context, c client, s setup) (summary string, err error) {
+	if m.session, err = c.connect(ctx, s, m.witness); err != nil {
+		return "", err
+	}
+	defer m.close()
+	turns := []providertest.Turn{
+		providertest.Call(m.engine.run("call_0", "touch", "made0")), providertest.Call(m.engine.run("call_1", "touch", "made1")), providertest.Say("done"),
+	}
+	for i, turn := range turns {
+		ready := make(chan struct{})
+		defer time.AfterFunc(*turnLength*time.Duration(i+1)/3, func() { close(ready) }).Stop()
+		turn.Wait = ready
+		m.model.Add(turn)
+	}
+	begun, calls, longest := time.Now(), 0, time.Duration(0)
+	within := func(c call) (result, error) {
+		ctx, cancel := context.WithTimeout(ctx, *callLimit)
+		defer cancel()
+		start := time.Now()
+		r, err := m.call(ctx, c)
+		calls, longest = calls+1, max(longest, time.Since(start))
+		return r, err
+	}
+	first, err := within(m.task(map[string]any{"background": true}))
+	if err != nil {
+		return "", err
+	}
+	for {
+		r, err := within(call{Tool: "codex-wait", Arguments: map[string]any{"seconds": callLimit.Seconds() / 2}})
+		if err != nil {
+			return "", err
+		}
+		rows := r.Structured.Threads
+		if len(rows) != 1 || rows[0].ThreadID != first.Structured.ThreadID {
+			return "", fmt.Errorf("codex-wait: %+v, want the thread %s", rows, first.Structured.ThreadID)
+		}
+		switch row := rows[0]; {
+		case row.Status == "running" || row.Status == "waiting":
+		case row.Status == "completed" && row.Content == "done" && time.Since(begun) >= *turnLength:
+			return fmt.Sprintf("a turn of %v in %d calls, the longest took %v",
+				time.Since(begun).Round(time.Second/10), calls, longest.Round(time.Second/10)), nil
+		default:
+			return "", fmt.Errorf("codex-wait: %+v after %v", row, time.Since(begun))
+		}
+	}
+}
