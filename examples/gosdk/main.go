@@ -1,6 +1,8 @@
 // Command gosdk drives codex-mcp with the client of the official Go SDK: it
 // gives Codex a task, answers its questions, and goes on with a second prompt
-// in the same conversation.
+// in the same conversation. They speak MCP 2026-07-28, where a question comes in
+// the result of the call: the SDK hands it to the handler of elicitations and
+// repeats the call with the answer, so that this program sees one call.
 //
 // From the folder examples/gosdk:
 //
@@ -52,6 +54,7 @@ func run(ctx context.Context, t mcp.Transport, answer string, prompts []string, 
 }
 
 func converse(ctx context.Context, session *mcp.ClientSession, prompts []string, out io.Writer) error {
+	fmt.Fprintln(out, "MCP", session.InitializeResult().ProtocolVersion)
 	tools, err := session.ListTools(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("list tools: %w", err)

@@ -26,14 +26,15 @@ func TestOfficialClient(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	const tools = "MCP 2026-07-28\ntool codex\ntool codex-reply\ntool codex-wait\ntool codex-worktree\ntool codex-list\ntool codex-interrupt\n"
 	gitInit := providertest.Call(providertest.Shell("call-1", "git", "init", "-q"))
 	for _, tt := range []struct {
 		answer string
 		made   bool
 		want   string
 	}{
-		{"accept", true, "tool codex\ntool codex-reply\n? Allow Codex to run `git init -q` in `CWD`? accept\n> begin\nfirst\n> go on\nsecond\n"},
-		{"decline", false, "tool codex\ntool codex-reply\n? Allow Codex to run `git init -q` in `CWD`? decline\n> begin\nfirst\n> go on\nsecond\n"},
+		{"accept", true, tools + "? Allow Codex to run `git init -q` in `CWD`? accept\n> begin\nfirst\n> go on\nsecond\n"},
+		{"decline", false, tools + "? Allow Codex to run `git init -q` in `CWD`? decline\n> begin\nfirst\n> go on\nsecond\n"},
 	} {
 		t.Run(tt.answer, func(t *testing.T) {
 			model := providertest.New(gitInit, providertest.Say("first"), providertest.Say("second"))

@@ -1,0 +1,48 @@
+// Command rounds is an MCP server on the official Go SDK with one tool,
+// delete_branch, that asks the user before it acts, in the way of MCP
+// 2026-07-28: the call is answered with the question, and the client repeats the
+// call with the answer. Package elicit builds the one and reads the other. Where
+// a client speaks an older version, the SDK asks it with a request, and calls the
+// tool again with what it answered.
+//
+// Name it in an MCP client that shows elicitations, with the repository whose
+// branches may go. From the folder examples/gosdk:
+//
+//	go run ./rounds -repo /path/to/repository
+//
+// It ends with its input, and on ctrl-C.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func main() {
+	repo := flag.String("repo", ".", "the git repository `folder`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		dir, err := filepath.Abs(*repo)
+		if err == nil {
+			err = newServer(dir).Run(ctx, &mcp.StdioTransport{})
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "rounds:", err)
+			os.Exit(1)
+		}
+	case <-ctx.Done(): // the SDK would wait for what an older client answers
+	}
+}
