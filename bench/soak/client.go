@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// client is one connection to a server.
+type client struct {
+	peer *jsonrpc.Peer
+	read *slow
+	done chan struct{}
+	// doomed is of a server that will be killed. What has killed its keeper
+	// by then is left.
+	doomed bool
+
+	mu            sync.Mutex
+	conversations []conversation // those that it has begun, oldest first
+}
+
+// conversation is one that the server has open.
+type conversation struct{ id, rollout string }
+
+// many is how many conversations a client leaves open.
+const many = 150
+
+func newClient(t jsonrpc.Transport, read *slow) *client {
+	c := &client{read: read, done: make(chan struct{})}
+	m := new(jsonrpc.Mux)
+	jsonrpc.HandleNotify(m, "codex/event", c.event)
+	jsonrpc.Handle(m, "elicitation/create", answer)
+	c.peer = jsonrpc.NewPeer(t, m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	go func() {
+		defer close(c.done)
+		_ = c.peer.Run(context.Background()) // what it lost shows in the calls
+	}()
+	return c
+}
+
+func (c *client) hello(ctx context.Context) error {
+	err := c.peer.Call(ctx, "initialize", map[string]any{"protocolVersion": "2025-06-18",
+		"capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": map[string]any{"name": "soak", "version": "1"}}, nil)
+	return errors.Join(err, c.peer.Notify(ctx, "notifications/initialized", nil))
+}
+
+// event keeps the conversations that begin.
+func (c *client) event(_ context.Context, p struct {
+	Msg struct {
+		Type        string `json:"type"`
+		SessionID   string `json:"session_id"`
+		RolloutPath string `json:"rollout_path"`
+	} `json:"msg"`
+}) {
+	if p.Msg.Type != "session_configured" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conversations = append(c.conversations, conversation{p.Msg.SessionID, p.Msg.RolloutPath})
+}
+
+// surplus takes the oldest conversation out when there are too many.
+func (c *client) surplus() (conversation, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.conversations) <= many {
+		return conversation{}, false
+	}
+	first := c.conversations[0]
+	c.conversations = append([]conversation(nil), c.conversations[1:]...)
+	return first, true
+}
+
+// any is one of the conversations.
+func (c *client) any() (conversation, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.conversations) == 0 {
+		return conversation{}, false
+	}
+	return c.conversations[rand.IntN(len(c.conversations))], true
+}
+
+// answer answers a question in any way, or not at all.
+func answer(ctx context.Context, _ json.RawMessage) (any, error) {
+	switch rand.IntN(6) {
+	case 0, 1:
+		return map[string]any{"action": "accept", "content": map[string]any{}}, nil
+	case 2:
+		return map[string]any{"action": "decline"}, nil
+	case 3:
+		return map[string]any{"action": "cancel"}, nil
+	case 4:
+		return nil, errors.New("the person has fainted")
+	}
+	select { // ignored
+	case <-ctx.Done():
+	case <-time.After(2 * question):
+	}
+	return nil, ctx.Err()
+}
+
+// call calls a method. Its error says that there was no answer; an answer that is
+// an error is one.
+func (c *client) call(ctx context.Context, method string, params any) error {
+	ctx, stop := context.WithTimeoutCause(ctx, patience, errUnanswered)
+	defer stop()
+	err := c.peer.Call(ctx, method, params, nil)
+	var refused *jsonrpc.Error
+	switch {
+	case errors.As(err, &refused):
+		return nil
+	case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
+		return fmt.Errorf("%s %.200v: %w", method, params, errUnanswered)
+	}
+	return err
+}
+
+var errUnanswered = fmt.Errorf("no answer within %s", patience)
+
+// tool calls a tool.
+func (c *client) tool(ctx context.Context, name string, arguments map[string]any) error {
+	return c.call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
+}
+
+// archive ends a conversation for good.
+func (c *client) archive(ctx context.Context, which conversation) error {
+	return c.call(ctx, "archiveConversation", map[string]any{"conversationId": which.id, "rolloutPath": which.rollout})
+}
+
+// leave ends the connection, whatever is under way.
+func (c *client) leave() {
+	_ = c.peer.Close() // also the error of a server that was killed
+	<-c.done
+}
