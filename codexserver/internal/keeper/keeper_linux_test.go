@@ -222,6 +222,22 @@ func TestCommandThatStopsItsKeeper(t *testing.T) {
 	}
 }
 
+// TestLetGoOfAStoppedKeeper lets a keeper go whose command stops it again and again: the
+// command ends all the same.
+func TestLetGoOfAStoppedKeeper(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	cmd, r := script(t, "echo up; while :; do kill -STOP $PPID; done")
+	proc := startIn(t, &p, cmd)
+	if _, err := r.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	proc.LetGo()
+	if _, err := io.ReadAll(r); err != nil { // to the end of the command
+		t.Error(err)
+	}
+}
+
 // TestCloseEndsCommands closes a pool whose commands run, with what they left.
 func TestCloseEndsCommands(t *testing.T) {
 	var p keeper.Pool
