@@ -74,7 +74,7 @@ func TestSessionTools(t *testing.T) {
 			t.Errorf("the interrupted call: %s, %v", result, err)
 		}
 
-		plain := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{NoSessionTools: true})
+		plain := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Tools: []string{"codex-wait"}})
 		if got := plain.ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, "unknown tool") {
 			t.Errorf("left out, and yet: %s", got)
 		}

@@ -126,6 +126,18 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	}
 }
 
+// Tokens returns how many tokens the turn has used, input and output; 0 while that is
+// not known.
+func (c *Collector) Tokens() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.tokens.usage()
+	if u == nil {
+		return 0
+	}
+	return u.Turn.InputTokens + u.Turn.OutputTokens
+}
+
 // keep bounds a list, and counts what it leaves out.
 func keep[T any](list []T, omitted *int) []T {
 	if len(list) <= maxKept {
