@@ -126,8 +126,8 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	}
 }
 
-// Tokens returns how many tokens the turn has used, input and output; 0 while that is
-// not known.
+// Tokens returns how many tokens the turn has used, input and output; 0 when nobody has
+// counted them.
 func (c *Collector) Tokens() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *Collector) Tokens() int64 {
 	if u == nil {
 		return 0
 	}
-	return u.Turn.InputTokens + u.Turn.OutputTokens
+	return max(u.Turn.InputTokens+u.Turn.OutputTokens, u.Turn.TotalTokens) // some say the sum alone
 }
 
 // keep bounds a list, and counts what it leaves out.

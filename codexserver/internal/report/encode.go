@@ -172,7 +172,11 @@ func quotaOf(l *protocol.RateLimits) *wireQuota {
 		}
 		return &wireWindow{w.UsedPercent, w.WindowMinutes, w.ResetsInSeconds}
 	}
-	return &wireQuota{of(l.Primary), of(l.Secondary)}
+	q := wireQuota{of(l.Primary), of(l.Secondary)}
+	if q == (wireQuota{}) {
+		return nil
+	}
+	return &q
 }
 
 func changeOf(c gitinfo.Change) wireChange {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -94,8 +93,8 @@ func (m *meter) used(tokens int64) {
 }
 
 // blind reports whether tokens were to be counted that nobody counted.
-func (m *meter) blind(u *report.Usage) bool {
-	return m.budget != nil && m.budget.Tokens != nil && u == nil
+func (m *meter) blind(tokens int64) bool {
+	return m.budget != nil && m.budget.Tokens != nil && tokens == 0
 }
 
 // end stops the clock.

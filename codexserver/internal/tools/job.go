@@ -136,7 +136,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
 	j.meter.end()
 	j.report.End(err)
-	if err == nil && j.meter.blind(j.report.Report().Usage) {
+	if err == nil && j.meter.blind(j.report.Tokens()) {
 		j.remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	j.mu.Lock()
