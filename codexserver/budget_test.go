@@ -55,13 +55,13 @@ func spender() engine.Engine {
 	})
 }
 
-// ended is how a turn ended.
-type ended struct {
+// outcome is how a turn ended.
+type outcome struct {
 	Status, Stopped, Content string
 	IsError                  bool
 }
 
-func endOf(t *testing.T, result string) (e ended, thread string) {
+func endOf(t *testing.T, result string) (e outcome, thread string) {
 	t.Helper()
 	var r struct {
 		IsError           bool
@@ -79,35 +79,35 @@ func endOf(t *testing.T, result string) (e ended, thread string) {
 	if text := strings.Join(texts, "\n\n"); text != s.Content {
 		t.Errorf("the text is %q, the structured one %q", text, s.Content)
 	}
-	return ended{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID
+	return outcome{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID
 }
 
 // stops is the result of a turn that a budget stopped.
-func stops(budget, last string) ended {
+func stops(budget, last string) outcome {
 	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply goes on."
 	if last != "" {
 		text += " Codex said last:\n\n" + last
 	}
-	return ended{Status: "aborted", Stopped: "budget of " + budget + " reached", Content: text}
+	return outcome{Status: "aborted", Stopped: "budget of " + budget + " reached", Content: text}
 }
 
 func TestBudget(t *testing.T) {
 	for _, tt := range []struct {
 		prompt, budget string
-		want           ended
+		want           outcome
 		took           time.Duration
 	}{
-		{"say:a wait:1h say:b", `{"minutes":90}`, ended{Status: "completed", Content: "b"}, time.Hour},
+		{"say:a wait:1h say:b", `{"minutes":90}`, outcome{Status: "completed", Content: "b"}, time.Hour},
 		{"say:a wait:1h say:b", `{"minutes":20}`, stops("20 minutes", "a"), 20 * time.Minute},
 		{"wait:1h", `{"minutes":0.5,"tokens":7}`, stops("0.5 minutes", ""), 30 * time.Second},
 		{"wait:1h", `{"minutes":1}`, stops("1 minute", ""), time.Minute},
 		{"say:a ask say:b", `{"minutes":1}`, stops("1 minute", "a"), time.Minute}, // nobody answers
-		{"say:a wait:1h", `{"minutes":1e300}`, ended{Status: "completed", Content: "a"}, time.Hour},
+		{"say:a wait:1h", `{"minutes":1e300}`, outcome{Status: "completed", Content: "a"}, time.Hour},
 		{"say:a spend:40 say:b spend:40 wait:1h", `{"tokens":80}`, stops("80 tokens", "b"), 0},
-		{"say:a spend:79 say:b", `{"tokens":80,"minutes":1}`, ended{Status: "completed", Content: "b"}, 0},
+		{"say:a spend:79 say:b", `{"tokens":80,"minutes":1}`, outcome{Status: "completed", Content: "b"}, 0},
 		{"say:a spend:500 wait:1h", `{"tokens":1,"minutes":1}`, stops("1 token", "a"), 0},
-		{"say:a", `{"tokens":80}`, ended{Status: "completed", Content: "a\n\nThe budget of tokens was not held: the model's provider does not count them."}, 0},
-		{"say:a spend:500", `null`, ended{Status: "completed", Content: "a"}, 0},
+		{"say:a", `{"tokens":80}`, outcome{Status: "completed", Content: "a\n\nThe budget of tokens was not held: the model's provider does not count them."}, 0},
+		{"say:a spend:500", `null`, outcome{Status: "completed", Content: "a"}, 0},
 	} {
 		t.Run(tt.prompt+" "+tt.budget, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestBudget(t *testing.T) {
 				if diff := cmp.Diff(tt.want, again); diff != "" {
 					t.Errorf("the next turn (-want +got):\n%s", diff)
 				}
-				if free, _ := endOf(t, c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}}`, thread))); free != (ended{Status: "completed", Content: "free"}) {
+				if free, _ := endOf(t, c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}}`, thread))); free != (outcome{Status: "completed", Content: "free"}) {
 					t.Errorf("a turn without a budget: %+v", free)
 				}
 			})
@@ -147,7 +147,7 @@ func TestBudgetOfAQueuedTurn(t *testing.T) {
 		c := connectWith(t, spender(), nil)
 		_, thread := endOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"wait:1h say:first","background":true}}`))
 		got, _ := endOf(t, c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"wait:9m say:second","budget":{"minutes":10}}}`, thread)))
-		if got != (ended{Status: "completed", Content: "second"}) {
+		if got != (outcome{Status: "completed", Content: "second"}) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -196,7 +196,7 @@ func TestBudgetBesideSteer(t *testing.T) {
 		synctest.Wait()
 		const steer = `{"name":"codex-reply","arguments":{"threadId":"thread","prompt":"more","while-running":"steer","budget":{"minutes":1}}}`
 		const want = "codex-reply: argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt"
-		if got, _ := endOf(t, c.ask(t, "tools/call", steer)); got != (ended{Content: want, IsError: true}) {
+		if got, _ := endOf(t, c.ask(t, "tools/call", steer)); got != (outcome{Content: want, IsError: true}) {
 			t.Errorf("%+v", got)
 		}
 		if got := c.ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`); !strings.Contains(got, `"status":"running"`) {
@@ -204,7 +204,7 @@ func TestBudgetBesideSteer(t *testing.T) {
 		}
 		// The message of a reply without a budget is part of the bounded turn.
 		c.ask(t, "tools/call", `{"name":"codex-reply","arguments":{"threadId":"thread","prompt":"more","while-running":"steer"}}`)
-		time.Sleep(6 * time.Minute)
+		<-time.After(6 * time.Minute)
 		if got := c.ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, `"stopped":"budget of 5 minutes reached"`) {
 			t.Errorf("the bounded turn: %s", got)
 		}

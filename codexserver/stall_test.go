@@ -43,7 +43,7 @@ var mute = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []proto
 func stuckAt(t *testing.T, words func(minute int) string) (minutes []int) {
 	t.Helper()
 	for minute := range 23 {
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 		text := words(minute)
 		if is := strings.Contains(text, "stuck: the model has been silent"); is {
 			minutes = append(minutes, minute)
@@ -51,7 +51,7 @@ func stuckAt(t *testing.T, words func(minute int) string) (minutes []int) {
 				t.Errorf("minute %d: %s", minute, text)
 			}
 		}
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 	}
 	return minutes
 }
@@ -80,7 +80,7 @@ func TestStuckInTheBackground(t *testing.T) {
 				if !slices.Equal(got, tt.want) {
 					t.Errorf("stuck in the minutes %v, want %v", got, tt.want)
 				}
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				if got := c.ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, `"content":"done"`) {
 					t.Errorf("the end: %s", got)
 				}
@@ -89,10 +89,10 @@ func TestStuckInTheBackground(t *testing.T) {
 	}
 }
 
-// listing lists the conversations that it has started.
-type listing struct{ *full }
+// library lists the conversations that it has started.
+type library struct{ *full }
 
-func (e listing) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+func (e library) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &protocol.ListConversationsResult{}
@@ -104,7 +104,7 @@ func (e listing) List(context.Context, protocol.ListConversationsParams) (*proto
 
 func TestStuckInAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectWith(t, listing{&full{TurnFunc: mute}}, nil)
+		c := connectWith(t, library{&full{TurnFunc: mute}}, nil)
 		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
 		synctest.Wait()
 		list := func(int) string { return c.ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`) }
@@ -114,7 +114,7 @@ func TestStuckInAList(t *testing.T) {
 		if got, want := stuckAt(t, list), []int{5, 6, 22}; !slices.Equal(got, want) {
 			t.Errorf("stuck in the minutes %v, want %v", got, want)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if got := list(0); strings.Contains(got, "status") {
 			t.Errorf("at the end: %s", got)
 		}
@@ -170,7 +170,7 @@ func TestStuckTask(t *testing.T) {
 		if err := modern.Decode(c.start("tools/call", toolCall("codex", `{"prompt":"p"}`)...).wait().raw, &task); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5*time.Minute + 10*time.Second)
+		<-time.After(5*time.Minute + 10*time.Second)
 		get := func() string { return string(c.start("tasks/get", fmt.Sprintf(`"taskId":%q`, task.TaskId)).wait().raw) }
 		if got := get(); !strings.Contains(got, `"statusMessage":"stuck: the model has been silent for 5m11s; wait, or stop it with codex-interrupt"`) {
 			t.Errorf("tasks/get: %s", got)
@@ -187,7 +187,7 @@ func TestStuckTask(t *testing.T) {
 		if !strings.Contains(kept, "stuck: the model has been silent; wait, or stop it with codex-interrupt") {
 			t.Errorf("the files %q: %s", files, kept)
 		}
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		if got := get(); strings.Contains(got, "stuck") {
 			t.Errorf("while a command runs: %s", got)
 		}

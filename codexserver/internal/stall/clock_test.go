@@ -9,9 +9,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// asked and decided stand for a question among events.
-type asked struct{ protocol.EventMsg }
-type decided struct{ protocol.EventMsg }
+// question and decision stand for a question among events.
+type question struct{ protocol.EventMsg }
+type decision struct{ protocol.EventMsg }
 
 // none is that the model is not waited for.
 const none = -1
@@ -37,9 +37,9 @@ func TestClock(t *testing.T) {
 		"a tool has ended":       {[]protocol.EventMsg{begun, protocol.MCPToolCallBegin{CallID: "1"}, protocol.MCPToolCallEnd{CallID: "1"}}, 1},
 		"a patch":                {[]protocol.EventMsg{begun, protocol.PatchApplyBegin{CallID: "1"}}, none},
 		"a patch has ended":      {[]protocol.EventMsg{begun, protocol.PatchApplyBegin{CallID: "1"}, protocol.PatchApplyEnd{CallID: "1"}}, 1},
-		"a question":             {[]protocol.EventMsg{begun, asked{}}, none},
-		"one of two questions":   {[]protocol.EventMsg{begun, asked{}, asked{}, decided{}}, none},
-		"a question was decided": {[]protocol.EventMsg{begun, asked{}, decided{}}, 1},
+		"a question":             {[]protocol.EventMsg{begun, question{}}, none},
+		"one of two questions":   {[]protocol.EventMsg{begun, question{}, question{}, decision{}}, none},
+		"a question was decided": {[]protocol.EventMsg{begun, question{}, decision{}}, 1},
 		"the turn ends":          {[]protocol.EventMsg{begun, run, protocol.TaskComplete{}}, none},
 		"the turn is aborted":    {[]protocol.EventMsg{begun, protocol.TurnAborted{}}, none},
 		"the turn fails":         {[]protocol.EventMsg{begun, protocol.Error{}}, none},
@@ -51,14 +51,14 @@ func TestClock(t *testing.T) {
 				var c stall.Clock
 				for _, m := range tt.events {
 					switch m.(type) {
-					case asked:
+					case question:
 						c.Asked()
-					case decided:
+					case decision:
 						c.Decided()
 					default:
 						c.Event(m)
 					}
-					time.Sleep(time.Minute)
+					<-time.After(time.Minute)
 				}
 				got := none
 				if since := c.Since(); !since.IsZero() {

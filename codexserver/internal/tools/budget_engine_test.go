@@ -32,8 +32,8 @@ func (alone) Asked(*approval.Request)                      {}
 func (alone) Decided(*approval.Request, approval.Decision) {}
 func (alone) Notice(string)                                {}
 
-// spent is the result of a turn with a budget.
-type spent struct {
+// outcome is the result of a turn with a budget.
+type outcome struct {
 	ThreadID string `json:"threadId"`
 	Status   string `json:"status"`
 	Stopped  string `json:"stopped"`
@@ -54,7 +54,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	jobs := tools.NewJobs(t.Context())
 	table := tools.New(e, tools.Options{})
 	dir := t.TempDir()
-	call := func(tool, arguments string) (s spent) {
+	call := func(tool, arguments string) (s outcome) {
 		t.Helper()
 		c := &tools.Call{
 			Threads: share, Jobs: jobs, Attendance: thread.Attendance{Watcher: alone{}, Awaited: true},
