@@ -110,9 +110,18 @@ func (j *Job) remark(words string) {
 // fails or is aborted is an error result with the reason; the thread stays usable.
 func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mcptypes.CallToolResult {
 	a := j.attendance
-	a.Begin = func(ctx context.Context) { j.report.Begin(ctx, j.thread.Info(), j.thread.Usage()) }
+	turn := 0
+	a.Begin = func(ctx context.Context) {
+		var commands int
+		turn, commands = j.thread.Trail().Count()
+		j.report.Number(commands)
+		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage())
+	}
 	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
 	j.report.End(err)
+	if diff := j.report.Diff(); diff != "" {
+		j.thread.Trail().Changed(turn, diff)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text := j.text
@@ -127,7 +136,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	}
 	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
-	j.did.ThreadID, j.did.Content = j.thread.ID(), joined(texts)
+	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), "codex-show has the rest"
 	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
 	if err != nil {
 		j.result.IsError = new(true)
