@@ -138,6 +138,7 @@ func New(e engine.Engine, o *Options) *Server {
 	watch := report.Options{Wait: streams, Looks: make(chan struct{}, maxLooks), Logger: log}
 	if o.Home != "" {
 		watch.Scratch = filepath.Join(o.Home, "tmp")
+		threads.KeepIn(watch.Scratch)
 	}
 	table := tools.New(e, tools.Options{
 		Report: watch, MaxResult: max(o.MaxResult, 0), Stall: o.Stall,

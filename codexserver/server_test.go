@@ -338,7 +338,8 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			want           jsonrpc.Code
 		}{
 			{"server/discover", `{}`, jsonrpc.CodeMethodNotFound}, // says no version
-			{"resources/list", `{}`, jsonrpc.CodeMethodNotFound},
+			{"prompts/list", `{}`, jsonrpc.CodeMethodNotFound},
+			{"resources/read", `{}`, jsonrpc.CodeInvalidParams},
 			{"initialize", `{"protocolVersion":5}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"arguments":{}}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"name":7}`, jsonrpc.CodeInvalidParams},

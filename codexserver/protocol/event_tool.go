@@ -110,6 +110,8 @@ type ExecCommandEnd struct {
 	Duration Duration `json:"duration"`
 	// FormattedOutput is what the model sees.
 	FormattedOutput string `json:"formatted_output"`
+	// Omitted is how many bytes AggregatedOutput leaves out, where the engine knows.
+	Omitted int64 `json:"-"`
 }
 
 // FileChange is a patch's effect on one file: exactly one member is set.

@@ -75,6 +75,8 @@ type Result struct {
 	Stdout, Stderr string
 	// Aggregated is both streams in the order of arrival, bounded likewise.
 	Aggregated string
+	// Omitted is how many bytes Aggregated leaves out.
+	Omitted int64
 	// ExitCode is the process's own; 128 plus the signal's number when one
 	// ended it, [TimeoutExitCode] after a timeout, -1 when it could not be ended
 	// or its keeper was killed, which Stderr says then.
@@ -170,6 +172,7 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		Stdout:     out.stdout.String(),
 		Stderr:     out.stderr.String(),
 		Aggregated: out.both.String(),
+		Omitted:    int64(out.both.dropped),
 		ExitCode:   code,
 		Duration:   time.Since(begin),
 		TimedOut:   timedOut,

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // ChangeKind says what happened to a file.
@@ -43,6 +45,7 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gitinfo: compare: %w", err)
 	}
+	s.now = tree
 	var changes []Change
 	if tree != s.tree {
 		if changes, err = s.diffTrees(tree); err != nil {
@@ -52,6 +55,24 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 	changes = append(s.withoutMarks(changes, now), s.compareRest(now)...)
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return changes, nil
+}
+
+// Diff returns the changes that Compare saw last in git's form, binary files without
+// their content, and at most so many bytes of it. Bytes that are not UTF-8 are
+// replaced. What no tree of git's holds is not there.
+func (s *Snapshot) Diff(ctx context.Context, max int) (string, error) {
+	if s.now == "" || s.now == s.tree {
+		return "", nil
+	}
+	m := *s.mirror
+	m.ctx = ctx
+	call := git.Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: m.options, Cut: max}
+	out, err := m.program.Run(ctx, call, "diff-tree", "-r", "-p", "--no-color", "--find-renames", "--no-ext-diff", "--no-textconv",
+		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty", s.tree, s.now)
+	if err != nil {
+		return "", fmt.Errorf("gitinfo: diff: %w", err)
+	}
+	return strings.ToValidUTF8(out, "\uFFFD"), nil
 }
 
 // diffTrees compares two trees of the mirror.

@@ -38,6 +38,7 @@ type Snapshot struct {
 	own     bool // there is no repository
 	mirror  *mirror
 	tree    string // git's name for the content
+	now     string // the same for what Compare saw last
 	rest    rest
 }
 

@@ -38,6 +38,10 @@ func changes(t *testing.T, s *gitinfo.Snapshot) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	diff, err := s.Diff(t.Context(), 1<<20)
+	if err != nil || strings.Contains(diff, "diff --git ") && len(list) == 0 {
+		t.Errorf("diff: %v\n%.1000s", err, diff)
+	}
 	var b strings.Builder
 	for _, c := range list {
 		b.WriteString(string(c.Kind) + " " + c.From + ">" + c.Path)

@@ -52,8 +52,9 @@ func (ss *Session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 	return &mcptypes.InitializeResult{
 		ProtocolVersion: version,
 		Capabilities: mcptypes.ServerCapabilities{
-			Tools:   &mcptypes.ServerCapabilitiesTools{},
-			Logging: map[string]json.RawMessage{},
+			Tools:     &mcptypes.ServerCapabilitiesTools{},
+			Resources: &mcptypes.ServerCapabilitiesResources{},
+			Logging:   map[string]json.RawMessage{},
 		},
 		ServerInfo: mcptypes.Implementation{
 			Name:    "codex-mcp",

@@ -24,19 +24,21 @@ const MaxConcurrent = maxLong + spare
 // short are the methods that are answered however much is under way. What a
 // tool's call counts for depends on the tool.
 var short = map[string]bool{
-	mcptypes.Initialize.Name():      true,
-	mcptypes.Ping.Name():            true,
-	mcptypes.ToolsList.Name():       true,
-	mcptypes.LoggingSetLevel.Name(): true,
-	"addConversationListener":       true,
-	"removeConversationListener":    true,
-	"interruptConversation":         true,
-	"listConversations":             true,
-	"getAuthStatus":                 true,
-	"getUserAgent":                  true,
-	"getUserSavedConfig":            true,
-	"userInfo":                      true,
-	"cancelLoginChatGpt":            true,
+	mcptypes.Initialize.Name():             true,
+	mcptypes.Ping.Name():                   true,
+	mcptypes.ToolsList.Name():              true,
+	mcptypes.LoggingSetLevel.Name():        true,
+	mcptypes.ResourcesList.Name():          true,
+	mcptypes.ResourcesTemplatesList.Name(): true,
+	"addConversationListener":              true,
+	"removeConversationListener":           true,
+	"interruptConversation":                true,
+	"listConversations":                    true,
+	"getAuthStatus":                        true,
+	"getUserAgent":                         true,
+	"getUserSavedConfig":                   true,
+	"userInfo":                             true,
+	"cancelLoginChatGpt":                   true,
 }
 
 // limit counts the requests under way that may take long. The zero limit is

@@ -22,6 +22,7 @@ func (ss *Session) Handler() jsonrpc.Handler {
 	mcptypes.LoggingSetLevel.Handle(m, ss.setLevel)
 	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(ss.callTool))
 
+	ss.addResourceMethods(m)
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)
 	e := ss.server.Engine

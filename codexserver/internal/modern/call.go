@@ -106,6 +106,7 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 		Attendance: thread.Attendance{Watcher: watcher{c}, Awaited: true, Place: deaf{s}, Leaves: true},
 		Background: thread.Attendance{Watcher: silence{}, Place: deaf{s}, Leaves: true},
 		Folder:     func(context.Context) string { return s.folder() },
+		OpenOnly:   s.principal != "",
 		MaxText:    maxText,
 		Begun:      c.begin,
 	}

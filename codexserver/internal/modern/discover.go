@@ -22,6 +22,7 @@ func (s *Session) discover() (any, error) {
 		SupportedVersions: Versions(),
 		Capabilities: modern.ServerCapabilities{
 			Tools:      &mcptypes.ServerCapabilitiesTools{},
+			Resources:  &mcptypes.ServerCapabilitiesResources{},
 			Logging:    none,
 			Extensions: extensions,
 		},

@@ -91,6 +91,12 @@ func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontex
 		return s.discover()
 	case modern.ToolsList.Name():
 		return s.listTools()
+	case modern.ResourcesList.Name():
+		return s.listResources(q)
+	case modern.ResourcesTemplatesList.Name():
+		return s.listTemplates(q)
+	case modern.ResourcesRead.Name():
+		return s.long(q, s.readResource)
 	case modern.ToolsCall.Name():
 		return s.long(q, s.callTool)
 	case modern.SubscriptionsListen.Name():

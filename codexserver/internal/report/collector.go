@@ -48,8 +48,10 @@ type Collector struct {
 	asked    int // questions that are open
 	commands map[string]*Command
 	list     []*Command
+	last     int                         // the number of the thread's last command
 	approved map[string]approval.Decider // by the call that was approved
 	patches  patches
+	diff     string // of the turn
 	tokens   tokens
 }
 
@@ -75,6 +77,13 @@ func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, use
 	c.tokens.begin(t, used)
 	c.mu.Unlock()
 	c.tree.begin(ctx, t.Cwd)
+}
+
+// Number says how many commands the thread has run before the turn.
+func (c *Collector) Number(commands int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = commands
 }
 
 // Ready waits, before an event that begins to change something, until the snapshot
@@ -114,7 +123,8 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	case protocol.PlanUpdate:
 		c.report.Plan = m.Plan
 	case protocol.ExecCommandBegin:
-		command := &Command{Shown: showCommand(m.Command), Cwd: show(m.Cwd, maxPath), ApprovedBy: c.approved[m.CallID]}
+		c.last++
+		command := &Command{ID: c.last, Shown: showCommand(m.Command), Cwd: show(m.Cwd, maxPath), ApprovedBy: c.approved[m.CallID]}
 		delete(c.approved, m.CallID)
 		c.commands[m.CallID] = command
 		c.list = keep(append(c.list, command), &c.report.omitted.Commands)
@@ -123,6 +133,8 @@ func (c *Collector) Event(m protocol.EventMsg) {
 			command.Exit = &Exit{m.ExitCode, time.Duration(m.Duration)}
 			delete(c.commands, m.CallID)
 		}
+	case protocol.TurnDiff:
+		c.diff = m.UnifiedDiff
 	case protocol.PatchApplyBegin:
 		c.patches.begin(m)
 	case protocol.PatchApplyEnd:
@@ -186,7 +198,7 @@ func (c *Collector) Decided(r *approval.Request, d approval.Decision) {
 // End ends the turn: err is what [engine.Conversation] Turn returned. It takes some
 // time to look at the folder, but not long.
 func (c *Collector) End(err error) {
-	changes, whole, ok := c.tree.end()
+	changes, diff, whole, ok := c.tree.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var abort *engine.AbortError
@@ -202,6 +214,7 @@ func (c *Collector) End(err error) {
 		c.report.Duration = time.Since(c.begin)
 	}
 	if ok {
+		c.diff = diffOf(changes, diff, c.patches.elsewhere(c.tree.covers))
 		c.report.Changes = c.patches.outside(changes, c.tree.covers)
 		if whole {
 			c.report.ChangesFrom = FromTree
@@ -210,6 +223,15 @@ func (c *Collector) End(err error) {
 	}
 	c.report.Changes = c.patches.changes(c.dir)
 	c.report.omitted.Changes = c.patches.omitted
+	c.diff = diffOfPatches(c.diff)
+}
+
+// Diff returns what the turn has changed, in git's form, once it has ended. Lines that
+// begin with # say what is not there. It is "" of a turn that has changed nothing.
+func (c *Collector) Diff() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.diff
 }
 
 // Report returns what the turn has done until now. The changes of a turn that has

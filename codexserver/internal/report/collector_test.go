@@ -65,6 +65,7 @@ func TestStatus(t *testing.T) {
 func TestCommands(t *testing.T) {
 	c := report.New(report.Options{})
 	c.Event(protocol.ExecCommandBegin{CallID: "0", Command: []string{"before", "the", "turn"}})
+	c.Number(7)
 	c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 	run := protocol.ExecCommandBegin{CallID: "1", Command: []string{"touch", "/x\x1b[2J"}, Cwd: "/w"}
 	c.Event(run)
@@ -76,9 +77,9 @@ func TestCommands(t *testing.T) {
 	c.Event(protocol.ExecCommandEnd{CallID: "unknown"})
 	got := c.Report().Commands
 	want := []report.Command{
-		{Shown: `touch $'/x\x1b[2J'`, Cwd: "/w", Exit: &report.Exit{Code: 1}},
-		{Shown: `touch $'/x\x1b[2J'`, Cwd: "/w", Exit: &report.Exit{Duration: time.Second}, ApprovedBy: approval.ByClient},
-		{Shown: got[2].Shown, Cwd: "/w"},
+		{ID: 8, Shown: `touch $'/x\x1b[2J'`, Cwd: "/w", Exit: &report.Exit{Code: 1}},
+		{ID: 9, Shown: `touch $'/x\x1b[2J'`, Cwd: "/w", Exit: &report.Exit{Duration: time.Second}, ApprovedBy: approval.ByClient},
+		{ID: 10, Shown: got[2].Shown, Cwd: "/w"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error("(-want +got)\n" + d)

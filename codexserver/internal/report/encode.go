@@ -25,6 +25,12 @@ type counts struct {
 	Plan     int `json:"plan,omitzero"`
 }
 
+// truncation is how much was left out, and where that can be read.
+type truncation struct {
+	counts
+	See string `json:"see,omitzero"`
+}
+
 // wire is a report as JSON.
 type wire struct {
 	ThreadID    string         `json:"threadId"`
@@ -41,7 +47,7 @@ type wire struct {
 	Changes     jsontext.Value `json:"changes"`
 	Commands    jsontext.Value `json:"commands"`
 	Refused     jsontext.Value `json:"refused"`
-	Truncated   counts         `json:"truncated,omitzero"`
+	Truncated   truncation     `json:"truncated,omitzero"`
 }
 
 type wireUsage struct {
@@ -76,6 +82,7 @@ type wireChange struct {
 }
 
 type wireCommand struct {
+	ID         int    `json:"id,omitzero"`
 	Command    string `json:"command"`
 	Cwd        string `json:"cwd"`
 	ExitCode   *int   `json:"exitCode,omitzero"`
@@ -124,7 +131,7 @@ func (r *Report) JSON(limit int) []byte {
 	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
 	// What takes no part in the sharing: the members of w that are set by now, and the
 	// names of those that are not.
-	w.Truncated = counts{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+	w.Truncated = truncation{counts{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}, show(r.More, maxName)}
 	fixed := len(encode(w)) + len(`"output":,"plan":,`)
 	each := share(parts, limit-fixed)
 	cut := func(p part, omitted *int, before int) jsontext.Value {
@@ -139,6 +146,9 @@ func (r *Report) JSON(limit int) []byte {
 	w.Changes = cut(changes, &w.Truncated.Changes, o.Changes)
 	w.Commands = cut(commands, &w.Truncated.Commands, o.Commands)
 	w.Refused = cut(refused, &w.Truncated.Refused, o.Refused)
+	if w.Truncated.counts == (counts{}) {
+		w.Truncated.See = ""
+	}
 	if len(r.Plan) == 0 {
 		w.Plan = nil
 	}
@@ -191,7 +201,7 @@ func changeOf(c gitinfo.Change) wireChange {
 }
 
 func commandOf(c Command) wireCommand {
-	w := wireCommand{Command: c.Shown, Cwd: c.Cwd, ApprovedBy: show(string(c.ApprovedBy), maxName)}
+	w := wireCommand{ID: c.ID, Command: c.Shown, Cwd: c.Cwd, ApprovedBy: show(string(c.ApprovedBy), maxName)}
 	if c.Exit != nil {
 		w.ExitCode, w.DurationMS = &c.Exit.Code, new(c.Exit.Duration.Milliseconds())
 	}

@@ -123,15 +123,20 @@ func below(dir, path string) string {
 	return filepath.ToSlash(path)
 }
 
-// outside returns changes with those of patches where nobody else looked.
-func (p *patches) outside(changes []gitinfo.Change, covered func(path string) bool) []gitinfo.Change {
+// elsewhere returns the changes where nobody else looked, sorted by path.
+func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Change) {
 	for path, c := range p.files {
 		if !covered(path) {
 			c.Path, c.From = filepath.ToSlash(path), filepath.ToSlash(c.From)
-			changes = append(changes, c)
+			list = append(list, c)
 		}
 	}
-	return sorted(changes)
+	return sorted(list)
+}
+
+// outside returns changes with those of patches where nobody else looked.
+func (p *patches) outside(changes []gitinfo.Change, covered func(path string) bool) []gitinfo.Change {
+	return sorted(append(changes, p.elsewhere(covered)...))
 }
 
 func sorted(list []gitinfo.Change) []gitinfo.Change {

@@ -59,6 +59,8 @@ type Report struct {
 	Commands []Command
 	// Refused are what was asked for and not approved, in the order of the decisions.
 	Refused []Refusal
+	// More says, where something was cut, where it can be read.
+	More string
 	// Plan is the model's last one.
 	Plan []protocol.PlanStep
 
@@ -71,6 +73,8 @@ type Usage struct{ Turn, Thread protocol.TokenUsage }
 
 // Command is a command that ran.
 type Command struct {
+	// ID is its number in the thread, from 1 on.
+	ID int
 	// Shown is the argv as questions show it, shortened.
 	Shown string
 	// Cwd is the folder, shortened.

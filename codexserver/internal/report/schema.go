@@ -39,6 +39,7 @@ const Schema = `{
 			"items": {
 				"type": "object",
 				"properties": {
+					"id": {"type": "integer"},
 					"command": {"type": "string"},
 					"cwd": {"type": "string"},
 					"exitCode": {"type": "integer"},
@@ -48,7 +49,7 @@ const Schema = `{
 			}
 		},
 		"refused": {"type": "array", "description": "What was not approved, so not done: kind, what, cwd, why, by, reason."},
-		"truncated": {"type": "object", "description": "How many elements, or bytes of content and output, are left out."}
+		"truncated": {"type": "object", "description": "How many elements or bytes are left out, and where to see them."}
 	}
 }`
 

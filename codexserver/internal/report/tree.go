@@ -120,17 +120,21 @@ func (t *tree) acting() {
 	}
 }
 
+// maxDiff bounds the diff of a turn, in bytes.
+const maxDiff = 4 << 20
+
 // end returns what has changed in the folder, and whether that is all that can
-// have changed below it. It returns false without a snapshot.
-func (t *tree) end() (changes []gitinfo.Change, whole, ok bool) {
+// have changed below it. The diff is as [gitinfo.Snapshot] has it. It returns false
+// without a snapshot.
+func (t *tree) end() (changes []gitinfo.Change, diff string, whole, ok bool) {
 	if t.taken == nil {
-		return nil, false, false
+		return nil, "", false, false
 	}
 	t.cancel(errEnded)
 	<-t.taken
 	s := t.snapshot
 	if s == nil {
-		return nil, false, false
+		return nil, "", false, false
 	}
 	ctx, stop := context.WithTimeoutCause(context.Background(), maxCompare, errSlow)
 	defer stop()
@@ -142,10 +146,17 @@ func (t *tree) end() (changes []gitinfo.Change, whole, ok bool) {
 	if err != nil {
 		t.options.Logger.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
 	}
+	if err == nil {
+		var trouble error
+		if diff, trouble = s.Diff(ctx, maxDiff); trouble != nil {
+			t.options.Logger.Info("no diff of the turn", "folder", s.Root(), "error", trouble)
+			diff = "# git could not make the diff of this turn\n"
+		}
+	}
 	if err := s.Remove(); err != nil {
 		t.options.Logger.Warn("snapshot not removed", "error", err)
 	}
-	return changes, s.Complete(), err == nil
+	return changes, diff, s.Complete(), err == nil
 }
 
 // covers reports whether the look after the turn saw the file at an absolute path.

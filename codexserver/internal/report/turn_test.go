@@ -269,6 +269,10 @@ func TestTurnOfManyFiles(t *testing.T) {
 	if n := len(got.Commands) + got.Truncated["commands"]; n != 50 || len(got.Commands) < 20 {
 		t.Errorf("%d commands of %d", len(got.Commands), n)
 	}
+	diff := tt.c.Diff()
+	if n := strings.Count(diff, "diff --git "); n != files || strings.Contains(diff, "# ") || !strings.Contains(diff, "+9999\n") {
+		t.Errorf("the diff has %d files and %d bytes: %.300s", n, len(diff), diff)
+	}
 	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
 }
 

@@ -63,6 +63,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 		watcher.Asked(r)
 	}
 	d := h.board.Decide(ctx, r)
+	h.trail.Decided(q, string(d.By), d.Outcome)
 	h.mu.Lock()
 	h.submit()
 	h.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -23,6 +24,7 @@ type host struct {
 	board  *approval.Board
 	stop   func() // interrupts the running turn
 	stream bool   // the engine is an [engine.Streamer]
+	trail  *trail.Trail
 
 	mu          sync.Mutex      // also keeps events in the order of Emit
 	attended    Attendance      // of the running turn; of the last one between turns, unless it leaves
@@ -127,6 +129,7 @@ func (h *host) deliver(submission string, m protocol.EventMsg) {
 	if !first { // listeners come later
 		h.listeners.event(e, h.attended.Awaited)
 	}
+	h.trail.Event(m)
 	h.show(h.configured.SessionID, m)
 	if _, ok := m.(protocol.TaskStarted); ok && h.started != nil {
 		close(h.started)

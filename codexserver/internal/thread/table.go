@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -19,6 +20,7 @@ type Table struct {
 	engine    engine.Engine
 	approvals *approval.Options
 	log       *slog.Logger
+	trails    *trail.Store
 	server    string     // unlike that of any other server
 	reviving  sync.Mutex // one thread at a time is taken up from its rollout
 
@@ -35,12 +37,16 @@ type entry struct {
 // NewTable returns an empty table of threads that e runs and whose questions are
 // decided as approvals says.
 func NewTable(e engine.Engine, approvals *approval.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: rand.Text(), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, trails: trail.NewStore(trail.MaxInMemory), server: rand.Text(), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
 	return t
 }
+
+// KeepIn makes what threads have done lie in a file, in a folder in which commands may
+// not write, and not in memory. It is called before the first thread begins.
+func (t *Table) KeepIn(folder string) { t.trails = trail.InFile(folder) }
 
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }
@@ -51,7 +57,7 @@ func (t *Table) Share() *Share { return &Share{table: t} }
 // newHost returns the host of a thread that is to begin.
 func (t *Table) newHost(thread *Thread, a Attendance) *host {
 	h := &host{
-		server: t.server, desk: t.approvals.Desk, log: t.log, attended: a,
+		server: t.server, desk: t.approvals.Desk, log: t.log, attended: a, trail: t.trails.New(),
 		stop: func() { thread.Stop(ErrStopped) },
 	}
 	_, h.stream = t.engine.(engine.Streamer)
@@ -66,12 +72,12 @@ func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 	t.mu.Lock()
 	if s.closed {
 		t.mu.Unlock()
-		return errors.Join(ErrShareClosed, thread.conversation.Close())
+		return errors.Join(ErrShareClosed, thread.release())
 	}
 	old := t.threads[id]
 	if old != nil && old.thread.Busy() {
 		t.mu.Unlock()
-		return errors.Join(&engine.RefusedError{Err: errors.New("a turn of this conversation is running")}, thread.conversation.Close())
+		return errors.Join(&engine.RefusedError{Err: errors.New("a turn of this conversation is running")}, thread.release())
 	}
 	now := &entry{thread: thread, shares: map[*Share]bool{s: true}}
 	if old != nil {
@@ -122,6 +128,7 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 	t.host = s.table.newHost(t, a)
 	var err error
 	if t.conversation, err = start(t.host); err != nil {
+		t.host.trail.Close()
 		return nil, err
 	}
 	if err := s.table.open(ctx, s, t); err != nil {
@@ -175,6 +182,14 @@ func (s *Share) Find(id string) *Thread {
 	return nil
 }
 
+// Elsewhere reports whether a thread of that id is open that the share does not hold.
+func (s *Share) Elsewhere(id string) bool {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	h := s.table.threads[CanonicalID(id)]
+	return h != nil && !h.shares[s]
+}
+
 // held are the threads that the share holds.
 func (s *Share) held() []*Thread {
 	s.table.mu.Lock()
@@ -186,6 +201,14 @@ func (s *Share) held() []*Thread {
 		}
 	}
 	return all
+}
+
+// IDs are those of the threads that the share holds.
+func (s *Share) IDs() (ids []string) {
+	for _, t := range s.held() {
+		ids = append(ids, CanonicalID(t.ID()))
+	}
+	return ids
 }
 
 // Unlisten removes a listener of any held thread and reports whether it was there.

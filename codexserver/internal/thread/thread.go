@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -53,6 +54,9 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 	return t.host.used
 }
 
+// Trail is what the thread has done.
+func (t *Thread) Trail() *trail.Trail { return t.host.trail }
+
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.queue.join() }
 
@@ -60,7 +64,9 @@ func (t *Thread) Queue() *Ticket { return t.queue.join() }
 // returns nil, an [*engine.TurnError] or an [*engine.AbortError]; a turn that
 // never began was aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
-	return t.run(ctx, ticket, a, func(ctx context.Context) error {
+	return t.run(ctx, ticket, a, func(ctx context.Context) (err error) {
+		t.host.trail.Begin(protocol.TextOf(in.Items))
+		defer func() { t.host.trail.End(err) }()
 		if a.Begin != nil {
 			a.Begin(ctx)
 		}
@@ -202,6 +208,12 @@ func (t *Thread) close(ctx context.Context) error {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
+	return t.release()
+}
+
+// release frees what the thread holds.
+func (t *Thread) release() error {
+	t.host.trail.Close()
 	return t.conversation.Close()
 }
 

@@ -302,6 +302,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
 		ExitCode: res.ExitCode, Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(),
+		Omitted: res.Omitted,
 	})
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil

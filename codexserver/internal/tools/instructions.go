@@ -23,6 +23,7 @@ var purposes = map[string]string{
 	"codex":           "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
 	"codex-reply":     "say more in a conversation (threadId): an answer, a correction, the next step.",
 	"codex-wait":      "wait for conversations that run in the background, and read their results.",
+	"codex-show":      "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough.",
 	"codex-worktree":  "look at, apply, commit or discard what a conversation with worktree: true has changed. Until then nothing of it is in your folder.",
 	"codex-interrupt": "stop what a conversation does now.",
 	"codex-list":      "find past conversations.",

@@ -27,6 +27,7 @@ type Job struct {
 	maxResult  int               // bounds the structured content, in bytes
 	report     *report.Collector
 	meter      meter
+	more       string        // where what a result leaves out can be read
 	stall      time.Duration // how long the model may be silent; 0 is for ever
 	thread     *thread.Thread
 	done       chan struct{} // closed when there is a result
@@ -50,7 +51,7 @@ type Job struct {
 
 // newJob returns a job of a call that a attends.
 func (c *Call) newJob(a thread.Attendance) *Job {
-	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
+	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), more: c.more, report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
 	j.attendance = a
 	j.attendance.Watcher = j
 	return j
@@ -129,7 +130,11 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	j.meter.stop = cancel
+	turn := 0
 	a.Begin = func(ctx context.Context) {
+		var commands int
+		turn, commands = j.thread.Trail().Count()
+		j.report.Number(commands)
 		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage())
 		j.meter.begin()
 	}
@@ -138,6 +143,9 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	j.report.End(err)
 	if err == nil && j.meter.blind(j.report.Tokens()) {
 		j.remark("The budget of tokens was not held: the model's provider does not count them.")
+	}
+	if diff := j.report.Diff(); diff != "" {
+		j.thread.Trail().Changed(turn, diff)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -156,7 +164,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	}
 	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
-	j.did.ThreadID, j.did.Content = j.thread.ID(), joined(texts)
+	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
 	if spent != nil {
 		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
 	}

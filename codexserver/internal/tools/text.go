@@ -63,9 +63,9 @@ func (j *Job) cut(text string, most int) string {
 	if most == 0 || len(quote(nil, text)) <= most {
 		return text
 	}
-	note := "\n\n[cut: the whole answer is longer]"
+	note := "\n\n[cut: codex-show has the whole answer, in the transcript]"
 	if path := j.thread.Info().RolloutPath; path != "" {
-		note = "\n\n[cut: the whole answer is in " + path + "]"
+		note = "\n\n[cut: the whole answer is in " + path + ", and codex-show has it, in the transcript]"
 	}
 	// The longest beginning that fits, by halves.
 	low, high := 0, len(text)

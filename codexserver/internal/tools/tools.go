@@ -38,6 +38,9 @@ type Call struct {
 	// Hold waits while the client has questions of Place to answer, and reports
 	// whether it had to. Nil when there is no Place.
 	Hold func(context.Context) bool
+	// OpenOnly hides threads that are not open, whose rollouts may be of another
+	// principal.
+	OpenOnly bool
 	// MaxText bounds the text of a result, in bytes of JSON; 0 is no bound.
 	MaxText int
 	// Begun is called when the call has a thread and its turn is queued. Nil does
@@ -45,6 +48,7 @@ type Call struct {
 	Begun func(*Job)
 
 	options *Options // of the table that the call is of
+	more    string   // where what a result leaves out can be read
 	// Folder returns where to work when the call names no folder, "" for the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
@@ -78,6 +82,8 @@ type Options struct {
 // Table is the tools of a server. It is safe for concurrent use.
 type Table struct {
 	options   Options
+	engine    engine.Engine
+	rollouts  chan struct{} // holds one while a rollout is read
 	tools     []tool
 	worktrees *worktrees // nil without a folder for them
 	// locked are the arguments that a call of a tool may not choose: those of the
@@ -93,11 +99,12 @@ type tool struct {
 
 // New returns the tools that e can serve.
 func New(e engine.Engine, o Options) *Table {
-	t := &Table{options: o}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1)}
 	t.tools = []tool{
 		{"codex", codexTool, t.callCodex},
 		{"codex-reply", replyTool, t.callReply},
 		{"codex-wait", waitTool, callWait},
+		{"codex-show", showTool, t.callShow},
 	}
 	if o.Home != "" {
 		t.worktrees = &worktrees{store: worktree.In(o.Home)}
@@ -177,6 +184,9 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		return failure("", fmt.Sprintf("unknown tool %q", name))
 	}
 	c.options = &t.options
+	if t.Has("codex-show") {
+		c.more = "codex-show has the rest"
+	}
 	return t.tools[i].call(ctx, c, arguments)
 }
 

@@ -1,0 +1,68 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// codeNoResource is MCP's code for a resource that is not there (MCP 2025-06-18,
+// server/resources#error-handling).
+const codeNoResource = -32002
+
+func (ss *Session) addResourceMethods(m *jsonrpc.Mux) {
+	mcptypes.ResourcesList.Handle(m, ss.listResources)
+	mcptypes.ResourcesTemplatesList.Handle(m, ss.listTemplates)
+	mcptypes.ResourcesRead.Handle(m, ss.readResource)
+}
+
+// noCursor refuses a cursor: the lists have one page.
+func noCursor(cursor *string) error {
+	if cursor == nil {
+		return nil
+	}
+	return invalid("/cursor", "no list has a second page")
+}
+
+func (ss *Session) listResources(_ context.Context, p *mcptypes.ListResourcesRequestParams) (*mcptypes.ListResourcesResult, error) {
+	if p != nil {
+		if err := noCursor(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	return &mcptypes.ListResourcesResult{Resources: ss.server.Tools.Resources().List(ss.threads)}, nil
+}
+
+func (ss *Session) listTemplates(_ context.Context, p *mcptypes.ListResourceTemplatesRequestParams) (*mcptypes.ListResourceTemplatesResult, error) {
+	if p != nil {
+		if err := noCursor(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: ss.server.Tools.Resources().Templates()}, nil
+}
+
+func (ss *Session) readResource(ctx context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
+	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.Uri, false)
+	var none *tools.NoResourceError
+	if errors.As(err, &none) {
+		e := jsonrpc.Errorf(codeNoResource, "params/uri: %s", none.Reason)
+		e.Data, _ = json.Marshal(map[string]string{"uri": tools.Cut(p.Uri, maxURI)}) // a string always encodes
+		return nil, e
+	}
+	if err != nil {
+		return nil, failed("read a resource", err)
+	}
+	result := &mcptypes.ReadResourceResult{}
+	for _, c := range contents {
+		result.Contents = append(result.Contents, c)
+	}
+	return result, nil
+}
+
+// maxURI bounds what is repeated of an address, in runes.
+const maxURI = 200

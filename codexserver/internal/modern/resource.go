@@ -1,0 +1,75 @@
+package modern
+
+import (
+	"errors"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// fresh is how long clients may keep what grows while they look.
+const fresh = 0
+
+// noCursor refuses a cursor: the lists have one page.
+func noCursor(q *request) error {
+	m, err := members("", jsontext.Value(q.rpc.Params))
+	if err != nil {
+		return err
+	}
+	if _, ok := m["cursor"]; ok {
+		return invalid("/cursor", "no list has a second page")
+	}
+	return nil
+}
+
+func (s *Session) listResources(q *request) (any, error) {
+	if err := noCursor(q); err != nil {
+		return nil, err
+	}
+	result := &modern.ListResourcesResult{Meta: s.resultMeta(), Resources: []modern.Resource{}, TtlMs: fresh, CacheScope: modern.CacheScopePrivate}
+	for _, r := range s.server.Tools.Resources().List(s.threads) {
+		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, MimeType: r.MimeType, Uri: r.Uri})
+	}
+	return result, nil
+}
+
+func (s *Session) listTemplates(q *request) (any, error) {
+	if err := noCursor(q); err != nil {
+		return nil, err
+	}
+	result := &modern.ListResourceTemplatesResult{Meta: s.resultMeta(), TtlMs: listLife, CacheScope: modern.CacheScopePrivate}
+	for _, t := range s.server.Tools.Resources().Templates() {
+		result.ResourceTemplates = append(result.ResourceTemplates, modern.ResourceTemplate{
+			Name: t.Name, Description: t.Description, MimeType: t.MimeType, UriTemplate: t.UriTemplate,
+		})
+	}
+	return result, nil
+}
+
+func (s *Session) readResource(q *request) (any, error) {
+	m, err := members("", jsontext.Value(q.rpc.Params))
+	if err != nil {
+		return nil, err
+	}
+	var uri string
+	if raw, ok := m["uri"]; !ok {
+		return nil, invalid("/uri", "missing")
+	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
+		return nil, invalid("/uri", "want a string")
+	}
+	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri, s.principal != "")
+	var none *tools.NoResourceError
+	if errors.As(err, &none) {
+		return nil, invalid("/uri", "%s", none.Reason)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &modern.ReadResourceResult{Meta: s.resultMeta(), TtlMs: fresh, CacheScope: modern.CacheScopePrivate}
+	for _, c := range contents {
+		result.Contents = append(result.Contents, &modern.TextResourceContents{Meta: metaObject(c.Meta), MimeType: c.MimeType, Text: c.Text, Uri: c.Uri})
+	}
+	return result, nil
+}

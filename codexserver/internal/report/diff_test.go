@@ -1,0 +1,87 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// The diff is that of the folder, with what commands wrote and what a failed turn
+// left behind; patches elsewhere are named.
+func TestDiff(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
+	outside := filepath.Join(t.TempDir(), "b\n.txt")
+	tt.emit(protocol.TurnDiff{UnifiedDiff: "what the model says"})
+	tt.emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{outside: {Add: &protocol.FileContent{Content: "x"}}}})
+	tt.emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
+	tt.run("", 1, func() { tt.write("a.go", "a\nB\n") }, "make")
+	tt.c.End(errors.New("no model"))
+	var lines []string
+	for line := range strings.Lines(tt.c.Diff()) {
+		if !strings.HasPrefix(line, "index ") {
+			lines = append(lines, line)
+		}
+	}
+	want := "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
+		"# changed by patches outside of the folder: add " + strings.ReplaceAll(outside, "\n", `\n`) + "\n"
+	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+}
+
+func TestDiffOfAFolderThatIsNoRepository(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) { tt.write("x", "x") })
+	tt.end(nil)
+	tt.dir = t.TempDir()
+	tt.write("a.txt", "old\n")
+	tt.begin(report.Options{Wait: true})
+	tt.run("", 0, func() { tt.write("a.txt", "new\n"); tt.write("big", strings.Repeat("x", 17<<20)) }, "make")
+	tt.c.End(nil)
+	got := tt.c.Diff()
+	if !strings.Contains(got, "-old\n+new\n") || !strings.HasSuffix(got, "# 1 of 2 changed files are not here: they are too large or could not be read\n") {
+		t.Errorf("%.1000s", got)
+	}
+}
+
+func TestDiffWithoutSnapshot(t *testing.T) {
+	const note = "# from the patches of the turn alone: commands may have changed more\n"
+	for _, tt := range []struct{ name, diff, want string }{
+		{"none", "", ""},
+		{"one", "diff --git a/x b/x\n", note + "diff --git a/x b/x\n"},
+		{"a long one", strings.Repeat("é", 3<<20), note + strings.Repeat("é", 2<<20) + "\n# the diff is longer than 4 MiB and ends here\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := report.New(report.Options{})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: os.TempDir()}, nil)
+			if tt.diff != "" {
+				c.Event(protocol.TurnDiff{UnifiedDiff: "an earlier one"})
+				c.Event(protocol.TurnDiff{UnifiedDiff: tt.diff})
+			}
+			c.End(nil)
+			if got := c.Diff(); got != tt.want {
+				t.Errorf("%d bytes: %.200q", len(got), got)
+			}
+		})
+	}
+}
+
+func TestDiffIsBounded(t *testing.T) {
+	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	tt.run("", 0, func() {
+		for i := range 3 {
+			tt.write(fmt.Sprintf("f%d", i), strings.Repeat("0123456789abcde\n", 2<<20/16))
+		}
+	}, "make")
+	tt.c.End(nil)
+	got := tt.c.Diff()
+	if len(got) > 4<<20+1000 || len(got) < 4<<20-1000 || !strings.HasSuffix(got, "+0123456789abcde\n# the diff is longer than 4 MiB and ends here; 3 files have changed\n") {
+		t.Errorf("%d bytes, …%.200q", len(got), got[max(0, len(got)-200):])
+	}
+}

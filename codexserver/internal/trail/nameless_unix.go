@@ -1,0 +1,23 @@
+//go:build unix
+
+package trail
+
+import (
+	"errors"
+	"os"
+)
+
+// nameless returns a file that no one else can open, and that is gone with the process.
+func nameless(folder string) (*os.File, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(folder, "trail-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,136 @@
+package trail
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	maxRollout     = 1 << 30  // what comes after it is not read
+	maxRolloutLine = 16 << 20 // a longer one is skipped
+)
+
+// ReadRollout returns the trail of a thread that is in its rollout alone, with a
+// transcript and nothing else. Lines that cannot be read are skipped.
+func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
+	f, err := regularfile.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	defer f.Close()
+	t := NewStore(2 * MaxTranscript).New()
+	found := false
+	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		line, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rollout: %w", err)
+		}
+		var l protocol.RolloutLine
+		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
+			continue
+		}
+		if l.Type == protocol.RolloutSessionMeta && !found {
+			var meta protocol.SessionMeta
+			if json.Unmarshal(l.Payload, &meta) != nil || meta.ID != thread {
+				return nil, errors.New("rollout: it is of another conversation")
+			}
+			found = true
+			continue
+		}
+		t.line(l)
+	}
+	if !found {
+		return nil, errors.New("rollout: it does not say of which conversation it is")
+	}
+	return t, nil
+}
+
+// readLine returns the next line; one that is too long is empty.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxRolloutLine; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && (len(line) > 0 || long):
+			return line, nil
+		}
+		return bytes.TrimSpace(line), err
+	}
+}
+
+// line takes in a line of a rollout: what was said, and what was called.
+func (t *Trail) line(l protocol.RolloutLine) {
+	switch l.Type {
+	case protocol.RolloutEventMsg:
+		m, err := protocol.ParseEvent(l.Payload)
+		if err != nil {
+			return
+		}
+		switch m := m.(type) {
+		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
+			t.Event(m)
+		case protocol.TurnAborted:
+			t.do(func() { t.entry("the turn was aborted: "+showLine(string(m.Reason)), "") })
+		}
+	case protocol.RolloutResponseItem:
+		item, err := protocol.ParseItem(l.Payload)
+		if err != nil {
+			return
+		}
+		switch i := item.(type) {
+		case protocol.LocalShellCallItem:
+			t.do(func() { t.entry("command: "+showCommand(i.Action.Command), "") })
+		case protocol.FunctionCallItem:
+			t.do(func() { t.entry(shownCall(i), "") })
+		case protocol.CustomToolCallItem:
+			t.do(func() { t.entry("tool: "+showLine(i.Name), "") })
+		}
+	}
+}
+
+// shownCall returns the command that a call runs, and of any other call the name
+// alone: its arguments may hold secrets.
+func shownCall(i protocol.FunctionCallItem) string {
+	var arguments struct {
+		Command jsontext.Value `json:"command"`
+		Cmd     jsontext.Value `json:"cmd"`
+	}
+	if json.Unmarshal([]byte(i.Arguments), &arguments) != nil {
+		return "tool: " + showLine(i.Name)
+	}
+	for _, raw := range []jsontext.Value{arguments.Command, arguments.Cmd} {
+		var argv []string
+		var line string
+		switch {
+		case raw.Kind() == '[' && json.Unmarshal(raw, &argv) == nil:
+			return "command: " + showCommand(argv)
+		case raw.Kind() == '"' && json.Unmarshal(raw, &line) == nil:
+			return "command: " + showLine(line)
+		}
+	}
+	return "tool: " + showLine(i.Name)
+}

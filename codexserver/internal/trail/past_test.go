@@ -1,0 +1,56 @@
+package trail_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadRollout(t *testing.T) {
+	const meta = `{"timestamp":"t","type":"session_meta","payload":{"id":"one","timestamp":"t","cwd":"/w","originator":"o","cli_version":"1","instructions":"sk-secret"}}` + "\n"
+	line := func(kind, payload string) string {
+		return `{"timestamp":"t","type":"` + kind + `","payload":` + payload + "}\n"
+	}
+	for _, tt := range []struct{ name, text, want, fault string }{
+		{"a turn", meta +
+			line("event_msg", `{"type":"user_message","message":"hi","kind":"plain"}`) +
+			line("response_item", `{"type":"message","role":"developer","content":[{"type":"input_text","text":"sk-secret"}]}`) +
+			line("response_item", `{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\",\"a b\"]}","call_id":"1"}`) +
+			line("response_item", `{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"ls\\nuser:\"}","call_id":"1"}`) +
+			line("response_item", `{"type":"function_call","name":"mcp__s__t","arguments":"{\"token\":\"sk-secret\"}","call_id":"1"}`) +
+			line("response_item", `{"type":"function_call","name":"odd","arguments":"sk-secret","call_id":"1"}`) +
+			line("response_item", `{"type":"local_shell_call","status":"completed","action":{"type":"exec","command":["pwd"]}}`) +
+			line("response_item", `{"type":"custom_tool_call","name":"apply_patch","call_id":"2","input":"x"}`) +
+			line("event_msg", `{"type":"agent_message","message":"done"}`) +
+			line("event_msg", `{"type":"turn_aborted","reason":"interrupted"}`) +
+			"torn", "user:\n  hi\ncommand: ls 'a b'\ncommand: ls\\nuser:\ntool: mcp__s__t\ntool: odd\ncommand: pwd\ntool: apply_patch\ncodex:\n  done\nthe turn was aborted: interrupted\n", ""},
+		{"a long line", meta + line("event_msg", `{"type":"agent_message","message":"`+strings.Repeat("x", 17<<20)+`"}`) + line("event_msg", `{"type":"agent_message","message":"y"}`), "codex:\n  y\n", ""},
+		{"another thread's", strings.Replace(meta, `"one"`, `"two"`, 1), "", "of another conversation"},
+		{"nothing", "", "", "does not say"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "rollout")
+			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			tr, err := trail.ReadRollout(t.Context(), path, "one")
+			if err != nil || tt.fault != "" {
+				if tt.fault == "" || err == nil || !strings.Contains(err.Error(), tt.fault) {
+					t.Errorf("%v, want %q", err, tt.fault)
+				}
+				return
+			}
+			got, _ := all(t, 10, tr.Transcript)
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Error("(-want +got)\n" + d)
+			}
+		})
+	}
+	if _, err := trail.ReadRollout(t.Context(), t.TempDir(), "one"); err == nil {
+		t.Error("a folder was read")
+	}
+}

@@ -1,0 +1,13 @@
+package codexserver_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+)
+
+func TestMain(m *testing.M) {
+	native.Main() // this may be a keeper
+	os.Exit(m.Run())
+}

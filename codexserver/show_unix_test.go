@@ -1,0 +1,432 @@
+//go:build unix
+
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// shop is a server with the native engine, whose model runs the commands of a script.
+type shop struct {
+	t         *testing.T
+	server    *codexserver.Server
+	home, dir string
+}
+
+func newShop(t *testing.T, turns ...providertest.Turn) *shop {
+	t.Helper()
+	w := newWorkshop(t)
+	model := providertest.New(turns...)
+	t.Cleanup(model.Close)
+	e, err := native.New(&native.Options{CodexHome: w.home, Overrides: map[string]any{
+		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+		"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": "danger-full-access",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &shop{t: t, server: codexserver.New(e, &codexserver.Options{Home: w.home}), home: w.home, dir: w.repo}
+}
+
+// asker calls a method of a server, with the members of its params as JSON.
+type asker func(method string, members map[string]any) (json.RawMessage, error)
+
+// legacy connects a client that says initialize, until close is called.
+func (s *shop) legacy() (ask asker, end func()) {
+	s.t.Helper()
+	ours, theirs := jsonrpc.Pipe()
+	p := jsonrpc.NewPeer(ours, &jsonrpc.Mux{}, nil)
+	running, served := make(chan error, 1), make(chan error, 1)
+	go func() { running <- p.Run(context.Background()) }()
+	go func() { served <- s.server.Serve(context.Background(), theirs) }()
+	ended := false
+	end = func() {
+		if ended {
+			return
+		}
+		ended = true
+		p.Close()
+		if err := errors.Join(<-running, <-served); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.t.Cleanup(end)
+	ask = func(method string, members map[string]any) (result json.RawMessage, err error) {
+		err = p.Call(s.t.Context(), method, members, &result)
+		return result, err
+	}
+	hello, err := ask("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
+	if err != nil || !strings.Contains(string(hello), `"resources":{}`) {
+		s.t.Fatalf("%s, %v", hello, err)
+	}
+	return ask, end
+}
+
+// modern connects a client whose requests stand for themselves.
+func (s *shop) modern() (ask asker, end func()) {
+	s.t.Helper()
+	c := connectModernTo(s.t, s.server)
+	ask = func(method string, members map[string]any) (json.RawMessage, error) {
+		var list []string
+		for name, value := range members {
+			raw, err := json.Marshal(value)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, fmt.Sprintf("%q:%s", name, raw))
+		}
+		a := c.start(method, list...).wait()
+		if a.err != nil {
+			return nil, a.err
+		}
+		return a.raw, nil
+	}
+	hello, err := ask("server/discover", nil)
+	if err != nil || !strings.Contains(string(hello), `"resources":{}`) {
+		s.t.Fatalf("%s, %v", hello, err)
+	}
+	return ask, func() {
+		c.end()
+		err := <-c.served
+		c.served <- err // for the test's end
+	}
+}
+
+// shopPage is what a page has.
+type shopPage struct {
+	Content                  string
+	Offset, Next, Total, Cut int64
+	Command                  int
+	Note                     string
+
+	raw     json.RawMessage
+	texts   []string
+	isError bool
+}
+
+func (ask asker) tool(t *testing.T, name string, arguments map[string]any) shopPage {
+	t.Helper()
+	raw, err := ask("tools/call", map[string]any{"name": name, "arguments": arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+		IsError           bool
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		t.Fatal(err)
+	}
+	p := shopPage{raw: r.StructuredContent, isError: r.IsError}
+	if err := json.Unmarshal(r.StructuredContent, &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range r.Content {
+		p.texts = append(p.texts, block.Text)
+	}
+	return p
+}
+
+// show reads a whole text page by page.
+func (ask asker) show(t *testing.T, arguments map[string]any) (string, shopPage) {
+	t.Helper()
+	var all strings.Builder
+	offset, pages := int64(0), 0
+	for {
+		arguments["offset"] = offset
+		p := ask.tool(t, "codex-show", arguments)
+		if p.isError {
+			t.Fatalf("%v: %s", arguments, p.Content)
+		}
+		if pages++; len(p.raw) > 45_000 || p.Offset != offset || !utf8.ValidString(p.Content) || p.texts[0] != p.Content {
+			t.Fatalf("page %d of %v has %d bytes and begins at %d", pages, arguments, len(p.raw), p.Offset)
+		}
+		all.WriteString(p.Content)
+		if p.Next == 0 {
+			if int64(all.Len()) != p.Total {
+				t.Errorf("%v: %d bytes in %d pages of %d", arguments, all.Len(), pages, p.Total)
+			}
+			return all.String(), p
+		}
+		if p.Next != offset+int64(len(p.Content)) || p.Next <= offset || !strings.Contains(p.texts[1], fmt.Sprintf("the next page has offset %d", p.Next)) {
+			t.Fatalf("page %d of %v: next is %d: %q", pages, arguments, p.Next, p.texts[1])
+		}
+		offset = p.Next
+	}
+}
+
+// readAll reads a whole resource page by page, by the addresses that the pages have.
+func (ask asker) readAll(t *testing.T, uri string) string {
+	t.Helper()
+	var all strings.Builder
+	for {
+		raw, err := ask("resources/read", map[string]any{"uri": uri})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r struct {
+			Contents []struct {
+				URI, Text, MimeType string
+				Meta                map[string]struct{ Offset, Next, Total int64 } `json:"_meta"`
+			}
+		}
+		if err := json.Unmarshal(raw, &r); err != nil || len(raw) > 46_000 {
+			t.Fatalf("%d bytes, %v", len(raw), err)
+		}
+		all.WriteString(r.Contents[0].Text)
+		at := r.Contents[0].Meta["io.github.codexmcp/page"]
+		if at.Next == 0 {
+			if len(r.Contents) != 1 || int64(all.Len()) != at.Total {
+				t.Errorf("%s: %d parts, %d bytes of %d", uri, len(r.Contents), all.Len(), at.Total)
+			}
+			return all.String()
+		}
+		if len(r.Contents) != 2 || !strings.HasSuffix(r.Contents[1].URI, fmt.Sprintf("?offset=%d", at.Next)) || !strings.Contains(r.Contents[1].Text, r.Contents[1].URI) {
+			t.Fatalf("%s: %+v", uri, r.Contents[1:])
+		}
+		uri = r.Contents[1].URI
+	}
+}
+
+// A turn with 10,000 changed files and 50 MiB of output stays under the bound of a
+// result, and is had page by page, in both eras.
+func TestShowOfABigTurn(t *testing.T) {
+	const files, printed = 10_000, 50 << 20
+	script := fmt.Sprintf(`seq 1 %d | sed 's/^/é /' | split -a 4 -l 1 - f; echo first; yes 0123456789abcde | head -c %d; echo last`, files, printed)
+	s := newShop(t, providertest.Call(providertest.Tool("1", "shell", map[string]any{"command": []string{"sh", "-c", script}, "timeout_ms": 600_000})), providertest.Say("all done"))
+	legacy, _ := s.legacy()
+	done := legacy.tool(t, "codex", map[string]any{"prompt": "make many", "cwd": s.dir})
+	var r struct {
+		ThreadID  string
+		Commands  []struct{ ID int }
+		Changes   []json.RawMessage
+		Truncated struct {
+			Changes int
+			See     string
+		}
+	}
+	if err := json.Unmarshal(done.raw, &r); err != nil || done.isError {
+		t.Fatalf("%.1000s, %v", done.raw, err)
+	}
+	if len(done.raw) > 80_000 || len(r.Changes)+r.Truncated.Changes != files || r.Truncated.See != "codex-show has the rest" || len(r.Commands) != 1 || r.Commands[0].ID != 1 {
+		t.Fatalf("%d bytes, %d changes, %+v, commands %+v", len(done.raw), len(r.Changes), r.Truncated, r.Commands)
+	}
+	modern := func(method string, members map[string]any) (json.RawMessage, error) {
+		members["_meta"] = json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`)
+		return legacy(method, members)
+	}
+	for era, ask := range map[string]asker{"legacy": legacy, "modern": modern} {
+		t.Run(era, func(t *testing.T) {
+			diff, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "diff"})
+			if n := strings.Count(diff, "\ndiff --git "); n != files || strings.Count(diff, "\n+é ") != files || !strings.HasPrefix(diff, "# turn 1\n") {
+				t.Errorf("the diff has %d files: %.200s", n, diff)
+			}
+			output, last := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "output", "command": r.Commands[0].ID})
+			if !strings.HasPrefix(output, "first\n0123456789abcde\n") || !strings.HasSuffix(output, "\nlast\n") || last.Command != 1 ||
+				last.Cut < printed-2<<20 || last.Cut > printed || last.Total < 1<<20 {
+				t.Errorf("%d bytes of output, %d cut: %.50q…", len(output), last.Cut, output)
+			}
+			if again, _ := ask.show(t, map[string]any{"threadId": strings.ToUpper(r.ThreadID), "what": "output"}); again != output {
+				t.Errorf("the last output has %d bytes", len(again))
+			}
+			transcript, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "transcript"})
+			if n := strings.Count(transcript, "user:\n"); n != 1 {
+				t.Errorf("%d messages of the user", n)
+			}
+			for _, part := range []string{"=== turn 1, ", "user:\n  make many\n", "command 1: sh -c ", "command 1 ended: exit code 0 after ", "codex:\n  all done\n"} {
+				if !strings.Contains(transcript, part) {
+					t.Errorf("the transcript lacks %q: %s", part, transcript)
+				}
+			}
+			base := "codex://threads/" + r.ThreadID
+			for uri, want := range map[string]string{base + "/diff": diff, base + "/transcript": transcript, base + "/commands/1/output": output} {
+				if got := ask.readAll(t, uri); got != want {
+					t.Errorf("%s has %d bytes, want %d", uri, len(got), len(want))
+				}
+			}
+		})
+	}
+}
+
+// TestShow reads what there is, and refuses what there is not, in both eras.
+func TestShow(t *testing.T) {
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			s := newShop(t,
+				providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made; echo out; echo err >&2")), providertest.Say("made it"),
+				providertest.Call(providertest.Shell("1", "rm", "made")), providertest.Say("took it away"))
+			connect := s.legacy
+			if era == "modern" {
+				connect = s.modern
+			}
+			ask, end := connect()
+			var r struct{ ThreadID string }
+			if err := json.Unmarshal(ask.tool(t, "codex", map[string]any{"prompt": "make", "cwd": s.dir}).raw, &r); err != nil {
+				t.Fatal(err)
+			}
+			id := r.ThreadID
+			var second struct{ Commands []struct{ ID int } }
+			if err := json.Unmarshal(ask.tool(t, "codex-reply", map[string]any{"prompt": "unmake", "threadId": id}).raw, &second); err != nil || len(second.Commands) != 1 || second.Commands[0].ID != 2 {
+				t.Errorf("%+v, %v", second, err)
+			}
+			diff, _ := ask.show(t, map[string]any{"threadId": id, "what": "diff"})
+			var lines []string
+			for line := range strings.Lines(diff) {
+				if !strings.HasPrefix(line, "index ") {
+					lines = append(lines, line)
+				}
+			}
+			want := "# turn 1\ndiff --git a/made b/made\nnew file mode 100644\n--- /dev/null\n+++ b/made\n@@ -0,0 +1 @@\n+new\n" +
+				"# turn 2\ndiff --git a/made b/made\ndeleted file mode 100644\n--- a/made\n+++ /dev/null\n@@ -1 +0,0 @@\n-new\n"
+			if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
+				t.Error("(-want +got)\n" + d)
+			}
+			if got, _ := ask.show(t, map[string]any{"threadId": id, "what": "output", "command": 1}); got != "out\nerr\n" && got != "err\nout\n" {
+				t.Errorf("output %q", got)
+			}
+			if _, p := ask.show(t, map[string]any{"threadId": id, "what": "output"}); p.Command != 2 || p.Note != "The command has printed nothing." {
+				t.Errorf("%+v", p)
+			}
+
+			list, err := ask("resources/list", nil)
+			if want := fmt.Sprintf(`"uri":"codex://threads/%s/diff"`, id); err != nil || !strings.Contains(string(list), want) {
+				t.Errorf("%s, %v", list, err)
+			}
+			templates, err := ask("resources/templates/list", nil)
+			if err != nil || strings.Count(string(templates), `"uriTemplate":"codex://threads/{threadId}/`) != 3 {
+				t.Errorf("%s, %v", templates, err)
+			}
+			for _, method := range []string{"resources/list", "resources/templates/list"} {
+				s.refused(ask, method, map[string]any{"cursor": "x"}, -32602, "params/cursor")
+			}
+			none := -32602
+			if era == "legacy" {
+				none = -32002
+			}
+			unknown := "019aa1f8-0000-7000-8000-000000000000"
+			for uri, words := range map[string]string{
+				"codex://threads/" + unknown + "/diff":         "no conversation",
+				"codex://threads/" + id + "/nothing":           "no address",
+				"codex://threads/" + id + "/diff?offset=9999":  "offset: 9999 is not in the text",
+				"codex://threads/" + id + "/commands/3/output": "command: 3 is none of the 2",
+				"file:///etc/passwd":                           "no address",
+			} {
+				s.refused(ask, "resources/read", map[string]any{"uri": uri}, none, words)
+			}
+			s.refused(ask, "resources/read", map[string]any{}, -32602, "uri")
+			s.refused(ask, "resources/subscribe", map[string]any{"uri": "codex://threads/" + id + "/diff"}, -32601, "")
+
+			for words, arguments := range map[string]map[string]any{
+				"argument /threadId is missing":                        {"what": "diff"},
+				"argument /what is missing":                            {"threadId": id},
+				`argument /what: "all" is none of`:                     {"threadId": id, "what": "all"},
+				"argument /offset: want 0 or more":                     {"threadId": id, "what": "diff", "offset": -1},
+				"argument /offset: want an integer, found a string":    {"threadId": id, "what": "diff", "offset": "1"},
+				"argument /offset: 100000 is not in the text":          {"threadId": id, "what": "transcript", "offset": 100_000},
+				"argument /command is for what: output":                {"threadId": id, "what": "diff", "command": 1},
+				"argument /command: want 1 or more":                    {"threadId": id, "what": "output", "command": 0},
+				"argument /command: 3 is none of the 2":                {"threadId": id, "what": "output", "command": 3},
+				fmt.Sprintf("codex-show: no conversation %q", unknown): {"threadId": unknown, "what": "diff"},
+			} {
+				if p := ask.tool(t, "codex-show", arguments); !p.isError || !strings.Contains(p.Content, words) {
+					t.Errorf("%v: %q, want %q", arguments, p.Content, words)
+				}
+			}
+
+			// While another client holds the thread, it is unknown to this one.
+			other, _ := connect()
+			for _, what := range []string{"diff", "transcript", "output"} {
+				p := other.tool(t, "codex-show", map[string]any{"threadId": id, "what": what})
+				q := other.tool(t, "codex-show", map[string]any{"threadId": unknown, "what": what})
+				if !p.isError || strings.ReplaceAll(p.Content, id, unknown) != q.Content {
+					t.Errorf("%s of another client's: %q, of nobody's %q", what, p.Content, q.Content)
+				}
+			}
+			if list, err := other("resources/list", nil); err != nil || strings.Contains(string(list), id) {
+				t.Errorf("%s, %v", list, err)
+			}
+			s.refused(other, "resources/read", map[string]any{"uri": "codex://threads/" + id + "/transcript"}, none, "no conversation")
+
+			// Once nobody does, its rollout has the transcript.
+			end()
+			transcript, _ := other.show(t, map[string]any{"threadId": id, "what": "transcript"})
+			if !strings.Contains(transcript, "user:\n  make\ncommand: sh -c ") || !strings.Contains(transcript, "codex:\n  took it away\n") {
+				t.Errorf("%s", transcript)
+			}
+			if n := strings.Count(transcript, "user:\n"); n != 2 {
+				t.Errorf("%d messages of the user: %s", n, transcript)
+			}
+			if got := other.readAll(t, "codex://threads/"+id+"/transcript"); got != transcript {
+				t.Errorf("%s", got)
+			}
+			for _, what := range []string{"diff", "output"} {
+				if p := other.tool(t, "codex-show", map[string]any{"threadId": id, "what": what}); !p.isError || !strings.Contains(p.Content, "only the transcript can be read") {
+					t.Errorf("%s: %q", what, p.Content)
+				}
+			}
+			if left, err := filepath.Glob(filepath.Join(s.home, "tmp", "*")); err != nil || len(left) > 0 {
+				t.Errorf("left: %q, %v", left, err)
+			}
+		})
+	}
+}
+
+// refused calls a method that is to fail with a code.
+func (s *shop) refused(ask asker, method string, members map[string]any, code int, words string) {
+	s.t.Helper()
+	result, err := ask(method, members)
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) || int(e.Code) != code || !strings.Contains(e.Message, words) {
+		s.t.Errorf("%s %v: %s, %v; want %d, %q", method, members, result, err, code, words)
+	}
+}
+
+// TestShowOfAWorktree shows what a conversation with a worktree of its own changed
+// there, in a repository that would run programs.
+func TestShowOfAWorktree(t *testing.T) {
+	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared")), providertest.Say("done"))
+	ran := filepath.Join(t.TempDir(), "ran")
+	for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command"} {
+		cmd := exec.CommandContext(t.Context(), "git", "config", key, "touch '"+ran+"'; cat")
+		cmd.Dir = s.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, ".gitattributes"), []byte("shared diff=evil filter=evil\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask, _ := s.legacy()
+	var r struct{ ThreadID string }
+	if err := json.Unmarshal(ask.tool(t, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true, "uncommitted": true}).raw, &r); err != nil {
+		t.Fatal(err)
+	}
+	diff, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "diff"})
+	if !strings.Contains(diff, "+++ b/shared\n@@ -1 +1 @@\n-base\n+theirs\n") {
+		t.Errorf("%s", diff)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("something of the repository ran")
+	}
+}
