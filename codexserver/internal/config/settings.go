@@ -369,7 +369,7 @@ func (f *settingsFile) check() error {
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox", "uncommitted", "worktree"}
+var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "uncommitted", "web-search", "worktree", "writable-roots"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {
