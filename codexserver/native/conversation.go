@@ -154,22 +154,27 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			Effort:         cfg.ReasoningEffort,
 			Summary:        summary,
 		},
-		client: &model.Client{
-			Provider:     cfg.Provider(),
-			HTTP:         e.http,
-			Getenv:       e.getenv,
-			APIKey:       e.openAIKey,
-			UserAgent:    e.userAgent(),
-			Originator:   originator,
-			MaxBytes:     e.limits.ResponseBytes,
-			MaxToolCalls: e.limits.ToolCalls,
-		},
+		client: e.client(cfg),
 	}
 	c.told = c.now
 	c.box = e.toolbox(cfg, &c.left)
 	c.life, c.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil
+}
+
+// client asks the configuration's provider.
+func (e *Engine) client(cfg *config.Config) *model.Client {
+	return &model.Client{
+		Provider:     cfg.Provider(),
+		HTTP:         e.http,
+		Getenv:       e.getenv,
+		APIKey:       e.openAIKey,
+		UserAgent:    e.userAgent(),
+		Originator:   originator,
+		MaxBytes:     e.limits.ResponseBytes,
+		MaxToolCalls: e.limits.ToolCalls,
+	}
 }
 
 func (c *conversation) configured() protocol.SessionConfigured {
