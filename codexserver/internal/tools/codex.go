@@ -40,6 +40,11 @@ const codexTool = `{
 			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."},
 			"worktree": {"type": "boolean", "description": "Work in a git worktree of its own, made from HEAD of the repository that cwd lies in, beside other conversations; codex-worktree brings the changes back. With sandbox workspace-write, commands write there alone."},
 			"uncommitted": {"type": "boolean", "description": "Take uncommitted changes along into the worktree."},
+			"effort": {"type": "string", "description": "How much the model reasons; codex-models lists what it takes."},
+			"output-schema": {"type": "object", "description": "JSON schema of the answer, which is then output of the result."},
+			"images": {"type": "array", "items": {"type": "string"}, "description": "To show to the model: paths or data URLs of PNG, JPEG, GIF or WebP."},
+			"web-search": {"type": "boolean", "description": "Let the model search the web."},
+			"writable-roots": {"type": "array", "items": {"type": "string"}, "description": "Folders where commands may write beside cwd, in the sandbox workspace-write."},
 			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."}
 		}
 	},
@@ -64,12 +69,22 @@ type codexArguments struct {
 	Worktree    bool `json:"worktree"`
 	Uncommitted bool `json:"uncommitted"`
 
+	turnArguments
+	WebSearch     *bool    `json:"web-search"`
+	WritableRoots []string `json:"writable-roots"`
+
 	Background bool `json:"background"`
 }
 
 func (a *codexArguments) check() error {
 	if a.Prompt == nil {
 		return errNoPrompt
+	}
+	if err := a.checkTurn(); err != nil {
+		return err
+	}
+	if err := a.checkRoots(); err != nil {
+		return err
 	}
 	if a.Uncommitted && !a.Worktree {
 		return errors.New("argument /uncommitted: it takes changes into a worktree, and /worktree is not true")
@@ -97,7 +112,7 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 	var schema struct {
 		Type                 string                        `json:"type"`
 		Required             []string                      `json:"required"`
-		AdditionalProperties bool                          `json:"additionalProperties"`
+		AdditionalProperties *bool                         `json:"additionalProperties,omitzero"`
 		Properties           map[string]stdjson.RawMessage `json:"properties"`
 	}
 	if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
@@ -146,7 +161,13 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure("", "codex: argument /cwd: "+err.Error())
 	}
+	in, err := a.input(*a.Prompt, cwd)
+	if err != nil {
+		return failure("", "codex: "+err.Error())
+	}
+	in.Effort = "" // it is the conversation's
 	cfg := protocol.Config{
+		Effort: a.Effort, WebSearch: a.WebSearch, WritableRoots: absolute(cwd, a.WritableRoots),
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
@@ -183,7 +204,8 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 		job.remark(w)
 		conversation.Warn(c.ID, w)
 	}
-	return c.run(ctx, job, conversation, *a.Prompt, a.Background)
+	job.schema = a.schema
+	return c.run(ctx, job, conversation, in, a.Background)
 }
 
 // attendance returns who attends a turn of the call.

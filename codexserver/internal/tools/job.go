@@ -9,11 +9,13 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Job is a turn that a tool runs, from the call to the result. It is a
@@ -25,6 +27,7 @@ type Job struct {
 	maxText    int               // see [Call.MaxText]
 	maxResult  int               // bounds the structured content, in bytes
 	report     *report.Collector
+	schema     *outputschema.Schema // of the answer; nil leaves its form open
 	thread     *thread.Thread
 	done       chan struct{} // closed when there is a result
 
@@ -108,11 +111,12 @@ func (j *Job) remark(words string) {
 // run runs the turn and returns its result: the answer, and in further blocks why
 // questions could not be answered and what was left out of the call. A turn that
 // fails or is aborted is an error result with the reason; the thread stays usable.
-func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mcptypes.CallToolResult {
+func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
 	a := j.attendance
 	a.Begin = func(ctx context.Context) { j.report.Begin(ctx, j.thread.Info(), j.thread.Usage()) }
-	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
+	err := j.thread.Turn(ctx, ticket, a, in)
 	j.report.End(err)
+	output := j.output(err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text := j.text
@@ -127,6 +131,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	}
 	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
+	j.did.Output = output
 	j.did.ThreadID, j.did.Content = j.thread.ID(), joined(texts)
 	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
 	if err != nil {
@@ -134,6 +139,23 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	}
 	close(j.done)
 	return j.result
+}
+
+// output returns the answer of a turn that ended with err as JSON by the schema, nil
+// when there is no schema. Where the answer does not fit, a block of the result says
+// so.
+func (j *Job) output(err error) jsontext.Value {
+	if err != nil || j.schema == nil {
+		return nil
+	}
+	j.mu.Lock()
+	text := j.text
+	j.mu.Unlock()
+	value, fault := j.schema.Check(text)
+	if fault != nil {
+		j.remark("The answer does not fit output-schema: " + fault.Error())
+	}
+	return value
 }
 
 // ThreadID is the id of the job's thread.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -26,6 +27,9 @@ const replyTool = `{
 			"conversationId": {"type": "string", "description": "Older name of threadId."},
 			"sessionId": {"type": "string", "description": "Oldest name of threadId."},
 			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."},
+			"effort": {"type": "string", "description": "As for codex, from now on."},
+			"output-schema": {"type": "object", "description": "As for codex, of this answer."},
+			"images": {"type": "array", "items": {"type": "string"}},
 			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "What to do while a turn of the conversation runs: queue waits for its end (default), steer hands the message to it, interrupt stops it first."}
 		}
 	},
@@ -39,8 +43,30 @@ type replyArguments struct {
 	ConversationID string  `json:"conversationId"`
 	SessionID      string  `json:"sessionId"`
 
+	turnArguments
 	Background   bool    `json:"background"`
 	WhileRunning *policy `json:"while-running"`
+}
+
+// check finds what is wrong with the arguments, apart from the thread's id.
+func (a *replyArguments) check() error {
+	if a.Prompt == nil {
+		return errNoPrompt
+	}
+	if err := oneOf("while-running", a.WhileRunning, []policy{queueTurn, steerTurn, interruptTurn}); err != nil {
+		return err
+	}
+	if err := a.checkTurn(); err != nil {
+		return err
+	}
+	if a.WhileRunning != nil && *a.WhileRunning == steerTurn {
+		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
+			if given {
+				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
+			}
+		}
+	}
+	return nil
 }
 
 // policy is what a reply does while a turn runs.
@@ -73,17 +99,21 @@ func (a *replyArguments) thread() (string, error) {
 
 func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a replyArguments
-	if err := decodeArguments(raw, &a); err != nil {
+	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = unlocked(raw, lockedOf(t.options.LockedArguments))
+	}
+	if err == nil {
+		err = checkSpelling(raw)
+	}
+	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
 	id, err := a.thread()
 	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
-	if a.Prompt == nil {
-		return failure(id, "codex-reply: "+errNoPrompt.Error())
-	}
-	if err := oneOf("while-running", a.WhileRunning, []policy{queueTurn, steerTurn, interruptTurn}); err != nil {
+	if err := a.check(); err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
@@ -91,10 +121,15 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
+	in, err := a.input(*a.Prompt, th.Info().Cwd)
+	if err != nil {
+		return failure(id, "codex-reply: "+err.Error())
+	}
+	job.schema = a.schema
 	if a.WhileRunning != nil {
 		switch *a.WhileRunning {
 		case steerTurn:
-			err = th.Steer(ctx, protocol.TextInput(*a.Prompt))
+			err = th.Steer(ctx, in.Items)
 			if err == nil {
 				return interim(id, Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
 			}
@@ -108,5 +143,5 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 			return notBegun(ctx, "codex-reply", id, err)
 		}
 	}
-	return c.run(ctx, job, th, *a.Prompt, a.Background)
+	return c.run(ctx, job, th, in, a.Background)
 }

@@ -53,7 +53,7 @@ type Call struct {
 
 // Options say which tools there are.
 type Options struct {
-	// NoSessionTools leaves out codex-list and codex-interrupt.
+	// NoSessionTools leaves out codex-list, codex-interrupt and codex-models.
 	NoSessionTools bool
 	// Report says how the tools watch turns.
 	Report report.Options
@@ -86,6 +86,7 @@ type tool struct {
 
 // New returns the tools that e can serve.
 func New(e engine.Engine, o Options) *Table {
+	o.LockedArguments = allLocked(o.LockedArguments)
 	t := &Table{options: o}
 	t.tools = []tool{
 		{"codex", codexTool, t.callCodex},
@@ -103,6 +104,9 @@ func New(e engine.Engine, o Options) *Table {
 		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
 	}
 	t.tools = append(t.tools, tool{"codex-interrupt", interruptTool, callInterrupt})
+	if lister, ok := e.(engine.ModelLister); ok {
+		t.tools = append(t.tools, tool{"codex-models", modelsTool, models{lister}.call})
+	}
 	return t
 }
 
@@ -122,6 +126,9 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 	}
 	for i := range r.Tools {
 		r.Tools[i].Meta = t.meta(r.Tools[i].Name)
+	}
+	if err := lockArguments(&r.Tools[1], lockedOf(t.options.LockedArguments)); err != nil {
+		return nil, err
 	}
 	return r.Tools, lockArguments(&r.Tools[0], t.options.LockedArguments)
 }
