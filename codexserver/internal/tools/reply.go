@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -17,23 +18,23 @@ import (
 const replyTool = `{
 	"name": "codex-reply",
 	"title": "Codex Reply",
-	"description": "Go on with a conversation that the codex tool began, by the threadId of its result.",
+	"description": "Go on in a conversation that codex began: a correction, an answer, the next step. Codex knows what was said and done before.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["prompt"],
 		"properties": {
 			"prompt": {"type": "string", "description": "What to say next."},
-			"threadId": {"type": "string", "description": "Id of the conversation."},
-			"conversationId": {"type": "string", "description": "Older name of threadId."},
-			"sessionId": {"type": "string", "description": "Oldest name of threadId."},
-			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."},
-			"effort": {"type": "string", "description": "As for codex, from now on."},
-			"output-schema": {"type": "object", "description": "As for codex, of this answer."},
+			"threadId": {"type": "string", "description": "Of codex's result."},
+			"conversationId": {"type": "string", "description": "Old name of threadId."},
+			"sessionId": {"type": "string", "description": "Old name of threadId."},
+			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."},
+			"effort": {"type": "string", "description": "As codex's, from now on."},
+			"output-schema": {"type": "object", "description": "As codex's, for this answer."},
 			"images": {"type": "array", "items": {"type": "string"}},
-			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "What to do while a turn of the conversation runs: queue waits for its end (default), steer hands the message to it, interrupt stops it first."}
+			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits for its end, steer tells it the prompt now, interrupt stops it first."}
 		}
 	},
-	"outputSchema": ` + outputSchema + `,
+	"outputSchema": ` + report.ShortSchema + `,
 	"annotations": ` + annotations + `
 }`
 
