@@ -40,7 +40,7 @@ type Options struct {
 	Record io.Writer
 	// Trace gets every message, secrets replaced. Default: none.
 	Trace io.Writer
-	// NoSessionTools leaves out the tools codex-list and codex-interrupt.
+	// NoSessionTools leaves out the tools codex-list, codex-interrupt and codex-models.
 	NoSessionTools bool
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool
