@@ -14,7 +14,7 @@ import (
 // a schema that looks at a part of the answer takes visit of them, a pattern as many
 // as it has instructions for each byte.
 const (
-	maxSteps = 200_000_000
+	maxSteps = 50_000_000
 	visit    = 400
 )
 
