@@ -38,7 +38,7 @@ var arrows = []struct {
 	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/trail", "codexserver/protocol", "elicit"}},
 	// A tool does not know the era in which it is called, nor an era another one.
-	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/report", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/regularfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -271,7 +272,10 @@ func TestWorktreeWithoutSession(t *testing.T) {
 
 // TestListIsShort: what every client hands to its model at the beginning.
 func TestListIsShort(t *testing.T) {
-	c := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Home: t.TempDir()})
+	c := connectWith(t, struct {
+		*full
+		engine.ModelLister
+	}{&full{TurnFunc: echo}, &turnRecorder{}}, &codexserver.Options{Home: t.TempDir()})
 	hello := c.ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 	var r struct{ Instructions string }
 	if err := json.Unmarshal([]byte(hello), &r); err != nil || len(r.Instructions) >= 2000 || !strings.Contains(r.Instructions, "codex-worktree") {

@@ -26,7 +26,8 @@ type conversation struct {
 
 	mu      sync.Mutex
 	context *protocol.TurnContext // what turns have changed
-	window  *int64                // tokens, as last reported
+	effort  protocol.ReasoningEffort
+	window  *int64 // tokens, as last reported
 
 	running atomic.Pointer[promise] // the running turn; the last one between turns
 	unread  []inputItem             // for the next turn
@@ -54,6 +55,9 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	}
 	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != "user" {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
+	}
+	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != "workspaceWrite" {
+		return nil, configErrorf("argument /writable-roots: it goes with the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	c.load(&r)
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p}
@@ -132,7 +136,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnC
 		if err != nil {
 			return nil, err
 		}
-		s, err := c.startIn(ctx, t, turnParams{ThreadID: c.id, Input: items}, in.Context)
+		s, err := c.startIn(ctx, t, turnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
 		if err == nil {
 			return s, nil
 		}
@@ -159,17 +163,15 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
 // ctx.
-func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, change *protocol.TurnContext) (*turnCall, error) {
+func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in protocol.TurnInput) (*turnCall, error) {
 	if err := t.claim(ctx); err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	if change == nil {
-		change = c.context // holds from then on, in a new process too
-	}
-	c.context = change
-	c.mu.Unlock()
+	change, effort := c.holds(in)
 	p.override(change, t.child.version)
+	if effort != "" {
+		p.Effort = effort
+	}
 	t.changed(&p)
 	r, err := t.begin(ctx, c.host)
 	if err != nil {
@@ -189,6 +191,20 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, cha
 		return nil, err
 	}
 	return s, nil
+}
+
+// holds returns what holds for a turn from what turns have changed, this one and
+// earlier ones: in a new process it is to be said anew.
+func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, protocol.ReasoningEffort) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if in.Context != nil {
+		c.context, c.effort = in.Context, ""
+	}
+	if in.Effort != "" {
+		c.effort = in.Effort
+	}
+	return c.context, c.effort
 }
 
 // answered waits for the answer to turn/start.

@@ -143,6 +143,9 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 			p.Config = merged
 		}
 	}
+	if err := p.choose(&cfg, file, home); err != nil {
+		return p, err
+	}
 	if e.options.AskUser {
 		p.ApprovalsReviewer = "user"
 	}

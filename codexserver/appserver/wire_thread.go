@@ -48,6 +48,8 @@ type threadParams struct {
 	Config                map[string]stdjson.RawMessage `json:"config,omitzero"`
 	BaseInstructions      *string                       `json:"baseInstructions,omitzero"`
 	DeveloperInstructions *string                       `json:"developerInstructions,omitzero"`
+
+	workspace bool // the sandbox has to be workspaceWrite
 }
 
 // threadReply answers thread/start and thread/resume with what holds for the thread.
@@ -81,6 +83,7 @@ type turnParams struct {
 	Model          string                    `json:"model,omitzero"`
 	Effort         protocol.ReasoningEffort  `json:"effort,omitzero"`
 	Summary        protocol.ReasoningSummary `json:"summary,omitzero"`
+	OutputSchema   stdjson.RawMessage        `json:"outputSchema,omitzero"` // of this turn's last message
 }
 
 type inputItem struct {

@@ -62,6 +62,7 @@
 //	Commander     execOneOffCommand
 //	Searcher      fuzzyFileSearch
 //	Differ        gitDiffToRemote
+//	ModelLister   codex-models
 //
 // A conversation that is a [Steerer] takes messages while a turn runs.
 //

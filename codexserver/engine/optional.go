@@ -106,6 +106,13 @@ type Differ interface {
 	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
 }
 
+// ModelLister is an engine that knows which models can be chosen.
+type ModelLister interface {
+	// Models lists them, within bounds of time and size. What could not be found out
+	// is a note of the list, and an error where there is nothing else.
+	Models(ctx context.Context) (*protocol.ModelList, error)
+}
+
 // Steerer is a conversation that takes messages while a turn runs.
 type Steerer interface {
 	// Steer gives the model a message within the running turn, from the turn's

@@ -212,7 +212,7 @@ func userTexts(history []protocol.ResponseItem) []string {
 
 // ownMessage reports whether a message of the role user is the engine's.
 func ownMessage(text string) bool {
-	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>")
+	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead)
 }
 
 // valid makes a history out of items that may have lost their beginning or

@@ -44,6 +44,8 @@ type conversation struct {
 	compactPrompt string               // what a summary is asked for with
 	rules         string               // of the AGENTS.md files
 	now           protocol.TurnContext // what turns run under
+	chosen        bool                 // a call has chosen the effort
+	search        *bool                // whether to search the web, as the call said
 	told          protocol.TurnContext // what the model knows of it
 	history       []protocol.ResponseItem
 	usage         *protocol.TokenUsageInfo
@@ -68,7 +70,7 @@ type conversation struct {
 }
 
 // start begins a new conversation.
-func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host) (*conversation, error) {
+func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.Config, host engine.Host) (*conversation, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -77,6 +79,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, host engine.Host
 	if err != nil {
 		return nil, err
 	}
+	c.chosen, c.search = call.Effort != "", call.WebSearch
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -103,6 +106,7 @@ func (c *conversation) open(ctx context.Context) error {
 		meta.Instructions = &rules
 	}
 	c.keepPrompts(&meta)
+	meta.WebSearch = c.search
 	c.meta = meta
 	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta)
 	if err != nil {
@@ -150,22 +154,27 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 			Effort:         cfg.ReasoningEffort,
 			Summary:        summary,
 		},
-		client: &model.Client{
-			Provider:     cfg.Provider(),
-			HTTP:         e.http,
-			Getenv:       e.getenv,
-			APIKey:       e.openAIKey,
-			UserAgent:    e.userAgent(),
-			Originator:   originator,
-			MaxBytes:     e.limits.ResponseBytes,
-			MaxToolCalls: e.limits.ToolCalls,
-		},
+		client: e.client(cfg),
 	}
 	c.told = c.now
 	c.box = e.toolbox(cfg, &c.left)
 	c.life, c.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil
+}
+
+// client asks the configuration's provider.
+func (e *Engine) client(cfg *config.Config) *model.Client {
+	return &model.Client{
+		Provider:     cfg.Provider(),
+		HTTP:         e.http,
+		Getenv:       e.getenv,
+		APIKey:       e.openAIKey,
+		UserAgent:    e.userAgent(),
+		Originator:   originator,
+		MaxBytes:     e.limits.ResponseBytes,
+		MaxToolCalls: e.limits.ToolCalls,
+	}
 }
 
 func (c *conversation) configured() protocol.SessionConfigured {

@@ -254,8 +254,11 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
+	if err := e.addRoots(resolved, &cfg); err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
 	e.warn(resolved.Notes...)
-	return e.start(ctx, resolved, host)
+	return e.start(ctx, resolved, &cfg, host)
 }
 
 // warn logs each text once in the engine's life: the configuration is read anew

@@ -14,6 +14,10 @@ import (
 // maxImage bounds an image file that is sent to the model.
 const maxImage = 20 << 20
 
+// maxShownURL bounds the address of an image in an event, in bytes: that of a data URL
+// is the image itself.
+const maxShownURL = 64 << 10
+
 // readInput turns what the user sent into a message for the model and into the
 // event that rollouts keep of it.
 func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, protocol.UserMessage, error) {
@@ -27,7 +31,9 @@ func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, pr
 			texts = append(texts, text)
 			message.Content = append(message.Content, protocol.ContentItem{Type: "input_text", Text: text})
 		case protocol.InputImage:
-			event.Images = append(event.Images, item.ImageURL)
+			if len(item.ImageURL) <= maxShownURL { // the message has all of it
+				event.Images = append(event.Images, item.ImageURL)
+			}
 			message.Content = append(message.Content, protocol.ContentItem{Type: "input_image", ImageURL: item.ImageURL})
 		case protocol.InputLocalImage:
 			url, err := imageURL(cwd, item.Path)

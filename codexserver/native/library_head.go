@@ -3,6 +3,7 @@ package native
 import (
 	"bufio"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
@@ -11,7 +12,7 @@ import (
 )
 
 // A list shows what the beginning of each rollout tells: so many lines are
-// read, none longer than this.
+// read, and longer ones than this are passed over.
 const (
 	headLines   = 64
 	headMaxLine = 4 << 20
@@ -33,11 +34,14 @@ func readHead(path string) (*head, error) {
 	}
 	defer f.Close()
 	h := &head{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(make([]byte, 0, 16<<10), headMaxLine)
-	for n := 0; n < headLines && !(h.said && h.id != "") && lines.Scan(); n++ {
+	lines := bufio.NewReader(f)
+	for n := 0; n < headLines && !(h.said && h.id != ""); n++ {
+		line, err := shortLine(lines)
+		if err != nil {
+			break
+		}
 		var l protocol.RolloutLine
-		if json.Unmarshal(lines.Bytes(), &l) == nil {
+		if json.Unmarshal(line, &l) == nil {
 			h.add(l)
 		}
 	}
@@ -48,6 +52,25 @@ func readHead(path string) (*head, error) {
 		return nil, errors.New("the user has said nothing yet")
 	}
 	return h, nil
+}
+
+// shortLine reads a line, nothing of one that is too long, such as a message with
+// images.
+func shortLine(r *bufio.Reader) (line []byte, err error) {
+	for long := false; ; {
+		piece, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(piece) > headMaxLine; long {
+			line = nil
+		} else {
+			line = append(line, piece...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if errors.Is(err, io.EOF) && len(line) > 0 {
+				err = nil
+			}
+			return line, err
+		}
+	}
 }
 
 func (h *head) add(l protocol.RolloutLine) {

@@ -70,6 +70,9 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 		call.Cwd = old.Meta.Cwd
 	}
 	cfg, err := e.config(call)
+	if err == nil {
+		err = e.addRoots(cfg, &call)
+	}
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
@@ -83,6 +86,7 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	c.meta = old.Meta
 	c.goOn(old.Context, &call)
 	c.restorePrompts(&old.Meta, &call)
+	c.restoreChoices(old, &call)
 	c.remember(old)
 	c.usage = old.Usage
 	return c, nil
@@ -109,7 +113,7 @@ func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
 	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
-	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+	if call.Sandbox == "" && len(call.WritableRoots) == 0 && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
 		if call.Worktree == nil || last.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
 			c.now.SandboxPolicy = last.SandboxPolicy
 			return

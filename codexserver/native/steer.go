@@ -47,6 +47,13 @@ func (b *inbox) take() []letter {
 	return letters
 }
 
+// empty reports whether nothing has come.
+func (b *inbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.letters) == 0
+}
+
 // done closes the inbox unless something has come.
 func (b *inbox) done() bool {
 	b.mu.Lock()

@@ -26,6 +26,7 @@ type turn struct {
 	round []protocol.ResponseItem
 	inbox *inbox
 	said  []protocol.InputItem // by the user
+	form  *form                // of the last message; nil leaves it open
 }
 
 // limitError ends a turn that reached a limit of the user's.
@@ -44,7 +45,10 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		defer cancel()
 	}
 	if in.Context != nil {
-		c.now = *in.Context
+		c.now, c.chosen = *in.Context, false
+	}
+	if in.Effort != "" {
+		c.now.Effort, c.chosen = in.Effort, true
 	}
 	box := newInbox()
 	defer box.close()
@@ -62,7 +66,10 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.tell()
 	c.turns++
 	t := &turn{conversation: c, inbox: box, said: in.Items}
-	last, err := t.run(ctx, in)
+	var last *string
+	if t.form, err = newForm(in.OutputSchema); err == nil {
+		last, err = t.run(ctx, in)
+	}
 	t.miss(box.close())
 	if err == nil {
 		c.notify(t.said, last)
@@ -137,7 +144,10 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 		if err != nil {
 			return nil, err
 		}
-		if !called && t.inbox.done() {
+		if called || t.corrects(resp) {
+			continue
+		}
+		if t.inbox.done() {
 			return lastMessage(resp.Items), nil
 		}
 	}
@@ -175,8 +185,12 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 		Items:          t.history,
 		Tools:          t.offer(),
 		Reasoning:      t.reasoning(),
+		OutputSchema:   t.form.schema(),
 		Verbosity:      t.cfg.Verbosity,
 		ConversationID: t.id,
+	}
+	if t.chosen {
+		req.Effort = t.now.Effort
 	}
 	resp, err := t.stream(ctx, req, t.progress)
 	if err != nil {
@@ -276,9 +290,13 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 	}
 }
 
-// reasoning is what to ask of a model that reasons, nil for others.
+// reasoning is what to ask of a model that reasons, nil for others. Of a model that is
+// not known to reason, the effort alone is asked, and only where a call chose it.
 func (c *conversation) reasoning() *model.Reasoning {
 	if !c.cfg.SupportsReasoningSummaries && !model.FamilyOf(c.now.Model).Reasoning {
+		if c.chosen && c.now.Effort != "" {
+			return &model.Reasoning{Effort: c.now.Effort}
+		}
 		return nil
 	}
 	r := &model.Reasoning{Effort: c.now.Effort, Summary: c.now.Summary}

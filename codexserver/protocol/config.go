@@ -117,6 +117,16 @@ type Config struct {
 	// CompactPrompt overrides compact_prompt: what the model is asked for when
 	// the history is summarised. An empty one is the engine's own.
 	CompactPrompt *string
+	// Effort overrides model_reasoning_effort, and is sent to the model whatever
+	// is known of it.
+	Effort ReasoningEffort
+	// WebSearch lets the model search the web, or does not; nil leaves it to the
+	// configuration, over whose web_search = "disabled" a call does not go.
+	WebSearch *bool
+	// WritableRoots are absolute folders that are writable beside those of the
+	// configuration. They are for [SandboxWorkspaceWrite] alone; a conversation with
+	// a worktree has none.
+	WritableRoots []string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.

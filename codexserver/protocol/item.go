@@ -1,6 +1,9 @@
 package protocol
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // InputItem is one piece of a user's message. Exactly one of the fields that
 // belong to its Type is meaningful.
@@ -47,6 +50,11 @@ type TurnInput struct {
 	Items []InputItem
 	// Context changes the conversation for this and later turns; nil leaves it.
 	Context *TurnContext
+	// Effort changes the effort for this and later turns; "" leaves it.
+	Effort ReasoningEffort
+	// OutputSchema is the JSON schema of this turn's last message; nil leaves the
+	// form of it to the model. The model may not keep to it.
+	OutputSchema json.RawMessage
 }
 
 // TurnContext is the part of a conversation's configuration that a turn may

@@ -45,6 +45,9 @@ type SessionMeta struct {
 	DeveloperInstructions string `json:"developer_instructions,omitzero"`
 	// CompactPrompt is the conversation's own, left out without one.
 	CompactPrompt string `json:"compact_prompt,omitzero"`
+	// WebSearch says whether the conversation was to search the web; nil, left out,
+	// where its configuration says.
+	WebSearch *bool `json:"web_search,omitzero"`
 	// Git is left out outside a repository.
 	Git *GitInfo `json:"git,omitzero"`
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -305,7 +306,24 @@ func Load(l Layers) (*Config, error) {
 	if w := l.Call.Worktree; w != nil {
 		c.keepTo(w)
 	}
+	if w := l.Call.WebSearch; w != nil {
+		return c, c.SearchWeb(*w)
+	}
 	return c, nil
+}
+
+// SearchWeb switches the web search of one conversation on or off. How it searches
+// stays as the configuration says. The error says why it cannot be switched on.
+func (c *Config) SearchWeb(on bool) error {
+	if p := c.Provider(); on && p.WireAPI != WireResponses {
+		return fmt.Errorf("argument /web-search: the provider %q has none: it is spoken to by wire_api = %q, and only %q has a web search",
+			c.ModelProvider, cmp.Or(p.WireAPI, WireChat), WireResponses)
+	}
+	if on && c.WebSearchMode == "disabled" {
+		return errors.New(`argument /web-search: the configuration has web_search = "disabled"`)
+	}
+	c.Tools.WebSearch = on
+	return nil
 }
 
 // keepTo leaves nothing writable but a worktree.
@@ -354,6 +372,7 @@ func arguments(c protocol.Config) layer {
 	set("profile", c.Profile)
 	set("approval_policy", string(c.ApprovalPolicy))
 	set("sandbox_mode", string(c.Sandbox))
+	set("model_reasoning_effort", string(c.Effort))
 	if c.DeveloperInstructions != nil {
 		out["developer_instructions"] = *c.DeveloperInstructions
 	}

@@ -398,14 +398,14 @@ func (f *settingsFile) check() error {
 }
 
 // Choosable are the tools beside those that are always offered. It is read only.
-var Choosable = []string{"codex-interrupt", "codex-list", "codex-show", "codex-wait", "codex-worktree"}
+var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-show", "codex-wait", "codex-worktree"}
 
 // always are the tools that are always offered.
 var always = []string{"codex", "codex-reply"}
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox", "uncommitted", "worktree"}
+var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "uncommitted", "web-search", "worktree", "writable-roots"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {

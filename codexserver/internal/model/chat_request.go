@@ -45,6 +45,13 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 		}
 		b = append(append(b, `,"tools":`...), raw...)
 	}
+	if req.Effort != "" {
+		b = appendString(append(b, `,"reasoning_effort":`...), string(req.Effort))
+	}
+	if req.OutputSchema != nil {
+		b = appendString(append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...), schemaName)
+		b = append(append(append(b, `,"strict":true,"schema":`...), req.OutputSchema...), "}}"...)
+	}
 	return append(b, '}'), nil
 }
 

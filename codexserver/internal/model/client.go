@@ -146,15 +146,7 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 	}
 	resp, err := staying(c.HTTP).Do(hr)
 	if err != nil {
-		var elsewhere *RedirectError
-		if errors.As(err, &elsewhere) {
-			return nil, elsewhere
-		}
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
-		return nil, &ConnectError{URL: shown(target), Err: err}
+		return nil, connectErr(target, err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
@@ -162,6 +154,19 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
 	return nil, c.statusError(resp, text)
+}
+
+// connectErr is a request that got no answer, or was sent elsewhere.
+func connectErr(target *url.URL, err error) error {
+	var elsewhere *RedirectError
+	if errors.As(err, &elsewhere) {
+		return elsewhere
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	return &ConnectError{URL: shown(target), Err: err}
 }
 
 func (c *Client) target(path string) (*url.URL, error) {

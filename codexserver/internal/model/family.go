@@ -1,6 +1,10 @@
 package model
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
 
 // Family is what is known of a model by its name.
 type Family struct {
@@ -14,6 +18,18 @@ type Family struct {
 	LocalShell bool
 	// PatchTool is true for models that expect apply_patch to be a function.
 	PatchTool bool
+}
+
+// Efforts are those that the models of the family take, nil for a family that does not
+// reason or is not known.
+func (f Family) Efforts() []protocol.ReasoningEffort {
+	switch {
+	case !f.Reasoning:
+		return nil
+	case f.Prefix == "gpt-5":
+		return protocol.ReasoningEfforts()
+	}
+	return []protocol.ReasoningEffort{protocol.EffortLow, protocol.EffortMedium, protocol.EffortHigh}
 }
 
 // families are sorted so that a longer prefix comes before a shorter one.

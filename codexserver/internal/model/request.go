@@ -15,8 +15,14 @@ type Request struct {
 	Tools []Tool
 	// Reasoning is nil for models without.
 	Reasoning *Reasoning
+	// Effort is named on the Chat wire, where it is not "". Reasoning has that of the
+	// Responses wire.
+	Effort protocol.ReasoningEffort
 	// Verbosity is "low", "medium", "high" or "".
 	Verbosity string
+	// OutputSchema is the JSON schema of the answer, handed on as it is; nil leaves
+	// its form open.
+	OutputSchema stdjson.RawMessage
 	// ConversationID ties requests together for the provider's cache.
 	ConversationID string
 }
@@ -78,6 +84,9 @@ type Response struct {
 	// Usage is nil when the provider did not tell.
 	Usage *protocol.TokenUsage
 }
+
+// schemaName is what the schema of an answer is called; providers want a name.
+const schemaName = "codex_output_schema"
 
 // EventType says what an [Event] is about.
 type EventType int

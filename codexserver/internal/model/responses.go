@@ -38,7 +38,15 @@ type responsesTail struct {
 }
 
 type responsesText struct {
-	Verbosity string `json:"verbosity"`
+	Verbosity string           `json:"verbosity,omitzero"`
+	Format    *responsesFormat `json:"format,omitzero"`
+}
+
+type responsesFormat struct {
+	Type   string         `json:"type"`
+	Name   string         `json:"name"`
+	Strict bool           `json:"strict"`
+	Schema jsontext.Value `json:"schema"`
 }
 
 type responsesTool struct {
@@ -78,6 +86,12 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 	}
 	if req.Verbosity != "" {
 		tail.Text = &responsesText{Verbosity: req.Verbosity}
+	}
+	if req.OutputSchema != nil {
+		if tail.Text == nil {
+			tail.Text = &responsesText{}
+		}
+		tail.Text.Format = &responsesFormat{Type: "json_schema", Name: schemaName, Strict: true, Schema: jsontext.Value(req.OutputSchema)}
 	}
 	for _, t := range req.Tools {
 		tail.Tools = append(tail.Tools, responsesToolOf(t))

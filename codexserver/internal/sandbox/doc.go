@@ -10,8 +10,8 @@
 // them once per engine, follows no symbolic link that a command may have made,
 // and holds the folder itself: rules and mounts are made from what it holds, so
 // that a command gains nothing when it changes names. The user's home, the
-// configuration's folder and what holds them are no roots, unless the user's own
-// configuration names them.
+// configuration's folder and what holds them are no roots, nor are git folders and
+// what lies in them, unless the user's own configuration names them.
 //
 // # Tiers
 //

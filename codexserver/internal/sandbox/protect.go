@@ -65,6 +65,30 @@ func gitPaths(root string) []string {
 	return found
 }
 
+// inGitFolder reports whether a folder is one of git's, or lies in one: by its name,
+// or, as a bare repository or the folder of a worktree, by what it has. A working tree
+// in a git folder is none of git's.
+func inGitFolder(path string) bool {
+	for {
+		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") || hasAll(path, "HEAD", "commondir") {
+			return true
+		}
+		up := filepath.Dir(path)
+		if up == path || hasAll(path, ".git") {
+			return false
+		}
+		path = up
+	}
+}
+
+// hasAll reports whether a folder has something under each of the names.
+func hasAll(folder string, names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(folder, name))
+		return err != nil
+	})
+}
+
 // pointer reads a file of git's that holds a path behind a prefix.
 func pointer(file, prefix string) (string, bool) {
 	b, err := regularfile.Read(file, maxPointer)

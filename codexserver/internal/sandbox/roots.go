@@ -112,6 +112,9 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 			return fmt.Errorf("it belongs to the system's %s; %s", system, remedy)
 		}
 	}
+	if inGitFolder(path) {
+		return errors.New("it is or lies in a git folder; " + remedy)
+	}
 	for _, own := range s.options.Protected {
 		if real, err := filepath.EvalSymlinks(own); err == nil && real != path && below(path, real) {
 			return fmt.Errorf("it lies in %s; %s", own, remedy)
@@ -124,6 +127,51 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// Resolve returns where the folders lead that a call wants to be writable for what
+// runs in cwd, each free of symbolic links, and holds them from then on. It follows no
+// link in cwd or in one of the others. The error is a [*RootError] for the first that
+// must not become writable.
+func (s *Sandbox) Resolve(cwd string, folders []string) ([]string, error) {
+	var names []string
+	for i, folder := range folders {
+		if !filepath.IsAbs(folder) {
+			return nil, &RootError{Index: i, Folder: folder, Err: errors.New("it is not absolute")}
+		}
+		names = append(names, filepath.Clean(folder))
+	}
+	if filepath.IsAbs(cwd) {
+		names = append(names, filepath.Clean(cwd))
+	}
+	paths := make([]string, len(folders))
+	for i, verdict := range s.options.Folders.judge(names, s.refuse)[:len(folders)] {
+		if verdict.err != nil {
+			return nil, &RootError{Index: i, Folder: folders[i], Err: verdict.err}
+		}
+		paths[i] = verdict.folder.path
+	}
+	for i, verdict := range s.options.Folders.judge(paths, s.refuse) {
+		if verdict.err != nil {
+			return nil, &RootError{Index: i, Folder: folders[i], Err: verdict.err}
+		}
+	}
+	return paths, nil
+}
+
+// RootError reports a folder that must not become writable.
+type RootError struct {
+	// Index is its place among the folders, Folder its name.
+	Index  int
+	Folder string
+	// Err says why.
+	Err error
+}
+
+// Error implements error.
+func (e *RootError) Error() string { return fmt.Sprintf("%s: %v", e.Folder, e.Err) }
+
+// Unwrap returns the reason.
+func (e *RootError) Unwrap() error { return e.Err }
 
 // below reports whether path is folder, or lies in it. Files are compared, not
 // names, which may differ in letter case.

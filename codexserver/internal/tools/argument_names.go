@@ -34,6 +34,23 @@ func checkNames(raw json.RawMessage) error {
 	return nil
 }
 
+// checkSpelling refuses the arguments of a turn in another spelling: codex-reply
+// ignores what it does not know.
+func checkSpelling(raw json.RawMessage) error {
+	var given map[string]json.RawMessage
+	if err := decodeArguments(raw, &given); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		for _, own := range turnNames {
+			if name != own && letters(name) == letters(own) && string(given[name]) != "null" {
+				return fmt.Errorf("unknown argument /%s: did you mean %s?", pointerEscaper.Replace(name), own)
+			}
+		}
+	}
+	return nil
+}
+
 // maxArgumentName bounds what is repeated of an unknown name, in bytes.
 const maxArgumentName = 100
 
@@ -43,7 +60,7 @@ var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 // argumentNames returns the names of the tool's arguments, sorted.
 func argumentNames() []string {
 	var names []string
-	for f := range reflect.TypeFor[codexArguments]().Fields() {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[codexArguments]()) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			names = append(names, name)
 		}
@@ -54,7 +71,8 @@ func argumentNames() []string {
 
 // nearest returns the name that was likely meant, "" when none is near: the one
 // that is the same but for case and separators, that one begins with the other
-// of (sandbox_mode is sandbox), or that takes the fewest edits, at most a third
+// of (sandbox_mode is sandbox), that one ends with the other of (reasoning_effort is
+// effort), or that takes the fewest edits, at most a third
 // of its length.
 func nearest(name string, names []string) string {
 	given := letters(name)
@@ -67,6 +85,8 @@ func nearest(name string, names []string) string {
 			return n
 		case len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given)):
 			d = 1
+		case len(given) >= 5 && len(want) >= 5 && (strings.HasSuffix(given, want) || strings.HasSuffix(want, given)):
+			d = 2
 		case d > len(want)/3:
 			continue
 		}

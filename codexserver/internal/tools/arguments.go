@@ -31,6 +31,7 @@ var (
 	goKinds = map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "a boolean", reflect.Map: "an object", reflect.Struct: "an object",
 		reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
+		reflect.Slice: "an array",
 	}
 	jsonKinds = map[jsontext.Kind]string{
 		'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '0': "a number", '{': "an object", '[': "an array",

@@ -42,6 +42,11 @@ const codexTool = `{
 			"worktree": {"type": "boolean", "description": "Work in a new git worktree at HEAD of cwd's repository, apart from your files; codex-worktree brings the changes back."},
 			"uncommitted": {"type": "boolean", "description": "Take uncommitted changes into the worktree."},
 			` + budgetProperty + `,
+			"effort": {"type": "string", "description": "How much the model reasons; codex-models lists the words."},
+			"output-schema": {"type": "object", "description": "JSON schema of the answer, which the result then has as output."},
+			"images": {"type": "array", "items": {"type": "string"}, "description": "Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."},
+			"web-search": {"type": "boolean", "description": "Let Codex search the web."},
+			"writable-roots": {"type": "array", "items": {"type": "string"}, "description": "Folders where commands may write beside cwd, with sandbox workspace-write."},
 			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."}
 		}
 	},
@@ -66,13 +71,22 @@ type codexArguments struct {
 	Worktree    bool `json:"worktree"`
 	Uncommitted bool `json:"uncommitted"`
 
-	Budget     *budget `json:"budget"`
-	Background bool    `json:"background"`
+	turnArguments
+	WebSearch     *bool    `json:"web-search"`
+	WritableRoots []string `json:"writable-roots"`
+
+	Background bool `json:"background"`
 }
 
 func (a *codexArguments) check() error {
 	if a.Prompt == nil {
 		return errNoPrompt
+	}
+	if err := a.checkTurn(); err != nil {
+		return err
+	}
+	if err := a.checkRoots(); err != nil {
+		return err
 	}
 	if a.Uncommitted && !a.Worktree {
 		return errors.New("argument /uncommitted: it takes changes into a worktree, and /worktree is not true")
@@ -152,7 +166,13 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure("", "codex: argument /cwd: "+err.Error())
 	}
+	in, err := a.input(*a.Prompt, cwd)
+	if err != nil {
+		return failure("", "codex: "+err.Error())
+	}
+	in.Effort = "" // it is the conversation's
 	cfg := protocol.Config{
+		Effort: a.Effort, WebSearch: a.WebSearch, WritableRoots: absolute(cwd, a.WritableRoots),
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
@@ -190,7 +210,8 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 		job.remark(w)
 		conversation.Warn(c.ID, w)
 	}
-	return c.run(ctx, job, conversation, *a.Prompt, a.Background)
+	job.schema = a.schema
+	return c.run(ctx, job, conversation, in, a.Background)
 }
 
 // attendance returns who attends a turn of the call.

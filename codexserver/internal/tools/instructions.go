@@ -27,4 +27,5 @@ var purposes = map[string]string{
 	"codex-worktree":  "look at, apply, commit or discard what a conversation with worktree: true has changed. Until then nothing of it is in your folder.",
 	"codex-interrupt": "stop what a conversation does now.",
 	"codex-list":      "find past conversations.",
+	"codex-models":    "find the models that a task can be given to, and their efforts.",
 }

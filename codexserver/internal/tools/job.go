@@ -9,12 +9,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Job is a turn that a tool runs, from the call to the result. It is a
@@ -27,8 +29,9 @@ type Job struct {
 	maxResult  int               // bounds the structured content, in bytes
 	report     *report.Collector
 	meter      meter
-	more       string        // where what a result leaves out can be read
-	stall      time.Duration // how long the model may be silent; 0 is for ever
+	more       string               // where what a result leaves out can be read
+	stall      time.Duration        // how long the model may be silent; 0 is for ever
+	schema     *outputschema.Schema // of the answer; nil leaves its form open
 	thread     *thread.Thread
 	done       chan struct{} // closed when there is a result
 
@@ -125,7 +128,7 @@ func (j *Job) remark(words string) {
 // run runs the turn and returns its result: the answer, and in further blocks why
 // questions could not be answered and what was left out of the call. A turn that
 // fails or is aborted is an error result with the reason; the thread stays usable.
-func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mcptypes.CallToolResult {
+func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
 	a := j.attendance
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -138,7 +141,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage())
 		j.meter.begin()
 	}
-	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
+	err := j.thread.Turn(ctx, ticket, a, in)
 	j.meter.end()
 	j.report.End(err)
 	if err == nil && j.meter.blind(j.report.Tokens()) {
@@ -147,6 +150,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	if diff := j.report.Diff(); diff != "" {
 		j.thread.Trail().Changed(turn, diff)
 	}
+	output := j.output(err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text := j.text
@@ -164,6 +168,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	}
 	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
+	j.did.Output = output
 	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
 	if spent != nil {
 		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
@@ -174,6 +179,23 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	}
 	close(j.done)
 	return j.result
+}
+
+// output returns the answer of a turn that ended with err as JSON by the schema, nil
+// when there is no schema. Where the answer does not fit, a block of the result says
+// so.
+func (j *Job) output(err error) jsontext.Value {
+	if err != nil || j.schema == nil {
+		return nil
+	}
+	j.mu.Lock()
+	text := j.text
+	j.mu.Unlock()
+	value, fault := j.schema.Check(text)
+	if fault != nil {
+		j.remark("The answer does not fit output-schema: " + fault.Error())
+	}
+	return value
 }
 
 // ThreadID is the id of the job's thread.

@@ -64,7 +64,7 @@ func (c *Call) begin(t *testing.T, prompt string, background bool) (*Job, *mcpty
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j, c.run(t.Context(), j, th, prompt, background)
+	return j, c.run(t.Context(), j, th, protocol.TurnInput{Items: protocol.TextInput(prompt)}, background)
 }
 
 func TestJob(t *testing.T) {
@@ -115,7 +115,7 @@ func TestDetach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go c.run(t.Context(), j, th, "wait", false)
+		go c.run(t.Context(), j, th, protocol.TurnInput{Items: protocol.TextInput("wait")}, false)
 		synctest.Wait()
 		if len(c.Jobs.unread()) != 0 || c.Jobs.of(j.ThreadID()) != j {
 			t.Error("a turn that a call waits for is none of the background")

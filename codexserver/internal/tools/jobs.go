@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -32,7 +33,7 @@ func NewJobs(ctx context.Context) *Jobs { return &Jobs{ctx: ctx} }
 func (js *Jobs) Wait() { js.running.Wait() }
 
 // run runs a turn for a call: to its end, or in the background.
-func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, prompt string, background bool) *mcptypes.CallToolResult {
+func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
 	j.thread, j.background = t, background
 	if !c.Jobs.add(j) {
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
@@ -43,10 +44,10 @@ func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, prompt string,
 	}
 	if !background {
 		defer c.Jobs.ended(j)
-		return j.run(ctx, ticket, prompt)
+		return j.run(ctx, ticket, in)
 	}
 	c.Jobs.running.Go(func() {
-		j.run(c.Jobs.ctx, ticket, prompt)
+		j.run(c.Jobs.ctx, ticket, in)
 		c.Jobs.ended(j)
 	})
 	return interim(t.ID(), Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")

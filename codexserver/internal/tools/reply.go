@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
@@ -28,6 +29,9 @@ const replyTool = `{
 			"sessionId": {"type": "string", "description": "Old name of threadId."},
 			` + budgetProperty + `,
 			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."},
+			"effort": {"type": "string", "description": "As codex's, from now on."},
+			"output-schema": {"type": "object", "description": "As codex's, for this answer."},
+			"images": {"type": "array", "items": {"type": "string"}},
 			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits for its end, steer tells it the prompt now, interrupt stops it first."}
 		}
 	},
@@ -41,9 +45,30 @@ type replyArguments struct {
 	ConversationID string  `json:"conversationId"`
 	SessionID      string  `json:"sessionId"`
 
-	Budget       *budget `json:"budget"`
+	turnArguments
 	Background   bool    `json:"background"`
 	WhileRunning *policy `json:"while-running"`
+}
+
+// check finds what is wrong with the arguments, apart from the thread's id.
+func (a *replyArguments) check() error {
+	if a.Prompt == nil {
+		return errNoPrompt
+	}
+	if err := oneOf("while-running", a.WhileRunning, []policy{queueTurn, steerTurn, interruptTurn}); err != nil {
+		return err
+	}
+	if err := a.checkTurn(); err != nil {
+		return err
+	}
+	if a.WhileRunning != nil && *a.WhileRunning == steerTurn {
+		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
+			if given {
+				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
+			}
+		}
+	}
+	return nil
 }
 
 // policy is what a reply does while a turn runs.
@@ -84,6 +109,9 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	if err == nil {
 		err = unlocked(raw, t.locked["codex-reply"])
 	}
+	if err == nil {
+		err = checkSpelling(raw)
+	}
 	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
@@ -91,13 +119,7 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
-	if a.Prompt == nil {
-		return failure(id, "codex-reply: "+errNoPrompt.Error())
-	}
-	if err := oneOf("while-running", a.WhileRunning, []policy{queueTurn, steerTurn, interruptTurn}); err != nil {
-		return failure(id, "codex-reply: "+err.Error())
-	}
-	if err := a.Budget.check(); err != nil {
+	if err := a.check(); err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
@@ -106,6 +128,11 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
+	in, err := a.input(*a.Prompt, th.Info().Cwd)
+	if err != nil {
+		return failure(id, "codex-reply: "+err.Error())
+	}
+	job.schema = a.schema
 	if a.WhileRunning != nil {
 		switch *a.WhileRunning {
 		case steerTurn:
@@ -115,7 +142,7 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 				}
 				break // the message is a turn of its own
 			}
-			err = th.Steer(ctx, protocol.TextInput(*a.Prompt))
+			err = th.Steer(ctx, in.Items)
 			if err == nil {
 				return interim(id, Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
 			}
@@ -129,5 +156,5 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 			return notBegun(ctx, "codex-reply", id, err)
 		}
 	}
-	return c.run(ctx, job, th, *a.Prompt, a.Background)
+	return c.run(ctx, job, th, in, a.Background)
 }

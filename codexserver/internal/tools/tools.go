@@ -114,13 +114,17 @@ func New(e engine.Engine, o Options) *Table {
 		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
 	}
 	t.tools = append(t.tools, tool{"codex-interrupt", interruptTool, callInterrupt})
+	if lister, ok := e.(engine.ModelLister); ok {
+		t.tools = append(t.tools, tool{"codex-models", modelsTool, models{lister}.call})
+	}
 	if o.Tools != nil {
 		t.tools = slices.DeleteFunc(t.tools, func(t tool) bool { return !IsTurn(t.name) && !slices.Contains(o.Tools, t.name) })
 	}
-	t.locked = map[string][]string{"codex": slices.Clone(o.LockedArguments)}
+	locked := allLocked(o.LockedArguments)
+	t.locked = map[string][]string{"codex": locked, "codex-reply": lockedOf(locked)}
 	if !t.Has("codex-wait") {
 		t.locked["codex"] = append(t.locked["codex"], "background")
-		t.locked["codex-reply"] = []string{"background"}
+		t.locked["codex-reply"] = append(t.locked["codex-reply"], "background")
 	}
 	if o.Home != "" && !t.Has("codex-worktree") {
 		t.locked["codex"] = append(t.locked["codex"], "worktree", "uncommitted")

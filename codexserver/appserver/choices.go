@@ -1,0 +1,155 @@
+package appserver
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+)
+
+// choose adds what a call chooses that today's Codex takes as keys. File is Codex's
+// configuration as it is for the folder, home Codex's folder.
+func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) error {
+	keys := map[string]any{}
+	if cfg.Effort != "" {
+		keys["model_reasoning_effort"] = cfg.Effort
+	}
+	if cfg.WebSearch != nil {
+		mode := p.setting(file, "web_search")
+		switch word := value[string](mode); {
+		case !*cfg.WebSearch:
+			keys["web_search"] = "disabled"
+		case word == "disabled":
+			return configErrorf(`argument /web-search: the configuration has web_search = "disabled"`)
+		case word == "":
+			keys["web_search"] = "live"
+		}
+	}
+	roots, err := p.roots(cfg, file, home)
+	if err != nil {
+		return err
+	}
+	if roots != nil {
+		keys[rootsKey] = roots
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	p.Config = maps.Clone(p.Config)
+	if p.Config == nil {
+		p.Config = map[string]stdjson.RawMessage{}
+	}
+	for key, v := range keys {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return configErrorf("%s: %w", key, err)
+		}
+		p.Config[key] = raw
+	}
+	return nil
+}
+
+const (
+	workspaceTable = "sandbox_workspace_write"
+	rootsKey       = workspaceTable + ".writable_roots"
+)
+
+// setting is the value of a key of one word, or of a table and a word, as the
+// conversation will have it.
+func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...string) stdjson.RawMessage {
+	key := path[0]
+	if len(path) > 1 {
+		key += "." + path[1]
+	}
+	if raw, ok := p.Config[key]; ok {
+		return raw
+	}
+	if len(path) == 1 {
+		return file[path[0]]
+	}
+	if raw, ok := table(p.Config[path[0]])[path[1]]; ok { // one that stayed whole
+		return raw
+	}
+	return table(file[path[0]])[path[1]]
+}
+
+// roots returns the folders that are to be writable when a call names some, nil when
+// it names none.
+//
+// Codex looks a folder up by its name whenever it runs a command. A command must not
+// be able to put another folder in its place. So none of those that are added lies in
+// another writable one, where it is writable already, or has one in it.
+func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) ([]string, error) {
+	if len(cfg.WritableRoots) == 0 {
+		return nil, nil
+	}
+	if cfg.Worktree != nil {
+		return nil, configErrorf("argument /writable-roots: a conversation with a worktree writes there alone")
+	}
+	mode := p.Sandbox
+	if mode == "" {
+		mode = value[protocol.SandboxMode](p.setting(file, "sandbox_mode"))
+	}
+	if mode != "" && mode != protocol.SandboxWorkspaceWrite {
+		return nil, configErrorf("argument /writable-roots: it goes with the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
+	}
+	options := sandbox.Options{Protected: []string{home}, Private: []string{home}}
+	if own, err := os.UserHomeDir(); err == nil {
+		options.Private = append(options.Private, own)
+	}
+	paths, err := sandbox.New(options).Resolve(cfg.Cwd, cfg.WritableRoots)
+	var root *sandbox.RootError
+	if errors.As(err, &root) {
+		return nil, configErrorf("argument /writable-roots/%d: %w", root.Index, err)
+	}
+	if err != nil {
+		return nil, configErrorf("argument /writable-roots: %w", err)
+	}
+	configured := value[[]string](p.setting(file, workspaceTable, "writable_roots"))
+	around := []string{real(cfg.Cwd)}
+	for _, folder := range configured {
+		around = append(around, real(folder))
+	}
+	if !value[bool](p.setting(file, workspaceTable, "exclude_slash_tmp")) {
+		around = append(around, real("/tmp"))
+	}
+	if dir := os.Getenv("TMPDIR"); dir != "" && !value[bool](p.setting(file, workspaceTable, "exclude_tmpdir_env_var")) {
+		around = append(around, real(dir))
+	}
+	for i, path := range paths {
+		for _, other := range around {
+			if within(other, path) && other != path {
+				return nil, configErrorf("argument /writable-roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
+			}
+		}
+	}
+	roots := slices.Clone(configured)
+	slices.Sort(paths) // a folder before what lies in it
+	for _, path := range paths {
+		if !slices.ContainsFunc(around, func(other string) bool { return within(path, other) }) {
+			roots, around = append(roots, path), append(around, path)
+		}
+	}
+	p.workspace = true
+	return roots, nil
+}
+
+// real is a path free of symbolic links, as far as it is there.
+func real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// within reports whether path is the folder or lies in it.
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,229 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// keep records the parameters of a method of the fake.
+func (f *fake) keep(method string) *[]string {
+	sent := &[]string{}
+	f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		*sent = append(*sent, string(req.Params))
+		return nil, nil
+	}
+	return sent
+}
+
+// TestTurnChoices: what a call chooses for a turn is in turn/start, and the effort in
+// those of later turns.
+func TestTurnChoices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.turn = answered
+		sent := f.keep("turn/start")
+		conv := start(t, f.engine(appserver.Options{}), &recorder{})
+		first := text("go")
+		first.Items = append(first.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: "data:image/png;base64,AAAA"})
+		first.Effort, first.OutputSchema = "high", json.RawMessage(`{"type":"object"}`)
+		changed := text("change")
+		changed.Context = &protocol.TurnContext{Cwd: "/other", Model: "m2", ApprovalPolicy: protocol.ApprovalNever, Summary: protocol.SummaryNone, Effort: "low",
+			SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+		for _, in := range []protocol.TurnInput{first, text("on"), changed} {
+			if err := conv.Turn(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range []string{
+			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"}],"effort":"high","outputSchema":{"type":"object"}}`,
+			`{"threadId":%q,"input":[{"type":"text","text":"on"}],"effort":"high"}`,
+			`{"threadId":%q,"input":[{"type":"text","text":"change"}],"cwd":"/other","approvalPolicy":"never","sandboxPolicy":{"type":"readOnly","networkAccess":false},"model":"m2","effort":"low","summary":"none"}`,
+		} {
+			if diff := cmp.Diff(loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i])); diff != "" {
+				t.Errorf("turn %d (-want +got):\n%s", i+1, diff)
+			}
+		}
+	})
+}
+
+// TestThreadChoices: what a call chooses for a conversation is in thread/start, and in
+// thread/resume when the app-server is another one.
+func TestThreadChoices(t *testing.T) {
+	base := t.TempDir()
+	folder := func(name string) string {
+		path := filepath.Join(base, name)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	work, a, b, named, git, home := folder("work"), folder("a"), folder("b"), folder("named"), folder("repo/.git/hooks"), folder("home")
+	inner, deep, within := folder("work/inner"), folder("a/deep"), folder("home/sessions")
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(b, link); err != nil {
+		t.Fatal(err)
+	}
+	const ws = protocol.SandboxWorkspaceWrite
+	bounded := map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{named}}
+	roots := func(list ...string) string {
+		text, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `"sandbox_workspace_write.writable_roots":` + string(text)
+	}
+	for _, tt := range []struct {
+		name string
+		file map[string]any // Codex's configuration
+		cfg  protocol.Config
+		want string // parameters, but for the folder
+		fail string
+	}{
+		{"effort", nil, protocol.Config{Effort: "xhigh"}, `{"config":{"model_reasoning_effort":"xhigh"}}`, ""},
+		{"effort over a key", nil, protocol.Config{Effort: "low", Overrides: raw("model_reasoning_effort", `"high"`)}, `{"config":{"model_reasoning_effort":"low"}}`, ""},
+		{"web search", nil, protocol.Config{WebSearch: new(true)}, `{"config":{"web_search":"live"}}`, ""},
+		{"no web search", map[string]any{"web_search": "live"}, protocol.Config{WebSearch: new(false)}, `{"config":{"web_search":"disabled"}}`, ""},
+		{"web search as configured", map[string]any{"web_search": "cached"}, protocol.Config{WebSearch: new(true)}, `{}`, ""},
+		{"web search disabled", map[string]any{"web_search": "disabled"}, protocol.Config{WebSearch: new(true)}, "", `argument /web-search: the configuration has web_search = "disabled"`},
+		{"roots", map[string]any{"sandbox_workspace_write": bounded}, protocol.Config{Sandbox: ws, WritableRoots: []string{deep, a, link, inner, work, named}},
+			`{"sandbox":"workspace-write","config":{` + roots(named, a, b) + `}}`, ""},
+		{"roots beside those of the call's keys", map[string]any{"sandbox_workspace_write": bounded},
+			protocol.Config{Sandbox: ws, FromCall: true, WritableRoots: []string{a}, Overrides: raw("sandbox_workspace_write", fmt.Sprintf(`{"writable_roots":[%q]}`, b))},
+			`{"sandbox":"workspace-write","config":{` + roots(b, a) + `}}`, ""},
+		{"a git folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{a, git}}, "", "argument /writable-roots/1: " + git + ": it is or lies in a git folder"},
+		{"the system", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/proc/self"}}, "", "argument /writable-roots/0: /proc/self: it belongs to the system's /proc"},
+		{"all", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/"}}, "", "argument /writable-roots/0: /: it is the whole file system"},
+		{"codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{home}}, "", "argument /writable-roots/0: " + home + ": it is or holds"},
+		{"in codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{within}}, "", "argument /writable-roots/0: " + within + ": it lies in"},
+		{"none", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{filepath.Join(base, "none")}}, "", "argument /writable-roots/0: "},
+		{"another mode", map[string]any{"sandbox_mode": "read-only"}, protocol.Config{WritableRoots: []string{a}}, "", "argument /writable-roots: it goes with the sandbox workspace-write, and the sandbox is read-only"},
+		{"a worktree", nil, protocol.Config{Sandbox: ws, Worktree: &protocol.Worktree{Path: work}, WritableRoots: []string{a}}, "", "argument /writable-roots: a conversation with a worktree"},
+		{"another mode over there", nil, protocol.Config{WritableRoots: []string{named}}, "", "argument /writable-roots: it goes with the sandbox workspace-write, and codex has chosen readOnly"},
+		{"around a configured one", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{deep}}},
+			protocol.Config{Sandbox: ws, WritableRoots: []string{a}}, "", "argument /writable-roots/0: " + a + " has " + deep + " in it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.home, f.turn = home, answered
+				f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+					return map[string]any{"config": tt.file}, nil
+				}
+				var sent []string
+				for _, method := range []string{"thread/start", "thread/resume"} {
+					f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
+						f.mu.Lock()
+						defer f.mu.Unlock()
+						sent = append(sent, string(req.Params))
+						kind := "readOnly"
+						if tt.cfg.Sandbox == ws {
+							kind = "workspaceWrite"
+						}
+						return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":%q,"approvalPolicy":"on-request","sandbox":{"type":%q}}`, threadID, work, kind)), nil
+					}
+				}
+				tt.cfg.Cwd = work
+				conv, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, &recorder{})
+				if tt.fail != "" {
+					var fault *engine.ConfigError
+					if !errors.As(err, &fault) || !strings.Contains(err.Error(), tt.fail) {
+						t.Errorf("error %v, want %q", err, tt.fail)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.runs[0].wire.Close()
+				synctest.Wait()
+				if err := conv.Turn(t.Context(), text("in another process")); err != nil {
+					t.Fatal(err)
+				}
+				if len(sent) != 2 {
+					t.Fatalf("%d threads were loaded", len(sent))
+				}
+				want := loose(t, tt.want).(map[string]any)
+				want["cwd"] = work
+				for i, params := range sent {
+					got := loose(t, withoutExclude(t, params)).(map[string]any)
+					if i == 1 {
+						delete(got, "threadId")
+						delete(got, "excludeTurns")
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("load %d (-want +got):\n%s", i+1, diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestModelList: Codex's pages as one list, in which the configured model is the
+// default.
+func TestModelList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		pages := map[string]string{
+			`{}`: `{"data":[{"id":"a","model":"a","description":"A","isDefault":true,"defaultReasoningEffort":"low",
+				"supportedReasoningEfforts":[{"reasoningEffort":"low","description":"d"},{"reasoningEffort":"max","description":"d"}]}],"nextCursor":"2"}`,
+			`{"cursor":"2"}`: `{"data":[{"id":"m","model":"m","description":"M","isDefault":false,"defaultReasoningEffort":"medium",
+				"supportedReasoningEfforts":[{"reasoningEffort":"medium","description":"d"}]}],"nextCursor":null}`,
+		}
+		f.on["model/list"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			return json.RawMessage(pages[string(req.Params)]), nil
+		}
+		e := f.engine(appserver.Options{})
+		list, err := e.Models(t.Context())
+		want := &protocol.ModelList{Models: []protocol.Model{
+			{Name: "m", Description: "M", Efforts: []protocol.ReasoningEffort{"medium"}, DefaultEffort: "medium", IsDefault: true},
+			{Name: "a", Description: "A", Efforts: []protocol.ReasoningEffort{"low", "max"}, DefaultEffort: "low"},
+		}}
+		if diff := cmp.Diff(want, list); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+			return map[string]any{"config": map[string]any{}}, nil
+		}
+		want.Models = []protocol.Model{want.Models[1], want.Models[0]}
+		want.Models[0].IsDefault, want.Models[1].IsDefault = true, false
+		list, err = e.Models(t.Context())
+		if diff := cmp.Diff(want, list); diff != "" || err != nil {
+			t.Errorf("nothing configured: %v (-want +got):\n%s", err, diff)
+		}
+		var many []string
+		for i := range 150 {
+			many = append(many, fmt.Sprintf(`{"model":"m%d"}`, i))
+		}
+		pages[`{}`], pages[`{"cursor":"2"}`] = `{"data":[`+strings.Join(many, ",")+`],"nextCursor":"2"}`, `{"data":[`+strings.Join(many, ",")+`],"nextCursor":"2"}`
+		if list, err = e.Models(t.Context()); err != nil || len(list.Models) != 200 || len(list.Notes) != 1 {
+			t.Errorf("a list without an end: %d models, %q, %v", len(list.Models), list.Notes, err)
+		}
+		pages[`{}`], pages[`{"cursor":"2"}`] = `{"data":[],"nextCursor":"2"}`, `{"data":[],"nextCursor":"2"}`
+		if list, err = e.Models(t.Context()); err != nil || len(list.Models) != 0 {
+			t.Errorf("pages without models: %+v, %v", list, err)
+		}
+		delete(f.on, "model/list")
+		if _, err = e.Models(t.Context()); err == nil {
+			t.Error("a version without the method lists nothing, and says nothing")
+		}
+		delete(f.on, "config/read")
+		if list, err = e.Models(t.Context()); err != nil || len(list.Models) != 1 || len(list.Notes) != 1 {
+			t.Errorf("the configured model alone: %+v, %v", list, err)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package appserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+var _ engine.ModelLister = (*Engine)(nil)
+
+// Limits of a list of models.
+const (
+	maxModels   = 200
+	maxPages    = 20
+	modelsLimit = 20 * time.Second
+)
+
+// wireModel is a model of Codex's list.
+type wireModel struct {
+	Model         string `json:"model"`
+	Description   string `json:"description"`
+	IsDefault     bool   `json:"isDefault"`
+	DefaultEffort string `json:"defaultReasoningEffort"`
+	Efforts       []struct {
+		Effort protocol.ReasoningEffort `json:"reasoningEffort"`
+	} `json:"supportedReasoningEfforts"`
+}
+
+// Models implements [engine.ModelLister]: the models that Codex lists. The default is
+// the model of its configuration, where that names one.
+func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.config(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	list := &protocol.ModelList{}
+	own := value[string](file["model"])
+	if own != "" {
+		list.Models = []protocol.Model{{Name: own, DefaultEffort: value[protocol.ReasoningEffort](file["model_reasoning_effort"]), IsDefault: true}}
+	}
+	end := time.Now().Add(modelsLimit)
+	cursor := ""
+	for page := 1; ; page++ {
+		var r struct {
+			Data       []wireModel `json:"data"`
+			NextCursor *string     `json:"nextCursor"`
+		}
+		params := struct {
+			Cursor string `json:"cursor,omitzero"`
+		}{cursor}
+		if err := c.call(ctx, time.Until(end), "model/list", params, &r); err != nil {
+			if len(list.Models) == 0 {
+				return nil, err
+			}
+			list.Notes = append(list.Notes, fmt.Sprintf("codex does not say which models it has: %v", err))
+			return list, nil
+		}
+		for _, m := range r.Data {
+			if addModel(list, m, own); len(list.Models) == maxModels {
+				list.Notes = append(list.Notes, "there are more models")
+				return list, nil
+			}
+		}
+		if r.NextCursor == nil || page == maxPages {
+			return list, nil
+		}
+		cursor = *r.NextCursor
+	}
+}
+
+// addModel adds a model of Codex's, or what Codex knows of the configured one.
+func addModel(list *protocol.ModelList, m wireModel, configured string) {
+	out := protocol.Model{
+		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultEffort), IsDefault: m.IsDefault && configured == "",
+	}
+	for _, e := range m.Efforts {
+		out.Efforts = append(out.Efforts, e.Effort)
+	}
+	if configured == "" || m.Model != configured {
+		list.Models = append(list.Models, out)
+		return
+	}
+	known := &list.Models[0]
+	known.Description, known.Efforts = out.Description, out.Efforts
+	if known.DefaultEffort == "" {
+		known.DefaultEffort = out.DefaultEffort
+	}
+}

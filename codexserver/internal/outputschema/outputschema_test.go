@@ -1,0 +1,131 @@
+package outputschema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+)
+
+const person = `{"type":"object","required":["name"],"additionalProperties":false,"properties":{
+	"name":{"type":"string","pattern":"^[A-Z]"},"age":{"type":"integer","minimum":0},"tags":{"type":"array","items":{"$ref":"#/$defs/tag"}}},
+	"$defs":{"tag":{"enum":["a","b"]}}}`
+
+func TestCheck(t *testing.T) {
+	s, err := outputschema.Compile(json.RawMessage(person))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answer, want := range map[string]string{
+		`{"name":"Ada"}`: "",
+		" \n{\"name\":\"Ada\",\"tags\":[\"a\",\"b\"]}\n": "",
+		`{"name":"ada"}`:                   "at /name: 'ada' does not match pattern",
+		`{"name":"Ada","age":1.5}`:         "at /age: ",
+		`{"name":"Ada","age":1e999999999}`: "not JSON alone",
+		`{"name":"Ada","age":1e300}`:       "",
+		`{"name":"Ada","tags":["a","c"]}`:  "at /tags/1: value must be one of",
+		`{"name":"Ada","a/b":1}`:           "additional properties 'a/b' not allowed",
+		`{}`:                               "missing property 'name'",
+		`[]`:                               "got array, want object",
+		`{"name":"Ada","name":"Bob"}`:      "duplicate",
+		`{"name":"Ada"} and more`:          "not JSON alone",
+		"```json\n{\"name\":\"Ada\"}\n```": "not JSON alone",
+		``:                                 "not JSON alone",
+		`{"name":"` + "\xff" + `"}`:        "not JSON alone",
+		`{"name":"` + strings.Repeat("A", 1<<20) + `"}`: "more than the",
+		strings.Repeat("[", 1000):                       "deeper than 64",
+	} {
+		value, err := s.Check(answer)
+		switch {
+		case want == "" && (err != nil || string(value) != strings.TrimSpace(answer)):
+			t.Errorf("%.80q: %s, %v", answer, value, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || value != nil || len(err.Error()) > 1200):
+			t.Errorf("%.80q: %s, %v, want %s", answer, value, err, want)
+		}
+	}
+}
+
+// TestNothingIsLoaded: a schema leads to no file and to no server.
+func TestNothingIsLoaded(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, `{"type":"string"}`)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "schema.json")
+	if err := os.WriteFile(file, []byte(`{"type":"string"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{server.URL, "file://" + file, file, "other.json", "schema:///x"} {
+		for _, schema := range []string{`{"$ref":%q}`, `{"$schema":%q}`, `{"$id":%[1]q,"$ref":"x.json"}`, `{"properties":{"a":{"$dynamicRef":%q}}}`, `{"$defs":{"a":{"$schema":%q,"$id":"urn:x"}}}`} {
+			if _, err := outputschema.Compile(json.RawMessage(fmt.Sprintf(schema, where))); err == nil || len(err.Error()) > 600 {
+				t.Errorf(schema+": %v", where, err)
+			}
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the server was asked %d times", n)
+	}
+}
+
+func TestSchemaThatIsNone(t *testing.T) {
+	for schema, want := range map[string]string{
+		`true`:                                "want an object",
+		`null`:                                "want an object",
+		`[]`:                                  "want an object",
+		``:                                    "want an object",
+		`{"type":"nosuch"}`:                   "it is no JSON schema, at /type",
+		`{"properties":{"a":{"minimum":""}}}`: "at /properties/a/minimum",
+		`{"type":"object","type":"array"}`:    "duplicate",
+		`{"$ref":"#/$defs/none"}`:             "none",
+		`{"pattern":"("}`:                     "pattern",
+		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:                  "pattern",
+		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "more than 65536",
+		strings.Repeat(`{"not":`, 100) + `true` + strings.Repeat(`}`, 100): "deeper than 64",
+		`{"maxLength":1e999}`: "1e999",
+	} {
+		if _, err := outputschema.Compile(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", schema, err, want)
+		}
+	}
+}
+
+// TestCostIsBounded: schemas and answers that would be compared for ever.
+func TestCostIsBounded(t *testing.T) {
+	var doubling strings.Builder
+	doubling.WriteString(`{"$ref":"#/$defs/s0","$defs":{`)
+	for i := range 60 {
+		fmt.Fprintf(&doubling, `"s%d":{"allOf":[{"$ref":"#/$defs/s%[2]d"},{"$ref":"#/$defs/s%[2]d"}]},`, i, i+1)
+	}
+	doubling.WriteString(`"s60":{"type":"object"}}}`)
+	deep := strings.Repeat(`{"c":`, 60) + `{}` + strings.Repeat(`}`, 60)
+	for name, tt := range map[string]struct{ schema, answer string }{
+		"references": {doubling.String(), `{}`},
+		"recursion":  {`{"allOf":[{"properties":{"c":{"$ref":"#"}}},{"properties":{"c":{"$ref":"#"}}}]}`, deep},
+		"pattern":    {`{"items":{"pattern":"(x{100}){9}y"}}`, `["` + strings.Repeat("x", 400_000) + `"]`},
+	} {
+		s, err := outputschema.Compile(json.RawMessage(tt.schema))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := s.Check(tt.answer); err == nil || !strings.Contains(err.Error(), "too many steps") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	loop, err := outputschema.Compile(json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loop.Check(`1`); err == nil {
+		t.Error("a schema that refers to itself alone has no fault")
+	}
+}

@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// Bounds of the images of a turn.
+const (
+	maxImages     = 10
+	maxImage      = 20 << 20 // bytes of one
+	maxImageBytes = 32 << 20 // of all: providers take requests of 50 MB
+)
+
+// imageTypes are what models see.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// imageURL returns a data URL of the image, and how many bytes the image has, of at most
+// so many. The image is a data URL or a path, relative to cwd.
+//
+// The server reads the file, and not the engine: what was looked at is what is sent.
+// The sandbox keeps commands from reading devices alone, so that other files may be
+// read here too.
+func imageURL(cwd, image string, left int64) (url string, n int64, err error) {
+	var data []byte
+	most := min(maxImage, left)
+	switch scheme, _, _ := strings.Cut(image, ":"); {
+	case image == "":
+		return "", 0, errors.New("it is empty")
+	case strings.EqualFold(scheme, "data"):
+		data, err = dataOf(image, most)
+	case strings.Contains(image, "://"):
+		return "", 0, errors.New("the server fetches nothing from an address: want a path or a data URL")
+	default:
+		data, err = readImage(cwd, image, most)
+	}
+	var large *regularfile.SizeError
+	if errors.As(err, &large) {
+		return "", 0, fmt.Errorf("it has more than %d bytes, or the images together more than %d", most, maxImageBytes)
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	kind := http.DetectContentType(data)
+	if !slices.Contains(imageTypes, kind) {
+		return "", 0, errors.New("it is no image: by its content it is neither PNG, JPEG, GIF nor WebP")
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), int64(len(data)), nil
+}
+
+// dataOf reads a data URL with base64, whatever type it says that it has.
+func dataOf(url string, most int64) ([]byte, error) {
+	head, text, ok := strings.Cut(url, ",")
+	if !ok || !strings.HasSuffix(strings.ToLower(head), ";base64") {
+		return nil, errors.New("want a data URL with base64, such as data:image/png;base64,…")
+	}
+	if int64(base64.StdEncoding.DecodedLen(len(text))) > most+3 {
+		return nil, &regularfile.SizeError{Path: "the data URL", Max: most}
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("its base64 cannot be read")
+	}
+	if int64(len(data)) > most {
+		return nil, &regularfile.SizeError{Path: "the data URL", Max: most}
+	}
+	return data, nil
+}
+
+// readImage reads a regular file. A link that lies in cwd may be its author's, who could
+// have any picture of the user's sent: it is followed within cwd alone.
+func readImage(cwd, path string, most int64) ([]byte, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cwd, path)
+	}
+	if rel, err := filepath.Rel(cwd, path); err != nil || !filepath.IsLocal(rel) {
+		return regularfile.Read(path, most)
+	}
+	bound, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(bound, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, fmt.Errorf("%s leads out of the working folder", path)
+	}
+	root, err := os.OpenRoot(bound)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := regularfile.OpenIn(root, rel, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.ReadAll(most)
+	return data, errors.Join(err, f.Close())
+}

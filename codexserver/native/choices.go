@@ -1,0 +1,57 @@
+package native
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// addRoots makes folders writable that a call names beside the configuration's.
+func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
+	if len(call.WritableRoots) == 0 {
+		return nil
+	}
+	if call.Worktree != nil {
+		return errors.New("argument /writable-roots: a conversation with a worktree writes there alone")
+	}
+	if cfg.SandboxMode != protocol.SandboxWorkspaceWrite {
+		return fmt.Errorf("argument /writable-roots: it goes with the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, cfg.SandboxMode)
+	}
+	paths, err := e.newSandbox(cfg).Resolve(cfg.Cwd, call.WritableRoots)
+	var root *sandbox.RootError
+	if errors.As(err, &root) {
+		return fmt.Errorf("argument /writable-roots/%d: %w", root.Index, err)
+	}
+	if err != nil {
+		return fmt.Errorf("argument /writable-roots: %w", err)
+	}
+	roots := slices.Clone(cfg.SandboxWorkspaceWrite.WritableRoots)
+	for _, path := range paths {
+		if !slices.Contains(roots, path) {
+			roots = append(roots, path)
+		}
+	}
+	cfg.SandboxWorkspaceWrite.WritableRoots = roots
+	return nil
+}
+
+// restoreChoices takes from a rollout what the call chose that began the
+// conversation, or a turn of it, unless the call that resumes it chooses otherwise.
+// The writable folders are part of the sandbox policy.
+func (c *conversation) restoreChoices(old *rollout.Rollout, call *protocol.Config) {
+	c.chosen = call.Effort != ""
+	if last := old.Context; last != nil && !c.chosen && call.Profile == "" && !chooses(call, "model_reasoning_effort", "profile") &&
+		last.Model == c.now.Model && last.Effort != "" && last.Effort != c.now.Effort {
+		c.now.Effort, c.chosen = last.Effort, true
+	}
+	c.search = cmp.Or(call.WebSearch, old.Meta.WebSearch)
+	if call.WebSearch == nil && c.search != nil && !chooses(call, "tools", "web_search") {
+		_ = c.cfg.SearchWeb(*c.search) // what the configuration no longer allows stays off
+	}
+}

@@ -1,0 +1,290 @@
+package native_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+const choicesSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
+
+// TestChoicesReachTheModel: what a call chooses is in the request, and what it did not
+// choose is not.
+func TestChoicesReachTheModel(t *testing.T) {
+	const image = "data:image/png;base64,iVBORw0KGgo="
+	for wire, want := range map[string][]string{
+		"chat": {
+			`{"type":"image_url","image_url":{"url":"` + image + `"}}`, `"reasoning_effort":"high"`,
+			`"response_format":{"type":"json_schema","json_schema":{"name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
+		},
+		"responses": {
+			`{"type":"input_image","image_url":"` + image + `"}`, `{"type":"web_search"}`, `"reasoning":{"effort":"high"}`,
+			`"text":{"format":{"type":"json_schema","name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
+		},
+	} {
+		t.Run(wire, func(t *testing.T) {
+			b := setup(t, "model_reasoning_effort = \"medium\"\n---\nwire_api = \""+wire+"\"", native.Limits{},
+				providertest.Say("plain"), providertest.Say(`{"n":1}`), providertest.Say("plain"), providertest.Say("resumed"))
+			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("plain")); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []string{"effort", "json_schema", "web_search"} {
+				if strings.Contains(lastRequest(b), part) {
+					t.Errorf("%s stands in a request that nobody chose it for: %s", part, lastRequest(b))
+				}
+			}
+			cfg := protocol.Config{}
+			if wire == "responses" {
+				cfg.WebSearch = new(true)
+			}
+			h := &host{}
+			c := b.start(t, h, cfg)
+			in := say("look")
+			in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: image})
+			in.Effort, in.OutputSchema = "high", json.RawMessage(choicesSchema)
+			if err := c.Turn(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			inOrder(t, lastRequest(b), want...)
+			if err := c.Turn(t.Context(), say("next")); err != nil {
+				t.Fatal(err)
+			}
+			if got := lastRequest(b); strings.Contains(got, "json_schema") || !strings.Contains(got, `"high"`) {
+				t.Errorf("the turn after it: %s", got)
+			}
+			path := configured(t, h).RolloutPath
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b.reopen(t)
+			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if err := r.Turn(t.Context(), say("again")); err != nil {
+				t.Fatal(err)
+			}
+			if got := lastRequest(b); !strings.Contains(got, `"high"`) || strings.Contains(got, `{"type":"web_search"}`) != (wire == "responses") {
+				t.Errorf("after a restart: %s", got)
+			}
+		})
+	}
+}
+
+// TestEffortOfTheCall is there from the first request on, for a model of which nothing
+// is known, and over the configuration's.
+func TestEffortOfTheCall(t *testing.T) {
+	b := setup(t, "model_reasoning_effort = \"low\"", native.Limits{}, providertest.Say("ok"))
+	h := &host{}
+	if err := b.start(t, h, protocol.Config{Effort: "low"}).Turn(t.Context(), say("hi")); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastRequest(b), `"reasoning_effort":"low"`)
+	if got := configured(t, h).ReasoningEffort; got != "low" {
+		t.Errorf("the conversation says %q", got)
+	}
+}
+
+func TestWebSearchOfTheCall(t *testing.T) {
+	const responses = "\n---\nwire_api = \"responses\"\n"
+	for _, tt := range []struct {
+		name, extra string
+		on          bool
+		tool, fails string
+	}{
+		{"on", responses, true, `{"type":"web_search"}`, ""},
+		{"off", "web_search = \"live\"" + responses, false, "", ""},
+		{"as the configuration searches", "web_search = \"cached\"" + responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true,
+			`{"type":"web_search","external_web_access":false,"filters":{"allowed_domains":["go.dev"]}}`, ""},
+		{"how, and not whether", responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true, `"filters":{"allowed_domains":["go.dev"]}`, ""},
+		{"disabled by the user", "web_search = \"disabled\"" + responses, true, "", `argument /web-search: the configuration has web_search = "disabled"`},
+		{"off where it is", "web_search = \"disabled\"" + responses, false, "", ""},
+		{"a provider without", "", true, "", `argument /web-search: the provider "test" has none: it is spoken to by wire_api = "chat"`},
+		{"off where there is none", "", false, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, tt.extra, native.Limits{}, providertest.Say("ok"))
+			c, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd, WebSearch: &tt.on, FromCall: true}, &host{})
+			if tt.fails != "" {
+				var faulty *engine.ConfigError
+				if !errors.As(err, &faulty) || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("got %v, want %s", err, tt.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := c.Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			if got := lastRequest(b); !strings.Contains(got, tt.tool) || tt.tool == "" && strings.Contains(got, "web_search") {
+				t.Errorf("no %s in %s", tt.tool, got)
+			}
+		})
+	}
+}
+
+// TestWebSearchTakenBack: what the user has disabled since stays off in a conversation
+// that is taken up again.
+func TestWebSearchTakenBack(t *testing.T) {
+	b := setup(t, "#mode\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{WebSearch: new(true)})
+	if err := c.Turn(t.Context(), say("hi")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(b.home, "config.toml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(string(text), "#mode", `web_search = "disabled"`, 1))
+	b.reopen(t)
+	r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Turn(t.Context(), say("again")); err != nil {
+		t.Fatal(err)
+	}
+	if got := lastRequest(b); strings.Contains(got, "web_search") {
+		t.Errorf("it searches: %s", got)
+	}
+}
+
+// TestAnswerOfAForm: an answer that does not fit is given back once.
+func TestAnswerOfAForm(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		answers  []string
+		requests int
+		last     string
+	}{
+		{"fits", []string{`{"n":1}`}, 1, `{"n":1}`},
+		{"fits then", []string{`{"n":"one"}`, `{"n":1}`}, 2, `{"n":1}`},
+		{"never fits", []string{"one", "two", "three"}, 2, "two"},
+		{"says nothing", []string{"", `{"n":1}`}, 2, `{"n":1}`},
+	} {
+		for _, wire := range []string{"chat", "responses"} {
+			t.Run(tt.name+" "+wire, func(t *testing.T) {
+				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{})
+				for _, text := range tt.answers {
+					b.provider.Add(providertest.Say(text))
+				}
+				h := &host{}
+				c := b.start(t, h, protocol.Config{})
+				in := say("count")
+				in.OutputSchema = json.RawMessage(choicesSchema)
+				if err := c.Turn(t.Context(), in); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(b.provider.Requests()); n != tt.requests {
+					t.Errorf("%d requests, want %d", n, tt.requests)
+				}
+				events := h.take()
+				if got := events[len(events)-1]; got != "task_complete "+tt.last {
+					t.Errorf("the turn ends with %q", got)
+				}
+				told := strings.Contains(lastRequest(b), "Your answer does not fit the JSON schema")
+				if told != (tt.requests == 2) {
+					t.Errorf("the model was told: %v: %s", told, lastRequest(b))
+				}
+				if tt.name == "fits then" {
+					inOrder(t, lastRequest(b), "at /n: got string, want integer")
+				}
+			})
+		}
+	}
+	b := setup(t, "", native.Limits{})
+	in := say("count")
+	in.OutputSchema = json.RawMessage(`{"$ref":"http://127.0.0.1:1/schema"}`)
+	var failed *engine.TurnError
+	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); !errors.As(err, &failed) || len(b.provider.Requests()) != 0 {
+		t.Errorf("a schema from elsewhere: %v, %d requests", err, len(b.provider.Requests()))
+	}
+}
+
+func TestModels(t *testing.T) {
+	var answer, authorization string
+	var status int
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorization = r.Method + " " + r.URL.Path + " " + r.Header.Get("Authorization")
+		w.WriteHeader(status)
+		fmt.Fprint(w, answer)
+	}))
+	defer provider.Close()
+	config := fmt.Sprintf(`model = "gpt-5"
+model_provider = "p"
+model_reasoning_effort = "high"
+[model_providers.p]
+base_url = %q
+env_key = "THE_KEY"
+[profiles.old]
+model = "mine"
+[profiles.same]
+model_reasoning_effort = "low"
+[profiles.broken]
+model_provider = "nosuch"
+`, provider.URL+"/v1")
+	e, _ := inHome(t, native.Options{Environ: []string{"THE_KEY=secret-key"}}, map[string]string{"config.toml": config, "new.config.toml": `model = "mine"`})
+	list := func() (names []string, notes string) {
+		l, err := e.Models(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range l.Models {
+			names = append(names, fmt.Sprint(m.Name, m.Profiles, m.Efforts, m.DefaultEffort, m.IsDefault))
+		}
+		return names, strings.Join(l.Notes, "\n")
+	}
+	own := []string{"gpt-5[same] [minimal low medium high]hightrue", "mine[new old] []false"}
+	status, answer = 200, `{"object":"list","data":[{"id":"o3"},{"id":"gpt-5"},{"id":""},{"id":"x"}]}`
+	names, notes := list()
+	diff(t, "models", append(own[:2:2], "o3[] [low medium high]false", "x[] []false"), names)
+	if !strings.Contains(notes, `profile "broken"`) || authorization != "GET /v1/models Bearer secret-key" {
+		t.Errorf("notes %q, asked %s", notes, authorization)
+	}
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprintf(`{"id":"m%d"}`, i))
+	}
+	for _, tt := range []struct {
+		status       int
+		answer, note string
+		models       int
+	}{
+		{200, `{"data":[` + strings.Join(many, ",") + `]}`, "lists 802 models more", 200},
+		{200, "{", "cannot be read", 2},
+		{200, strings.Repeat(" ", 3<<20), "more than 2097152 bytes", 2},
+		{401, `{"error":{"message":"the key secret-key is wrong"}}`, "401", 2},
+		{302, "", "", 2},
+	} {
+		status, answer = tt.status, tt.answer
+		names, notes := list()
+		if len(names) != tt.models || !strings.Contains(notes, tt.note) || strings.Contains(notes, "secret-key") {
+			t.Errorf("%d %.30q: %d models, %s", tt.status, tt.answer, len(names), notes)
+		}
+	}
+	provider.Close()
+	if names, notes := list(); len(names) != 2 || !strings.Contains(notes, "does not say which models it has") {
+		t.Errorf("a provider that is not there: %q, %s", names, notes)
+	}
+}

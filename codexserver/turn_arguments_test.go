@@ -1,0 +1,267 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// turnRecorder is an engine that keeps what its conversations and turns were given.
+type turnRecorder struct {
+	answer string
+	cfg    protocol.Config
+	in     protocol.TurnInput
+	turns  int
+}
+
+func (e *turnRecorder) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	e.cfg = cfg
+	say := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+		host.Emit(protocol.AgentMessage{Message: e.answer})
+		return nil
+	})
+	c, err := say.Start(ctx, cfg, cwdHost{host, cfg.Cwd})
+	return recordedTurns{c, e}, err
+}
+
+// cwdHost says where the conversation works.
+type cwdHost struct {
+	engine.Host
+	cwd string
+}
+
+func (h cwdHost) Emit(m protocol.EventMsg) {
+	if s, ok := m.(protocol.SessionConfigured); ok {
+		s.Cwd = h.cwd
+		m = s
+	}
+	h.Host.Emit(m)
+}
+
+type recordedTurns struct {
+	engine.Conversation
+	engine *turnRecorder
+}
+
+func (c recordedTurns) Turn(ctx context.Context, in protocol.TurnInput) error {
+	c.engine.in = in
+	c.engine.turns++
+	return c.Conversation.Turn(ctx, in)
+}
+
+func (e *turnRecorder) Models(context.Context) (*protocol.ModelList, error) {
+	return &protocol.ModelList{
+		Models: []protocol.Model{
+			{Name: "one", IsDefault: true, Efforts: []protocol.ReasoningEffort{"low", "high"}, DefaultEffort: "low", Profiles: []string{"p"}},
+			{Name: "two", Description: strings.Repeat("x", 1000)},
+		},
+		Notes: []string{"a note"},
+	}, nil
+}
+
+const png = "\x89PNG\r\n\x1a\n rest"
+
+func pngURL() string {
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png))
+}
+
+// TestTurnArguments: what a call says of a conversation and of its turns reaches the
+// engine.
+func TestTurnArguments(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.png"), []byte(png), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := &turnRecorder{answer: `{"a":1}`}
+	c := connectRPC(t, e)
+	got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q,"effort":"high","output-schema":{"type":"object"},
+		"images":["a.png",%q],"web-search":true,"writable-roots":["more","/x/../y"],"sandbox":"workspace-write"}}`, dir, pngURL()))
+	if !strings.Contains(got, `"output":{"a":1}`) || strings.Contains(got, "isError") {
+		t.Errorf("got %s", got)
+	}
+	want := protocol.Config{Effort: "high", WebSearch: new(true), WritableRoots: []string{filepath.Join(dir, "more"), filepath.Clean("/y")}}
+	if e.cfg.Effort != want.Effort || e.cfg.WebSearch == nil || !*e.cfg.WebSearch || fmt.Sprint(e.cfg.WritableRoots) != fmt.Sprint(want.WritableRoots) {
+		t.Errorf("the conversation got %+v", e.cfg)
+	}
+	if e.in.Effort != "" || string(e.in.OutputSchema) != `{"type":"object"}` || len(e.in.Items) != 3 || e.in.Items[1].ImageURL != pngURL() || e.in.Items[2].ImageURL != pngURL() {
+		t.Errorf("the turn got %+v", e.in)
+	}
+	id := threadOf(t, got)
+	got = c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"effort":"low","images":["a.png"],"output-schema":{"type":"array"}}}`, id))
+	if e.in.Effort != "low" || len(e.in.Items) != 2 || string(e.in.OutputSchema) != `{"type":"array"}` {
+		t.Errorf("the second turn got %+v: %s", e.in, got)
+	}
+	if !strings.Contains(got, `The answer does not fit output-schema: got object, want array`) || strings.Contains(got, `"output"`) {
+		t.Errorf("an answer that does not fit: %s", got)
+	}
+	if c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"r","threadId":%q,"output-schema":null,"effort":null,"images":null}}`, id)); e.in.Effort != "" || len(e.in.Items) != 1 || e.in.OutputSchema != nil {
+		t.Errorf("the third turn got %+v", e.in)
+	}
+}
+
+// TestTurnArgumentsRefused: nothing begins, and the caller reads which argument is
+// wrong and why.
+func TestTurnArgumentsRefused(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	write := func(path, content string) {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "text.png"), "a text")
+	write(filepath.Join(outside, "secret.png"), png)
+	if err := os.Symlink(filepath.Join(outside, "secret.png"), filepath.Join(dir, "link.png")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "folder")); err != nil {
+		t.Fatal(err)
+	}
+	large, err := os.Create(filepath.Join(dir, "large.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := large.Truncate(20<<20 + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := large.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fit, err := json.Marshal("data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+strings.Repeat("x", 20<<20-len(png)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &turnRecorder{answer: "ok"}
+	c := connectRPC(t, e)
+	turn := threadOf(t, c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q}}`, dir)))
+	e.turns = 0
+	for arguments, want := range map[string]string{
+		`"effort":"High!"`:     "/effort: want a word",
+		`"effort":5`:           "/effort: want a string, found a number",
+		`"output-schema":"{}"`: "/output-schema: want an object",
+		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
+		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
+		`"output-schema":{"type":"text"}`:                        "/output-schema: it is no JSON schema, at /type",
+		`"images":"a.png"`:                                       "/images: want an array, found a string",
+		`"images":[1]`:                                           "/images/0: want a string",
+		`"images":[""]`:                                          "/images/0: it is empty",
+		`"images":["https://example.com/a.png"]`:                 "/images/0: the server fetches nothing",
+		`"images":["file:///etc/passwd"]`:                        "/images/0: the server fetches nothing",
+		`"images":["none.png"]`:                                  "/images/0: ",
+		`"images":["text.png"]`:                                  "/images/0: it is no image",
+		`"images":["/dev/zero"]`:                                 "a device, not a regular file",
+		`"images":["."]`:                                         "a folder, not a regular file",
+		`"images":["link.png"]`:                                  "/images/0: " + filepath.Join(dir, "link.png") + " leads out of the working folder",
+		`"images":["folder/secret.png"]`:                         "leads out of the working folder",
+		`"images":["large.png"]`:                                 "/images/0: it has more than 20971520 bytes",
+		`"images":[` + string(fit) + `,` + string(fit) + `]`:     "/images/1: it has more than 12582912 bytes, or the images together",
+		`"images":["data:image/png;base64,AAAA"]`:                "/images/0: it is no image",
+		`"images":["data:image/png,abc"]`:                        "/images/0: want a data URL with base64",
+		`"images":["data:image/png;base64,***"]`:                 "/images/0: its base64 cannot be read",
+		`"images":["data:image/svg+xml;base64,PHN2Zy8+"]`:        "/images/0: it is no image",
+		`"images":["1","2","3","4","5","6","7","8","9","a","b"]`: "/images: 11 are more than 10",
+	} {
+		for _, tool := range []string{`{"name":"codex","arguments":{"prompt":"p","cwd":` + fmt.Sprintf("%q", dir), `{"name":"codex-reply","arguments":{"prompt":"p","threadId":` + fmt.Sprintf("%q", turn)} {
+			got := c.ask(t, "tools/call", tool+","+arguments+`}}`)
+			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+				t.Errorf("%.60s %.80s: %.400s, want %s", tool, arguments, got, want)
+			}
+		}
+	}
+	for arguments, want := range map[string]string{
+		`"web-search":"live"`:                                        "/web-search: want a boolean",
+		`"writable-roots":"/x"`:                                      "/writable-roots: want an array",
+		`"writable-roots":[""]`:                                      "/writable-roots/0 is empty",
+		`"writable-roots":["/x"],"sandbox":"read-only"`:              "/writable-roots: it goes with the sandbox workspace-write, and /sandbox is read-only",
+		`"writable-roots":["/x"],"worktree":true`:                    "/writable-roots: a conversation with a worktree writes there alone",
+		`"writable-roots":["` + strings.Repeat(`/x","`, 40) + `/x"]`: "/writable-roots: 41 are more than 32",
+	} {
+		got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)
+		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%.80s: %.400s, want %s", arguments, got, want)
+		}
+	}
+	for arguments, want := range map[string]string{
+		`"outputSchema":{}`:                          "unknown argument /outputSchema: did you mean output-schema?",
+		`"Effort":"low"`:                             "did you mean effort?",
+		`"while-running":"steer","effort":"low"`:     "/effort: a running turn keeps its own",
+		`"while-running":"steer","output-schema":{}`: "/output-schema: a running turn keeps its own",
+	} {
+		got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,%s}}`, turn, arguments))
+		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s: %.400s, want %s", arguments, got, want)
+		}
+	}
+	if e.turns != 0 {
+		t.Errorf("%d turns began", e.turns)
+	}
+}
+
+// TestTurnArgumentsLocked: what is locked is neither offered nor taken, and what other
+// locks keep a call from stays kept.
+func TestTurnArgumentsLocked(t *testing.T) {
+	all := map[string]string{"effort": `"low"`, "images": `[]`, "output-schema": `{}`, "web-search": `true`, "writable-roots": `["/x"]`}
+	for _, tt := range []struct {
+		locks, taken []string
+	}{
+		{[]string{"effort", "images", "output-schema", "web-search", "writable-roots"}, nil},
+		{[]string{"config"}, []string{"effort", "images", "output-schema", "writable-roots"}},
+		{[]string{"config", "sandbox"}, []string{"effort", "images", "output-schema"}},
+		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search", "writable-roots"}},
+	} {
+		e := &turnRecorder{answer: "{}"}
+		c := connectWith(t, e, &codexserver.Options{LockedArguments: tt.locks})
+		id := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
+		var list struct {
+			Tools []struct {
+				Name        string
+				InputSchema struct{ Properties map[string]any }
+			}
+		}
+		if err := json.Unmarshal([]byte(c.ask(t, "tools/list", `{}`)), &list); err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range all {
+			taken := strings.Contains(fmt.Sprint(tt.taken), name)
+			for i, call := range []string{`{"name":"codex","arguments":{"prompt":"p",`, fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,`, id)} {
+				if i == 1 && (name == "web-search" || name == "writable-roots") {
+					continue
+				}
+				if _, ok := list.Tools[i].InputSchema.Properties[name]; ok != taken {
+					t.Errorf("%v: %s offers %s: %v", tt.locks, list.Tools[i].Name, name, ok)
+				}
+				got := c.ask(t, "tools/call", call+fmt.Sprintf(`%q:%s}}`, name, v))
+				if refused := strings.Contains(got, "argument /"+name+" is locked"); refused == taken {
+					t.Errorf("%v: %s with %s: %s", tt.locks, list.Tools[i].Name, name, got)
+				}
+			}
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	c := connectRPC(t, &turnRecorder{})
+	got := c.ask(t, "tools/call", `{"name":"codex-models"}`)
+	for _, want := range []string{
+		`"structuredContent":{"models":[{"model":"one","default":true,"profiles":["p"],"efforts":["low","high"],"defaultEffort":"low"},{"model":"two","description":"xxx`,
+		`"notes":["a note"]`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	if len(got) > 1500 {
+		t.Errorf("a description of %d bytes is not cut", len(got))
+	}
+	if list := connectRPC(t, echo).ask(t, "tools/list", `{}`); strings.Contains(list, `"name":"codex-models"`) {
+		t.Error("an engine that lists no models has the tool")
+	}
+}
