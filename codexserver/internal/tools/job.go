@@ -26,6 +26,7 @@ type Job struct {
 	maxResult  int               // bounds the structured content, in bytes
 	report     *report.Collector
 	thread     *thread.Thread
+	review     *reviewCall   // nil for any other turn
 	done       chan struct{} // closed when there is a result
 
 	mu         sync.Mutex
@@ -111,7 +112,12 @@ func (j *Job) remark(words string) {
 func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mcptypes.CallToolResult {
 	a := j.attendance
 	a.Begin = func(ctx context.Context) { j.report.Begin(ctx, j.thread.Info(), j.thread.Usage()) }
-	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
+	var err error
+	if j.review != nil {
+		err = j.thread.Review(ctx, ticket, a, j.review.begin)
+	} else {
+		err = j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
+	}
 	j.report.End(err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -125,8 +131,13 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	default:
 		j.status = Completed
 	}
-	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
+	if j.review != nil && err == nil {
+		if text, err = j.review.end(text, &j.did); err != nil {
+			j.status, j.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
+		}
+	}
+	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did.ThreadID, j.did.Content = j.thread.ID(), joined(texts)
 	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
 	if err != nil {

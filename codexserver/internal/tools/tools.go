@@ -67,7 +67,7 @@ type Options struct {
 	// TrustedCalls lets the argument config of codex set every key.
 	TrustedCalls bool
 	// Home is the folder that git worktrees of threads lie in; without it there
-	// are none.
+	// are none, and no reviews.
 	Home string
 }
 
@@ -94,7 +94,7 @@ func New(e engine.Engine, o Options) *Table {
 	}
 	if o.Home != "" {
 		t.worktrees = &worktrees{store: worktree.In(o.Home)}
-		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call})
+		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call}, tool{"codex-review", reviewTool, t.callReview})
 	}
 	if o.NoSessionTools {
 		return t
@@ -122,15 +122,20 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 	}
 	for i := range r.Tools {
 		r.Tools[i].Meta = t.meta(r.Tools[i].Name)
+		if name := r.Tools[i].Name; name == "codex" || name == "codex-review" {
+			if err := lockArguments(&r.Tools[i], t.options.LockedArguments); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return r.Tools, lockArguments(&r.Tools[0], t.options.LockedArguments)
+	return r.Tools, nil
 }
 
 // meta is for clients that look for it: how much of a result goes to the model
 // whole, in characters, and that the tool is always in sight (Claude Code).
 func (t *Table) meta(name string) map[string]stdjson.RawMessage {
 	m := map[string]stdjson.RawMessage{}
-	if name == "codex" || name == "codex-reply" || name == "codex-wait" {
+	if name == "codex" || name == "codex-reply" || name == "codex-wait" || name == "codex-review" {
 		m["anthropic/maxResultSizeChars"] = stdjson.RawMessage("100000")
 	}
 	if t.options.AlwaysLoad {
@@ -143,7 +148,9 @@ func (t *Table) meta(name string) map[string]stdjson.RawMessage {
 }
 
 // IsTurn reports whether a tool runs a turn, which may take long.
-func IsTurn(name string) bool { return name == "codex" || name == "codex-reply" }
+func IsTurn(name string) bool {
+	return name == "codex" || name == "codex-reply" || name == "codex-review"
+}
 
 // Has reports whether there is a tool of that name.
 func (t *Table) Has(name string) bool {
