@@ -38,7 +38,7 @@ var arrows = []struct {
 	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/trail", "codexserver/protocol", "elicit"}},
 	// A tool does not know the era in which it is called, nor an era another one.
-	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/regularfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
@@ -53,7 +53,8 @@ var arrows = []struct {
 	// What describes a command for display decides nothing, and nothing decides by it.
 	{"codexserver/internal/policy", []string{"codexserver/internal/script", "codexserver/protocol"}},
 	{"codexserver/internal/summary", []string{"codexserver/internal/script", "codexserver/protocol", "internal/shellword"}},
-	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/protocol", "elicit"}},
+	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
+	{"codexserver/internal/review", []string{"elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 

@@ -16,7 +16,7 @@ var participles = []string{
 }
 
 // nouns end like a participle.
-var nouns = []string{"embed", "feed", "need", "reasoning", "ruling", "seed", "speed", "string", "thing", "timing"}
+var nouns = []string{"embed", "feed", "finding", "need", "reasoning", "ruling", "seed", "speed", "string", "thing", "timing"}
 
 // TestTypesAreNouns checks that no type of the server is named by a participle. A
 // name says what a value is (thread, turn, question), not what happened to it.

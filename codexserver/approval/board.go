@@ -126,6 +126,9 @@ func (b *Board) Decide(ctx context.Context, r *Request) Decision {
 
 // rule asks the rules. A rule that panics denies.
 func (b *Board) rule(ctx context.Context, r *Request) (d Decision, ruled bool) {
+	if r.Deny != "" {
+		return Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: ByRule}, true
+	}
 	err := b.guard("Rules.Decide", func() error {
 		d.Outcome, ruled = b.options.Rules.decide(ctx, r)
 		return nil

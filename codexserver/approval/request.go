@@ -23,6 +23,9 @@ type Request struct {
 	// because whoever is asked looks in from time to time. Default: that of
 	// [elicit.Options].
 	Patience time.Duration
+	// Deny is why the request is denied before any rule, and without asking; ""
+	// is for all others.
+	Deny string
 }
 
 // MetaKey is the key of [Request.Meta] in the _meta of an elicitation/create request.

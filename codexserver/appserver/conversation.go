@@ -23,6 +23,11 @@ type conversation struct {
 	id     string
 	host   engine.Host
 	params threadParams // to load it again
+	path   string       // of its rollout
+	model  string       // that it began with, and its provider
+	source string
+	// reviews is where a thread lives that is nothing but another one's reviewer.
+	reviews *child
 
 	mu      sync.Mutex
 	context *protocol.TurnContext // what turns have changed
@@ -50,6 +55,11 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if r.Thread.ID == "" {
 		return nil, fmt.Errorf("codex answered %s without a thread", method)
 	}
+	if p.readOnly {
+		if err := r.isReadOnly(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
 	}
@@ -60,7 +70,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		return nil, configErrorf("argument /writable-roots: it goes with the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	c.load(&r)
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, source: r.ModelProvider}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
@@ -79,13 +89,19 @@ func (c *conversation) Close() error { return nil }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	return c.run(ctx, func(ctx context.Context) (*turnCall, error) { return c.start(ctx, in) }, nil)
+}
+
+// run runs the turn that start starts. Amend, unless it is nil, changes the last
+// events of one that came to its end.
+func (c *conversation) run(ctx context.Context, start func(context.Context) (*turnCall, error), amend func(context.Context, *turnCall, []protocol.EventMsg)) error {
 	c.mu.Lock()
 	window := c.window
 	c.mu.Unlock()
 	now := &promise{begun: make(chan struct{})}
 	c.running.Store(now)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
-	s, err := c.start(ctx, in)
+	s, err := start(ctx)
 	if err == nil {
 		now.turn = s.turn
 	}
@@ -103,6 +119,9 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	defer s.thread.free()
 	events, err := s.await(ctx, s.call)
+	if err == nil && amend != nil {
+		amend(ctx, s, events)
+	}
 	s.finish(events)
 	c.unread = s.unread(c.unread)
 	c.mu.Lock()
@@ -173,12 +192,19 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in 
 		p.Effort = effort
 	}
 	t.changed(&p)
-	r, err := t.begin(ctx, c.host)
+	r, err := t.begin(ctx, c.host, false)
 	if err != nil {
 		t.free()
 		return nil, err
 	}
-	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), "turn/start", p)}
+	return r.request(ctx, "turn/start", p)
+}
+
+// request asks the app-server for the turn, and gives the claim of the thread up when
+// there will be none.
+func (r *turn) request(ctx context.Context, method string, params any) (*turnCall, error) {
+	t := r.thread
+	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), method, params)}
 	if err := s.answered(ctx); err != nil {
 		var late *timeoutError
 		if errors.As(err, &late) {

@@ -152,7 +152,10 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := e.setServers(c, file, folder, &p); err != nil {
 		return p, err
 	}
-	return p, p.restrict(file, call)
+	if err := p.restrict(file, call); err != nil || !cfg.ReadOnly {
+		return p, err
+	}
+	return p, p.keepToReading(file)
 }
 
 func (e *Engine) home() (string, error) {

@@ -19,6 +19,7 @@ var (
 	_ engine.Commander    = (*Engine)(nil)
 	_ engine.Searcher     = (*Engine)(nil)
 	_ engine.Differ       = (*Engine)(nil)
+	_ engine.Reviewer     = (*conversation)(nil)
 )
 
 // config is the configuration in its own keys, as it is for a folder; "" is for

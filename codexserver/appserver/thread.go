@@ -92,9 +92,9 @@ func (t *thread) claim(ctx context.Context) error {
 // free ends the claim.
 func (t *thread) free() { <-t.turns }
 
-// begin returns a new turn of the thread. It waits a while for the end of a turn that
+// begin returns a new turn of the thread, a review or another one. It waits a while for the end of a turn that
 // was left: the app-server would take the new one for its continuation.
-func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
+func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*turn, error) {
 	t.mu.Lock()
 	left := t.left
 	t.mu.Unlock()
@@ -120,6 +120,7 @@ func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
 		t.left, t.before = nil, left.name()
 	}
 	t.running = newTurn(ctx, t, host)
+	t.running.reviews = reviews
 	return t.running, nil
 }
 
@@ -174,8 +175,13 @@ func (t *thread) notification(method string, n *note) {
 	if left != nil {
 		r = left // no other turn begins before it has ended
 	}
+	if r != nil && r.reviews {
+		r.nameReview(method, id)
+	}
 	switch {
 	case r == nil:
+	case method == "turn/started" && r.reviews:
+		r.activate()
 	case method == "turn/started":
 		r.named(id)
 		r.activate()

@@ -40,6 +40,8 @@ type turn struct {
 	mu       sync.Mutex // also keeps the events in order
 	id       string
 	result   *wireTurn // what turn/completed said
+	reviews  bool      // does not change
+	reviewer string    // the id under which a review is interrupted, once it is known
 	ended    bool      // nothing is emitted any more
 	aborted  error     // why the client ended the turn; no further question is asked then
 	tr       *translator
@@ -284,6 +286,10 @@ func (r *turn) begun(start *jsonrpc.Call) bool {
 // cut interrupts the turn and its sub-agents' turns.
 func (r *turn) cut(ctx context.Context) {
 	for thread, turn := range r.turns() {
+		if thread == r.thread.id && r.reviews {
+			r.cutReview(ctx)
+			continue
+		}
 		if turn != "" {
 			// Refused if the turn has just ended by itself; completed is closed then.
 			_ = r.thread.child.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil)

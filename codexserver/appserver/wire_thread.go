@@ -50,6 +50,7 @@ type threadParams struct {
 	DeveloperInstructions *string                       `json:"developerInstructions,omitzero"`
 
 	workspace bool // the sandbox has to be workspaceWrite
+	readOnly  bool // Codex must say that it is
 }
 
 // threadReply answers thread/start and thread/resume with what holds for the thread.
@@ -150,4 +151,19 @@ func (e *turnError) text() string {
 		text += "\n" + hintLogin
 	}
 	return text
+}
+
+// reviewParams are those of review/start.
+type reviewParams struct {
+	ThreadID string       `json:"threadId"`
+	Target   reviewTarget `json:"target"`
+}
+
+// reviewTarget is tagged by its type: uncommittedChanges, baseBranch, commit or
+// custom.
+type reviewTarget struct {
+	Type         string `json:"type"`
+	Branch       string `json:"branch,omitzero"`
+	SHA          string `json:"sha,omitzero"`
+	Instructions string `json:"instructions,omitzero"`
 }

@@ -64,7 +64,8 @@
 //	Differ        gitDiffToRemote
 //	ModelLister   codex-models
 //
-// A conversation that is a [Steerer] takes messages while a turn runs.
+// A conversation that is a [Steerer] takes messages while a turn runs. One that is a
+// [Reviewer] reviews changes in a turn that makes none.
 //
 // Whoever runs an engine without a server writes a [Host]; [DenyAll] is the half of
 // it that answers questions.

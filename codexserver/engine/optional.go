@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on
-// the [Engine], and [Steerer] on the [Conversation]; the methods that need one
+// the [Engine], and [Steerer] and [Reviewer] on the [Conversation]; the methods that need one
 // which the engine lacks do not exist for the client.
 
 // ErrNotFound says that what was named (a conversation, a rollout, a login) is
@@ -126,4 +126,14 @@ type Steerer interface {
 	// turn ends before the model has read it: it is emitted all the same, the model
 	// reads it in the next turn, and a [protocol.BackgroundEvent] says so.
 	Steer(ctx context.Context, items []protocol.InputItem) error
+}
+
+// Reviewer is a conversation that can review changes without being able to make any.
+type Reviewer interface {
+	// Review runs a turn, as [Conversation.Turn] does, in which nothing is changed:
+	// commands run read-only without network, nobody is asked, and there is neither a
+	// patch tool, nor a web search, nor a tool of an MCP server, whatever the
+	// conversation runs under. That is as before after it. What the reviewer answers
+	// is the message of [protocol.TaskComplete], in the form that the prompt asks for.
+	Review(ctx context.Context, r protocol.Review) error
 }

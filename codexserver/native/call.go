@@ -18,12 +18,16 @@ import (
 // toolbox makes the tools of a conversation. What its commands leave running
 // goes to left.
 func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Toolbox {
+	return tool.New(e.toolOptions(cfg, left))
+}
+
+func (e *Engine) toolOptions(cfg *config.Config, left *command.Leftovers) tool.Options {
 	family := model.FamilyOf(cfg.Model)
 	shell := ""
 	if cfg.ShellEnvironment.UseProfile {
 		shell = e.getenv("SHELL")
 	}
-	return tool.New(tool.Options{
+	return tool.Options{
 		Environ:    environ(cfg, e.environ),
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
@@ -34,7 +38,7 @@ func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Tool
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,
 		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
-	})
+	}
 }
 
 // newSandbox makes the sandbox of one conversation, or of a command outside of one.
@@ -57,10 +61,13 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 }
 
 // offer are the tools that the model is told of.
-func (c *conversation) offer() []model.Tool {
-	tools := append(c.box.Offer(), c.servers.offer...)
-	if c.cfg.Tools.WebSearch && !c.chat() {
-		tools = append(tools, model.Tool{Type: "web_search", WebSearch: webSearch(c.cfg.WebSearch)})
+func (t *turn) offer() []model.Tool {
+	if t.reviews {
+		return t.box.Offer()
+	}
+	tools := append(t.box.Offer(), t.servers.offer...)
+	if t.cfg.Tools.WebSearch && !t.chat() {
+		tools = append(tools, model.Tool{Type: "web_search", WebSearch: webSearch(t.cfg.WebSearch)})
 	}
 	return tools
 }
@@ -104,8 +111,10 @@ func answer(call tool.Call, output string) protocol.ResponseItem {
 // call runs a tool. The error is the end of the turn; what the model did wrong
 // is told to it in the result.
 func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if target, ok := t.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
-		return t.callServer(ctx, target, call)
+	if !t.reviews {
+		if target, ok := t.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
+			return t.callServer(ctx, target, call)
+		}
 	}
 	result, err := t.tools.Call(ctx, call)
 	var abort *tool.AbortError

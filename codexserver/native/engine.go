@@ -258,6 +258,9 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 		return nil, &engine.ConfigError{Err: err}
 	}
 	e.warn(resolved.Notes...)
+	if cfg.ReadOnly {
+		readOnly(resolved)
+	}
 	return e.start(ctx, resolved, &cfg, host)
 }
 

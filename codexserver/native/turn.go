@@ -16,6 +16,8 @@ import (
 // told to it, until it calls nothing more and no message has come for it.
 type turn struct {
 	*conversation
+	box      *tool.Toolbox // the conversation's, or a review's
+	reviews  bool
 	tools    *tool.Turn
 	requests int
 	tokens   int64
@@ -36,6 +38,11 @@ func (e *limitError) Error() string { return "the turn was stopped: " + e.what }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	return c.runTurn(ctx, in, &turn{conversation: c, box: c.box})
+}
+
+// runTurn runs the turn t.
+func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *turn) error {
 	c.use.Lock()
 	defer c.use.Unlock()
 	defer c.rest()
@@ -65,7 +72,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	c.tell()
 	c.turns++
-	t := &turn{conversation: c, inbox: box, said: in.Items}
+	t.inbox, t.said = box, in.Items
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		last, err = t.run(ctx, in)
@@ -117,16 +124,12 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 		return nil, nil
 	}
 	t.inbox.open(t.now.Cwd)
-	if err := t.awaitServers(ctx); err != nil {
-		return nil, err
+	if !t.reviews {
+		if err := t.awaitServers(ctx); err != nil {
+			return nil, err
+		}
 	}
-	t.tools = t.box.Turn(tool.Context{
-		Cwd:            t.now.Cwd,
-		ApprovalPolicy: t.now.ApprovalPolicy,
-		SandboxPolicy:  t.now.SandboxPolicy,
-		Host:           t.toolHost(),
-		Acting:         t.commit,
-	})
+	t.tools = t.box.Turn(t.toolContext())
 	for {
 		if err := t.makeRoom(ctx); err != nil {
 			return nil, err
@@ -151,6 +154,21 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 			return lastMessage(resp.Items), nil
 		}
 	}
+}
+
+// toolContext is what holds for the calls of the turn.
+func (t *turn) toolContext() tool.Context {
+	c := tool.Context{
+		Cwd:            t.now.Cwd,
+		ApprovalPolicy: t.now.ApprovalPolicy,
+		SandboxPolicy:  t.now.SandboxPolicy,
+		Host:           t.toolHost(),
+		Acting:         t.commit,
+	}
+	if t.reviews {
+		c.ApprovalPolicy, c.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	}
+	return c
 }
 
 // tell tells the model what has changed in what turns run under.

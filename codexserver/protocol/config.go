@@ -131,6 +131,10 @@ type Config struct {
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.
 	IncludeApplyPatchTool *bool
+	// ReadOnly leaves out what a conversation has beside commands, such as MCP
+	// servers, web searches and patches. Its Sandbox and ApprovalPolicy are
+	// [SandboxReadOnly] and [ApprovalNever], and nothing else may widen them.
+	ReadOnly bool
 	// Worktree is the git worktree that the conversation has for itself, nil
 	// without one. It narrows [SandboxWorkspaceWrite], whatever else says more.
 	Worktree *Worktree

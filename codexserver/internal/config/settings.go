@@ -398,7 +398,7 @@ func (f *settingsFile) check() error {
 }
 
 // Choosable are the tools beside those that are always offered. It is read only.
-var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-show", "codex-wait", "codex-worktree"}
+var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-review", "codex-show", "codex-wait", "codex-worktree"}
 
 // always are the tools that are always offered.
 var always = []string{"codex", "codex-reply"}

@@ -104,12 +104,21 @@ func (m *mirror) diff(args ...string) (string, error) {
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)...)
 }
 
-// untracked shows the files that git does not know as new ones. An index of their
-// own names them.
+// untracked shows the files that git does not know as new ones.
 func (m *mirror) untracked() (string, error) {
+	own, err := m.ofUntracked()
+	if own == nil || err != nil {
+		return "", err
+	}
+	return own.diff()
+}
+
+// ofUntracked returns a mirror with an index that names the files that git does not
+// know, and those alone; nil when there are none.
+func (m *mirror) ofUntracked() (*mirror, error) {
 	list, err := m.git("", "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var names strings.Builder
 	for name := range strings.SplitSeq(list, "\x00") {
@@ -121,12 +130,12 @@ func (m *mirror) untracked() (string, error) {
 		}
 	}
 	if names.Len() == 0 {
-		return "", nil
+		return nil, nil
 	}
 	own := *m
 	own.program.Env = append(slices.Clone(own.program.Env), "GIT_INDEX_FILE="+filepath.Join(m.scratch, "untracked"))
 	if _, err := own.git(names.String(), "--literal-pathspecs", "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
-		return "", err
+		return nil, err
 	}
-	return own.diff()
+	return &own, nil
 }

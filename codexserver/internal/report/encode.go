@@ -23,6 +23,7 @@ type counts struct {
 	Commands int `json:"commands,omitzero"`
 	Refused  int `json:"refused,omitzero"`
 	Plan     int `json:"plan,omitzero"`
+	Findings int `json:"findings,omitzero"`
 }
 
 // truncation is how much was left out, and where that can be read.
@@ -36,6 +37,8 @@ type wire struct {
 	ThreadID    string         `json:"threadId"`
 	Content     jsontext.Value `json:"content"`
 	Output      jsontext.Value `json:"output,omitzero"`
+	Findings    jsontext.Value `json:"findings,omitzero"`
+	Verdict     *wireVerdict   `json:"verdict,omitzero"`
 	Status      Status         `json:"status,omitzero"`
 	Stopped     string         `json:"stopped,omitzero"`
 	Model       string         `json:"model,omitzero"`
@@ -127,12 +130,15 @@ func (r *Report) JSON(limit int) []byte {
 		f := r.Refused[i]
 		return wireRefusal{f.Kind, f.What, f.Cwd, f.Why, show(string(f.By), maxName), string(f.Reason)}
 	})
-	parts := []part{content, output, plan, changes, commands, refused}
+	findings := findingsPart(r.Review, limit)
+	parts := []part{content, output, findings, plan, changes, commands, refused}
+	w.Verdict = verdictOf(r.Review)
 	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
 	// What takes no part in the sharing: the members of w that are set by now, and the
 	// names of those that are not.
-	w.Truncated = truncation{counts{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}, show(r.More, maxName)}
-	fixed := len(encode(w)) + len(`"output":,"plan":,`)
+	most := math.MaxInt
+	w.Truncated = truncation{counts{most, most, most, most, most, most, most}, show(r.More, maxName)}
+	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,`)
 	each := share(parts, limit-fixed)
 	cut := func(p part, omitted *int, before int) jsontext.Value {
 		v, left := p.cut(each)
@@ -142,6 +148,7 @@ func (r *Report) JSON(limit int) []byte {
 	o := &r.omitted
 	w.Content = cut(content, &w.Truncated.Content, o.Content)
 	w.Output = cut(output, &w.Truncated.Output, o.Output)
+	w.Findings = cut(findings, &w.Truncated.Findings, o.Findings)
 	w.Plan = cut(plan, &w.Truncated.Plan, o.Plan)
 	w.Changes = cut(changes, &w.Truncated.Changes, o.Changes)
 	w.Commands = cut(commands, &w.Truncated.Commands, o.Commands)
@@ -151,6 +158,9 @@ func (r *Report) JSON(limit int) []byte {
 	}
 	if len(r.Plan) == 0 {
 		w.Plan = nil
+	}
+	if r.Review == nil {
+		w.Findings = nil
 	}
 	return encode(w)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json/jsontext"
@@ -63,6 +64,8 @@ type Report struct {
 	More string
 	// Plan is the model's last one.
 	Plan []protocol.PlanStep
+	// Review is what a review found, nil where the turn was none.
+	Review *review.Result
 
 	// omitted counts what was left out of the lists before.
 	omitted counts

@@ -56,7 +56,7 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 // place of an answer is an event too.
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
 	h.mu.Lock()
-	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience}
+	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience, Deny: h.denied}
 	watcher := h.attended.Watcher
 	h.mu.Unlock()
 	if watcher != nil {

@@ -32,6 +32,7 @@ type host struct {
 	turnID      string          // of the running turn; of the last one between turns
 	turn        context.Context // of the running turn; nil between turns
 	started     chan struct{}   // closed at the running turn's task_started; nil from then on
+	denied      string          // why nothing of the running turn is approved; "" asks
 	submissions int             // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
 	used        *protocol.TokenUsage // as the engine counted last, nil before
@@ -68,6 +69,13 @@ func (h *host) end(interrupted bool) {
 	if interrupted {
 		h.submit()
 	}
+}
+
+// deny has every question of the running turn denied without asking. "" ends that.
+func (h *host) deny(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.denied = why
 }
 
 // submit counts one thing that the thread was told, and returns its id.
@@ -165,9 +173,9 @@ func (h *host) info() protocol.SessionConfigured {
 // Elicit implements [engine.Host].
 func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	h.mu.Lock()
-	send := h.attended.Elicit
+	send, denied := h.attended.Elicit, h.denied
 	h.mu.Unlock()
-	if send == nil {
+	if send == nil || denied != "" {
 		return nil, elicit.ErrUnsupported
 	}
 	return send(ctx, params)

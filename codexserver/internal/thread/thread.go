@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -74,6 +75,39 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 		return t.conversation.Turn(ctx, in)
 	})
 }
+
+// Reviews reports whether the engine can review in the thread whatever it runs under.
+func (t *Thread) Reviews() bool {
+	_, ok := t.conversation.(engine.Reviewer)
+	return ok
+}
+
+// Review is Turn for a review of what task returns, which is called when the turn's
+// place in the queue has come. Nothing that the turn asks for is approved, and nobody
+// is asked. An engine that does not review runs a turn with the prompt: the thread
+// must have begun as one that is read-only.
+func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task func(context.Context) (protocol.Review, error)) error {
+	return t.run(ctx, ticket, a, func(ctx context.Context) error {
+		t.host.deny(denyInReview)
+		defer t.host.deny("")
+		if a.Begin != nil {
+			a.Begin(ctx)
+		}
+		r, err := task(ctx)
+		if err != nil {
+			return err
+		}
+		words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
+		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+		if reviewer, ok := t.conversation.(engine.Reviewer); ok {
+			return reviewer.Review(ctx, r)
+		}
+		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)})
+	})
+}
+
+// denyInReview is what the model is told.
+const denyInReview = "this is a review, which changes nothing and asks nobody"
 
 // Act runs f in the place of a turn: none runs meanwhile, an interrupt ends its
 // context, and what it asks the host for stands where a's questions do. The error

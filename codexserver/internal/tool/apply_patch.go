@@ -61,6 +61,9 @@ func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 // patch applies a patch whose paths begin at dir, if the policy and the user
 // let it.
 func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) {
+	if t.box.options.ReadOnly {
+		return Result{Output: "patch rejected: nothing is changed here"}, nil
+	}
 	parsed, err := patch.Parse(text)
 	if err != nil {
 		return Result{Output: err.Error()}, nil

@@ -57,6 +57,8 @@ type Options struct {
 	// LocalShell offers the model's own shell tool instead of ours, PatchTool
 	// the patch tool, PlanTool the plan tool, ImageTool the image tool.
 	LocalShell, PatchTool, PlanTool, ImageTool bool
+	// ReadOnly refuses every patch, whatever the policies say.
+	ReadOnly bool
 }
 
 // Sandbox confines what runs to what a sandbox policy allows. Package sandbox

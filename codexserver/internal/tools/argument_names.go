@@ -58,9 +58,12 @@ const maxArgumentName = 100
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // argumentNames returns the names of the tool's arguments, sorted.
-func argumentNames() []string {
+func argumentNames() []string { return namesOf(reflect.TypeFor[codexArguments]()) }
+
+// namesOf returns the names of the members of a tool's arguments, sorted.
+func namesOf(arguments reflect.Type) []string {
 	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[codexArguments]()) {
+	for _, f := range reflect.VisibleFields(arguments) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			names = append(names, name)
 		}

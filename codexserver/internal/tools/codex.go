@@ -94,10 +94,7 @@ func (a *codexArguments) check() error {
 	if err := oneOf("approval-policy", a.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
 		return err
 	}
-	if err := oneOf("sandbox", a.Sandbox, protocol.SandboxModes()); err != nil {
-		return err
-	}
-	return a.Budget.check()
+	return oneOf("sandbox", a.Sandbox, protocol.SandboxModes())
 }
 
 // oneOf refuses a word that is none of the argument's, the empty one too. nil is

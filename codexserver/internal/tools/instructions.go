@@ -25,6 +25,7 @@ var purposes = map[string]string{
 	"codex-wait":      "wait for conversations that run in the background, and read their results.",
 	"codex-show":      "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough.",
 	"codex-worktree":  "look at, apply, commit or discard what a conversation with worktree: true has changed. Until then nothing of it is in your folder.",
+	"codex-review":    "have changes of a git repository looked at for faults, read-only.",
 	"codex-interrupt": "stop what a conversation does now.",
 	"codex-list":      "find past conversations.",
 	"codex-models":    "find the models that a task can be given to, and their efforts.",

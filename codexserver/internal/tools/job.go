@@ -33,6 +33,7 @@ type Job struct {
 	stall      time.Duration        // how long the model may be silent; 0 is for ever
 	schema     *outputschema.Schema // of the answer; nil leaves its form open
 	thread     *thread.Thread
+	review     *reviewCall   // nil for any other turn
 	done       chan struct{} // closed when there is a result
 
 	mu         sync.Mutex
@@ -141,7 +142,12 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage())
 		j.meter.begin()
 	}
-	err := j.thread.Turn(ctx, ticket, a, in)
+	var err error
+	if j.review != nil {
+		err = j.thread.Review(ctx, ticket, a, j.review.begin)
+	} else {
+		err = j.thread.Turn(ctx, ticket, a, in)
+	}
 	j.meter.end()
 	j.report.End(err)
 	if err == nil && j.meter.blind(j.report.Tokens()) {
@@ -166,13 +172,18 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	default:
 		j.status = Completed
 	}
-	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
 	j.did.Output = output
-	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
 	if spent != nil {
 		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
 	}
+	if j.review != nil && err == nil {
+		if text, err = j.review.end(text, &j.did); err != nil {
+			j.status, j.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
+		}
+	}
+	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
+	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
 	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
 	if err != nil && spent == nil {
 		j.result.IsError = new(true)

@@ -75,7 +75,7 @@ type Options struct {
 	// TrustedCalls lets the argument config of codex set every key.
 	TrustedCalls bool
 	// Home is the folder that git worktrees of threads lie in; without it there
-	// are none.
+	// are none, and no reviews.
 	Home string
 }
 
@@ -108,7 +108,7 @@ func New(e engine.Engine, o Options) *Table {
 	}
 	if o.Home != "" {
 		t.worktrees = &worktrees{store: worktree.In(o.Home)}
-		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call})
+		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call}, tool{"codex-review", reviewTool, t.callReview})
 	}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
@@ -118,13 +118,16 @@ func New(e engine.Engine, o Options) *Table {
 		t.tools = append(t.tools, tool{"codex-models", modelsTool, models{lister}.call})
 	}
 	if o.Tools != nil {
-		t.tools = slices.DeleteFunc(t.tools, func(t tool) bool { return !IsTurn(t.name) && !slices.Contains(o.Tools, t.name) })
+		t.tools = slices.DeleteFunc(t.tools, func(t tool) bool {
+			return t.name != "codex" && t.name != "codex-reply" && !slices.Contains(o.Tools, t.name)
+		})
 	}
 	locked := allLocked(o.LockedArguments)
-	t.locked = map[string][]string{"codex": locked, "codex-reply": lockedOf(locked)}
+	t.locked = map[string][]string{"codex": slices.Clone(locked), "codex-reply": lockedOf(locked), "codex-review": slices.Clone(locked)}
 	if !t.Has("codex-wait") {
-		t.locked["codex"] = append(t.locked["codex"], "background")
-		t.locked["codex-reply"] = append(t.locked["codex-reply"], "background")
+		for name, locked := range t.locked {
+			t.locked[name] = append(locked, "background")
+		}
 	}
 	if o.Home != "" && !t.Has("codex-worktree") {
 		t.locked["codex"] = append(t.locked["codex"], "worktree", "uncommitted")
@@ -160,7 +163,7 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 // whole, in characters, and that the tool is always in sight (Claude Code).
 func (t *Table) meta(name string) map[string]stdjson.RawMessage {
 	m := map[string]stdjson.RawMessage{}
-	if name == "codex" || name == "codex-reply" || name == "codex-wait" {
+	if name == "codex" || name == "codex-reply" || name == "codex-wait" || name == "codex-review" {
 		m["anthropic/maxResultSizeChars"] = stdjson.RawMessage("100000")
 	}
 	if t.options.AlwaysLoad {
@@ -173,7 +176,9 @@ func (t *Table) meta(name string) map[string]stdjson.RawMessage {
 }
 
 // IsTurn reports whether a tool runs a turn, which may take long.
-func IsTurn(name string) bool { return name == "codex" || name == "codex-reply" }
+func IsTurn(name string) bool {
+	return name == "codex" || name == "codex-reply" || name == "codex-review"
+}
 
 // Has reports whether there is a tool of that name.
 func (t *Table) Has(name string) bool {

@@ -1,0 +1,147 @@
+package gitinfo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// maxReview bounds each of the diffs of tracked and of untracked files, in bytes.
+const maxReview = 16 << 20
+
+// Changes are the changes that a review is about.
+type Changes struct {
+	// Root is the top of the repository.
+	Root string
+	// Commit is the one that the revision names, "" without a revision.
+	Commit string
+	// Diff is git's, in text alone: of binary files it says that they differ. Bytes
+	// that are not UTF-8 are replaced.
+	Diff string
+	// Cut is true when the diff is longer than is read of it.
+	Cut bool
+}
+
+// RevisionError says that a revision cannot be reviewed.
+type RevisionError struct{ Err error }
+
+// Error implements error.
+func (e *RevisionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong with it.
+func (e *RevisionError) Unwrap() error { return e.Err }
+
+// ChangesOf returns the changes of the repository that dir, an absolute path, is in:
+// those that are not committed, with new files that are not ignored; those since the
+// current branch left the revision; or those of the commit that is the revision,
+// against its first parent. Scratch is as for [Read].
+func ChangesOf(ctx context.Context, dir, scratch string, target protocol.ReviewTarget, revision string) (*Changes, error) {
+	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
+	defer cancel()
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	root := Root(dir)
+	if root == "" {
+		return nil, fmt.Errorf("%s is not in a git repository", dir)
+	}
+	m, err := newMirror(ctx, root, scratch, "refs/heads", "refs/remotes", "refs/tags")
+	if err != nil {
+		return nil, err
+	}
+	defer m.remove()
+	c := &Changes{Root: root}
+	if target != protocol.ReviewUncommitted {
+		if c.Commit, err = m.commit(revision); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.copyIndex(); err != nil {
+		return nil, err
+	}
+	if err := m.review(c, target, revision); err != nil {
+		return nil, fmt.Errorf("changes: %w", err)
+	}
+	c.Diff = strings.ToValidUTF8(c.Diff, "\uFFFD")
+	return c, nil
+}
+
+// commit returns the commit that a revision names.
+func (m *mirror) commit(revision string) (string, error) {
+	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
+		return "", &RevisionError{fmt.Errorf("%q is no revision", revision)}
+	}
+	out, err := m.git("", "rev-parse", "--verify", "--quiet", revision+"^{commit}")
+	if m.ctx.Err() != nil {
+		return "", context.Cause(m.ctx)
+	}
+	if out = strings.TrimSpace(out); err != nil || !git.IsHash(out) {
+		return "", &RevisionError{fmt.Errorf("%q is no revision of the repository %s", revision, m.root)}
+	}
+	return out, nil
+}
+
+// review takes the diff.
+func (m *mirror) review(c *Changes, target protocol.ReviewTarget, revision string) error {
+	switch target {
+	case protocol.ReviewCommit:
+		parent, err := m.commit(c.Commit + "^1")
+		if err != nil {
+			if parent, err = m.emptyTree(); err != nil {
+				return err
+			}
+		}
+		return m.compare(c, parent, c.Commit)
+	case protocol.ReviewBase:
+		head, err := m.commit("HEAD")
+		if err != nil {
+			return err
+		}
+		base, err := m.git("", "merge-base", c.Commit, head)
+		if base = strings.TrimSpace(base); err != nil || !git.IsHash(base) {
+			return &RevisionError{fmt.Errorf("%q has no commit in common with what is checked out", revision)}
+		}
+		return m.compare(c, base)
+	case protocol.ReviewUncommitted:
+		head, err := m.commit("HEAD")
+		if err != nil { // there is none yet
+			if head, err = m.emptyTree(); err != nil {
+				return err
+			}
+		}
+		if err := m.compare(c, head); err != nil {
+			return err
+		}
+		own, err := m.ofUntracked()
+		if own == nil || err != nil {
+			return err
+		}
+		return own.compare(c)
+	}
+	return errors.New("unknown target")
+}
+
+// emptyTree returns the name of a tree without files.
+func (m *mirror) emptyTree() (string, error) {
+	out, err := m.git("", "hash-object", "-t", "tree", "--stdin")
+	return strings.TrimSpace(out), err
+}
+
+// compare adds a diff of text. The user's configuration does not change its form.
+func (m *mirror) compare(c *Changes, args ...string) error {
+	args = append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--unified=3", "--inter-hunk-context=0",
+		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)
+	call := git.Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: m.options, Cut: maxReview}
+	out, err := m.program.Run(m.ctx, call, args...)
+	c.Diff += out
+	if len(out) == maxReview {
+		c.Cut = true
+		c.Diff += "\n"
+	}
+	return err
+}

@@ -1,0 +1,277 @@
+package review
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Finding is one thing that a review found.
+type Finding struct {
+	Title string
+	Body  string
+	// Path is relative to the repository's top, with slashes, once it was checked.
+	Path string
+	// StartLine and EndLine are 0 where the answer has none that can be.
+	StartLine, EndLine int
+	// Priority is 0 to 3, nil where there is none.
+	Priority *int
+	// Confidence is 0 to 1, nil where there is none.
+	Confidence *float64
+	// OutsideDiff is true when no line of it is in the diff.
+	OutsideDiff bool
+	// Error says what is wrong with the finding itself, such as a priority of 7.
+	Error string
+}
+
+// Verdict is what the reviewer thinks of the whole.
+type Verdict struct {
+	Correct     bool
+	Explanation string
+	Confidence  *float64
+}
+
+// Result is the answer of a reviewer.
+type Result struct {
+	Findings []Finding
+	// Verdict is nil where the answer has none that can be read.
+	Verdict *Verdict
+	// Problems are what is wrong with the answer but for single findings.
+	Problems []string
+}
+
+// How long the texts of an answer may be, in bytes, and how many findings it has.
+const (
+	maxTitle    = 400
+	maxBody     = 8 << 10
+	maxPath     = 1 << 10
+	maxFindings = 1000
+)
+
+// members is a JSON object.
+type members map[string]jsontext.Value
+
+// Parse reads an answer. What is wrong with one finding is told there; the error
+// says why there is no answer at all.
+func Parse(answer string) (*Result, error) {
+	answer = unfence(strings.TrimSpace(answer))
+	if answer == "" {
+		return nil, errors.New("the reviewer gave no answer")
+	}
+	var top members
+	if err := json.Unmarshal([]byte(answer), &top); err != nil || top == nil {
+		return nil, fmt.Errorf("the answer is no JSON object as it was asked for: %w", cmpError(err))
+	}
+	raw, ok := take(top, "findings")
+	if !ok {
+		return nil, errors.New("the answer has no findings, not even an empty list of them")
+	}
+	var list []jsontext.Value
+	if raw.Kind() != '[' || json.Unmarshal(raw, &list) != nil {
+		return nil, errors.New("the answer's findings are no list")
+	}
+	r := &Result{}
+	if more := len(list) - maxFindings; more > 0 {
+		r.Problems = append(r.Problems, fmt.Sprintf("%d findings are left out: there are more than %d.", more, maxFindings))
+		list = list[:maxFindings]
+	}
+	for _, raw := range list {
+		r.Findings = append(r.Findings, finding(raw))
+	}
+	r.verdict(top)
+	for _, name := range slices.Sorted(maps.Keys(top)) {
+		r.Problems = append(r.Problems, fmt.Sprintf("The answer has the member %.100q, which has no meaning.", name))
+	}
+	if len(r.Problems) > maxProblems {
+		r.Problems = r.Problems[:maxProblems]
+	}
+	return r, nil
+}
+
+const maxProblems = 20
+
+func cmpError(err error) error {
+	if err == nil {
+		return errors.New("it is null")
+	}
+	return err
+}
+
+// unfence returns what stands in a code fence that is all of a text. Models write
+// one whatever they are told.
+func unfence(text string) string {
+	inner, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	inner, ok = strings.CutSuffix(inner, "```")
+	head, body, found := strings.Cut(inner, "\n")
+	if head = strings.TrimSpace(head); !ok || !found || head != "" && head != "json" {
+		return text
+	}
+	return strings.TrimSpace(body)
+}
+
+// take returns a member and removes it. A null is none.
+func take(m members, name string) (jsontext.Value, bool) {
+	raw, ok := m[name]
+	delete(m, name)
+	return raw, ok && raw.Kind() != 'n'
+}
+
+// verdict reads the members about the whole.
+func (r *Result) verdict(top members) {
+	var f faults
+	word := f.text(top, "overall_correctness", maxTitle)
+	v := &Verdict{Explanation: f.text(top, "overall_explanation", maxBody), Confidence: f.score(top, "overall_confidence_score")}
+	switch word {
+	case "patch is correct":
+		v.Correct = true
+	case "patch is incorrect":
+	default:
+		if word != "" {
+			f.add("overall_correctness", fmt.Sprintf("%.100q is neither %q nor %q", word, "patch is correct", "patch is incorrect"))
+		}
+		if v.Explanation != "" {
+			f = append(f, "the reviewer says: "+v.Explanation)
+		}
+		v = nil
+	}
+	r.Verdict = v
+	if len(f) > 0 {
+		r.Problems = append(r.Problems, "About the verdict: "+f.String()+".")
+	}
+}
+
+// finding reads one finding.
+func finding(raw jsontext.Value) (r Finding) {
+	var f faults
+	defer func() { r.Error = f.String() }()
+	m, ok := f.object(raw)
+	if !ok {
+		return r
+	}
+	r.Title, r.Body = f.text(m, "title", maxTitle), f.text(m, "body", maxBody)
+	if raw, ok := take(m, "priority"); ok {
+		var n int
+		if err := json.Unmarshal(raw, &n); err != nil || n < 0 || n > 3 {
+			f.add("priority", fmt.Sprintf("%.40s is not 0, 1, 2 or 3", raw))
+		} else {
+			r.Priority = &n
+		}
+	}
+	r.Confidence = f.score(m, "confidence_score")
+	if raw, ok := take(m, "code_location"); ok {
+		f.location(&r, raw)
+	} else {
+		f.add("code_location", "missing")
+	}
+	f.unknown(m)
+	return r
+}
+
+// faults are what is wrong with members.
+type faults []string
+
+// maxFaults bounds what is told of one finding.
+const maxFaults = 10
+
+func (f *faults) add(name, what string) {
+	if len(*f) < maxFaults {
+		*f = append(*f, name+": "+strings.ToValidUTF8(what, "\uFFFD"))
+	}
+}
+
+// String returns them in one line.
+func (f faults) String() string { return strings.Join(f, "; ") }
+
+func (f *faults) object(raw jsontext.Value) (m members, ok bool) {
+	if raw.Kind() != '{' || json.Unmarshal(raw, &m) != nil {
+		f.add("finding", fmt.Sprintf("%.40s is no object", raw))
+		return nil, false
+	}
+	return m, true
+}
+
+// text reads a string that has to be there.
+func (f *faults) text(m members, name string, most int) (s string) {
+	raw, ok := take(m, name)
+	if !ok {
+		f.add(name, "missing")
+		return ""
+	}
+	if raw.Kind() != '"' || json.Unmarshal(raw, &s) != nil {
+		f.add(name, "not a string")
+		return ""
+	}
+	return cut(s, most)
+}
+
+// cut returns the first bytes of a text that is too long, and says so.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// score reads a number from 0 to 1.
+func (f *faults) score(m members, name string) *float64 {
+	raw, ok := take(m, name)
+	if !ok {
+		return nil
+	}
+	var x float64
+	if err := json.Unmarshal(raw, &x); err != nil || math.IsNaN(x) || x < 0 || x > 1 {
+		f.add(name, fmt.Sprintf("%.40s is no number from 0 to 1", raw))
+		return nil
+	}
+	return &x
+}
+
+// location reads where a finding is.
+func (f *faults) location(r *Finding, raw jsontext.Value) {
+	m, ok := f.object(raw)
+	if !ok {
+		return
+	}
+	r.Path = f.text(m, "absolute_file_path", maxPath)
+	lines, ok := take(m, "line_range")
+	if !ok {
+		f.add("line_range", "missing")
+	} else if lr, ok := f.object(lines); ok {
+		start, end := f.number(lr, "start"), f.number(lr, "end")
+		switch {
+		case start == 0 || end == 0:
+		case start > end:
+			f.add("line_range", fmt.Sprintf("it begins at %d and ends at %d", start, end))
+		default:
+			r.StartLine, r.EndLine = start, end
+		}
+		f.unknown(lr)
+	}
+	f.unknown(m)
+}
+
+// number reads the number of a line, 0 when it is none.
+func (f *faults) number(m members, name string) (n int) {
+	raw, ok := take(m, name)
+	if err := json.Unmarshal(raw, &n); !ok || err != nil || n < 1 || n > maxLine {
+		f.add(name, fmt.Sprintf("%.40s is no number of a line", raw))
+		return 0
+	}
+	return n
+}
+
+// unknown adds the members that were not taken.
+func (f *faults) unknown(m members) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		f.add(fmt.Sprintf("%.40q", name), "no such member")
+	}
+}

@@ -1,0 +1,117 @@
+package review
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Check compares the findings with the diff. It makes their paths relative to the
+// repository's top, for which there may be several names, and marks those of which
+// no line is in the diff. A finding whose file is not among the files of a diff that
+// was cut cannot be checked; Check returns how many these are.
+func (r *Result) Check(files []File, cut bool, roots ...string) (unknown int) {
+	lines := map[string][]Range{}
+	for _, f := range files {
+		lines[f.Path] = append(lines[f.Path], f.Lines...)
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Path = relative(f.Path, roots)
+		ranges, known := lines[f.Path]
+		switch {
+		case known:
+			f.OutsideDiff = !f.touches(ranges)
+		case cut && f.Path != "" && f.StartLine > 0:
+			unknown++
+		default:
+			f.OutsideDiff = true
+		}
+	}
+	return unknown
+}
+
+// touches reports whether a line of the finding is in one of the ranges.
+func (f *Finding) touches(ranges []Range) bool {
+	for _, r := range ranges {
+		if f.StartLine > 0 && f.StartLine <= r.End && f.EndLine >= r.Start {
+			return true
+		}
+	}
+	return false
+}
+
+// relative returns a path below one of the roots as it is called there, with
+// slashes. Another one stays as it is.
+func relative(name string, roots []string) string {
+	if name == "" {
+		return ""
+	}
+	if !filepath.IsAbs(name) {
+		if slashed := path.Clean(filepath.ToSlash(name)); filepath.IsLocal(filepath.FromSlash(slashed)) {
+			return slashed
+		}
+		return name
+	}
+	for _, root := range roots {
+		if rel, err := filepath.Rel(root, name); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return name
+}
+
+// Text writes the result for people. Nothing is hidden in what it shows.
+func (r *Result) Text() string {
+	var b strings.Builder
+	switch {
+	case r.Verdict == nil:
+		b.WriteString("The review has no verdict.")
+	case r.Verdict.Correct:
+		b.WriteString("Verdict: the change is correct" + sure(r.Verdict.Confidence) + ".")
+	default:
+		b.WriteString("Verdict: the change is incorrect" + sure(r.Verdict.Confidence) + ".")
+	}
+	if r.Verdict != nil && r.Verdict.Explanation != "" {
+		b.WriteString(" " + elicit.ShowText(r.Verdict.Explanation))
+	}
+	if len(r.Findings) == 0 {
+		b.WriteString("\n\nNo findings.")
+	}
+	for i, f := range r.Findings {
+		fmt.Fprintf(&b, "\n\n%d. ", i+1)
+		if f.Priority != nil && !strings.HasPrefix(f.Title, "[P") {
+			fmt.Fprintf(&b, "[P%d] ", *f.Priority)
+		}
+		b.WriteString(line(f.Title) + " — " + line(f.Path))
+		if f.StartLine > 0 {
+			fmt.Fprintf(&b, ":%d-%d", f.StartLine, f.EndLine)
+		}
+		if f.OutsideDiff {
+			b.WriteString(" (outside of the diff)")
+		}
+		if f.Error != "" {
+			b.WriteString(" (faulty: " + line(f.Error) + ")")
+		}
+		for text := range strings.Lines(elicit.ShowText(f.Body)) {
+			b.WriteString("\n   " + strings.TrimSuffix(text, "\n"))
+		}
+	}
+	for _, words := range r.Problems {
+		b.WriteString("\n\n" + elicit.ShowText(words))
+	}
+	return b.String()
+}
+
+func sure(confidence *float64) string {
+	if confidence == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (confidence %.2g)", *confidence)
+}
+
+// line shows a text as one line.
+func line(text string) string { return strings.ReplaceAll(elicit.ShowText(text), "\n", " ") }

@@ -1,0 +1,195 @@
+package review_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+func newNative(t *testing.T, model *providertest.Server, more map[string]any) *native.Engine {
+	t.Helper()
+	t.Cleanup(model.Close)
+	overrides := map[string]any{
+		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+		"model_providers.local.wire_api": "responses",
+	}
+	for key, value := range more {
+		overrides[key] = value
+	}
+	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+const addPatch = "*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch"
+
+// TestNative reviews by a model that also tries all ways to write: nothing is written,
+// and nobody is asked, whatever the configuration says.
+func TestNative(t *testing.T) {
+	for era, modern := range eras {
+		for _, configured := range []string{"danger-full-access", "workspace-write"} {
+			t.Run(era+" "+configured, func(t *testing.T) {
+				s := newShop(t)
+				started := filepath.Join(t.TempDir(), "started")
+				attempts := providertest.Call(
+					providertest.Shell("1", "touch", filepath.Join(s.repo, "touched")),
+					providertest.Tool("2", "apply_patch", map[string]any{"input": addPatch}),
+					providertest.Shell("3", "apply_patch", addPatch),
+					providertest.Tool("4", "shell", map[string]any{"command": []string{"touch", "escalated"}, "with_escalated_permissions": true, "justification": "please"}),
+					providertest.Tool("5", "evil__write", map[string]any{}),
+				)
+				say := providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+					for _, o := range r.ToolOutputs() {
+						t.Logf("%.200v", o)
+					}
+					return providertest.Say(s.answer())
+				}}
+				var script []providertest.Turn
+				for range 5 {
+					script = append(script, attempts, say)
+				}
+				model := providertest.New(script...)
+				e := newNative(t, model, map[string]any{
+					"sandbox_mode": configured, "approval_policy": "on-request", "tools.web_search": true, "include_apply_patch_tool": true, "include_plan_tool": true,
+					"mcp_servers.evil.command": "touch", "mcp_servers.evil.args": []any{started},
+				})
+				c := connect(t, e, modern)
+				checkTargets(t, s, c, true)
+				for _, r := range model.Requests() {
+					for _, name := range []string{`"name":"apply_patch"`, `"web_search"`, `"name":"update_plan"`, `"name":"evil`} {
+						if strings.Contains(string(r.Body), `"tools":`) && strings.Contains(toolsOf(t, r), name) {
+							t.Errorf("the model is offered %s", name)
+						}
+					}
+				}
+				if _, err := os.Stat(started); err == nil {
+					t.Error("an MCP server was started")
+				}
+				if n := len(model.Requests()); n != 10 {
+					t.Errorf("%d requests", n)
+				}
+			})
+		}
+	}
+}
+
+func toolsOf(t *testing.T, r providertest.Request) string {
+	t.Helper()
+	_, tools, ok := strings.Cut(string(r.Body), `"tools":`)
+	if !ok {
+		t.Fatalf("no tools: %s", r.Body)
+	}
+	if before, _, ok := strings.Cut(tools, `],"`); ok {
+		return before
+	}
+	return tools
+}
+
+// TestNativeThread reviews in a conversation that may write everything: the review may
+// not, and what comes after it may again.
+func TestNativeThread(t *testing.T) {
+	for era, modern := range eras {
+		t.Run(era, func(t *testing.T) {
+			s := newShop(t)
+			touch := func(name string) providertest.Turn {
+				return providertest.Call(providertest.Shell(name, "touch", filepath.Join(s.repo, name)))
+			}
+			model := providertest.New(
+				touch("before"), providertest.Say("begun"),
+				touch("during"), providertest.Say(s.answer()),
+				touch("after"), providertest.Say("done"),
+			)
+			e := newNative(t, model, map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"})
+			c := connect(t, e, modern)
+			begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
+			if failed {
+				t.Fatalf("%+v", begun)
+			}
+			r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "threadId": begun.ThreadID})
+			if failed || r.ThreadID != begun.ThreadID || len(r.Findings) != 5 || r.Findings[1].OutsideDiff {
+				t.Fatalf("%+v", r)
+			}
+			if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
+				t.Error("the conversation does not go on")
+			}
+			for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
+				if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			requests := model.Requests()
+			last := string(requests[len(requests)-1].Body)
+			if !strings.Contains(last, "Everybody is let in") {
+				t.Error("the conversation does not know what was found")
+			}
+		})
+	}
+}
+
+// TestAnswersThatCannotBeRead are errors, with what was answered.
+func TestAnswersThatCannotBeRead(t *testing.T) {
+	s := newShop(t)
+	e := newNative(t, providertest.New(providertest.Say("looks good to me"), providertest.Say("")), nil)
+	c := connect(t, e, false)
+	for _, want := range []string{"codex-review: the answer is no JSON object as it was asked for: ", "codex-review: the reviewer gave no answer"} {
+		r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo})
+		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil {
+			t.Errorf("%+v, want %q", r, want)
+		}
+		if strings.Contains(want, "no JSON") && !strings.Contains(r.Content, "looks good to me") {
+			t.Errorf("the answer is lost: %s", r.Content)
+		}
+	}
+}
+
+// TestArguments refuses what cannot be reviewed, and names the argument.
+func TestArguments(t *testing.T) {
+	s := newShop(t)
+	model := providertest.New()
+	c := connect(t, newNative(t, model, nil), false)
+	clean := newShop(t)
+	clean.commit("all")
+	for _, tt := range []struct{ arguments, want string }{
+		{`{}`, "argument /target is missing"},
+		{`{"target":"all"}`, "argument /target: "},
+		{`{"target":7}`, "argument /target: want a string"},
+		{`{"target":"base"}`, "argument /branch is missing"},
+		{`{"target":"commit"}`, "argument /commit is missing"},
+		{`{"target":"uncommitted","branch":"main"}`, "argument /branch is for the target base"},
+		{`{"target":"base","branch":"main","commit":"HEAD"}`, "argument /commit is for the target commit"},
+		{`{"target":"base","branch":""}`, `argument /branch: "" is no revision`},
+		{`{"target":"base","branch":"--output=x"}`, `argument /branch: "--output=x" is no revision`},
+		{`{"target":"commit","commit":"-p"}`, `argument /commit: "-p" is no revision`},
+		{`{"target":"commit","commit":"HEAD\nx"}`, `argument /commit: "HEAD\nx" is no revision`},
+		{`{"target":"commit","commit":"nope"}`, `argument /commit: "nope" is no revision of the repository`},
+		{`{"target":"commit","commit":"HEAD:page.go"}`, `argument /commit: "HEAD:page.go" is no revision`},
+		{`{"target":"commit","commit":"HEAD..main"}`, `argument /commit: "HEAD..main" is no revision`},
+		{`{"target":"uncommitted","sandbox":"danger-full-access"}`, "unknown argument /sandbox: the arguments are background, branch"},
+		{`{"target":"uncommitted","cwd":"/no/such/folder"}`, "argument /cwd: "},
+		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, filepath.Dir(s.repo)), "is not in a git repository"},
+		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, clean.repo), "there is nothing to review"},
+		{`{"target":"uncommitted","cwd":"/","threadId":"x"}`, "argument /cwd: the conversation of /threadId"},
+		{`{"target":"uncommitted","threadId":"0199a2b3-0000-7000-8000-000000000001"}`, "no conversation"},
+	} {
+		var arguments map[string]any
+		unmarshal(t, tt.arguments, &arguments)
+		if _, ok := arguments["cwd"]; !ok && arguments["threadId"] == nil {
+			arguments["cwd"] = s.repo
+		}
+		r, failed := c.call("codex-review", arguments)
+		if !failed || !strings.HasPrefix(r.Content, "codex-review: ") || !strings.Contains(r.Content, tt.want) {
+			t.Errorf("%s: %+v", tt.arguments, r)
+		}
+	}
+	if n := len(model.Requests()); n != 0 {
+		t.Errorf("%d requests to the model", n)
+	}
+}

@@ -1,0 +1,160 @@
+//go:build realcodex
+
+package review_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// newRealCodex returns an engine that drives the real Codex that CODEX_BIN names, with
+// a scripted provider on loopback.
+func newRealCodex(t *testing.T, model *providertest.Server, configuration string) *appserver.Engine {
+	t.Helper()
+	t.Cleanup(model.Close)
+	home := t.TempDir()
+	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
+	text := configuration + `
+[model_providers.mock]
+name = "mock"
+base_url = %q
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+`
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, "model = \"mock-model\"\nmodel_provider = \"mock\"\n"+text, model.BaseURL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := appserver.New(&appserver.Options{CodexHome: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func execTurn(id, cmd string, escalated bool) providertest.Turn {
+	arguments := map[string]any{"cmd": cmd}
+	if escalated {
+		arguments["sandbox_permissions"], arguments["justification"] = "require_escalated", "please"
+	}
+	return providertest.Call(providertest.Tool(id, "exec_command", arguments))
+}
+
+// TestReal reviews all targets by Codex's own reviewer, whose model tries to write.
+func TestReal(t *testing.T) {
+	for era, modern := range eras {
+		t.Run(era, func(t *testing.T) {
+			s := newShop(t)
+			var script []providertest.Turn
+			for range 5 {
+				script = append(script,
+					execTurn("1", "touch touched", false), execTurn("2", "touch escalated", true), execTurn("3", "apply_patch <<'EOF'\n"+addPatch+"\nEOF\n", false),
+					providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+						for _, o := range r.ToolOutputs() {
+							t.Logf("%.300v", o)
+						}
+						return providertest.Say(s.answer())
+					}})
+			}
+			model := providertest.New(script...)
+			e := newRealCodex(t, model, `
+approval_policy = "on-request"
+sandbox_mode = "danger-full-access"
+web_search = "live"
+[mcp_servers.evil]
+command = "touch"
+args = ["`+filepath.Join(t.TempDir(), "started")+`"]
+`)
+			checkTargets(t, s, connect(t, e, modern), false)
+			for _, r := range model.Requests() {
+				for _, name := range []string{"web_search", "apply_patch", "evil"} {
+					if strings.Contains(toolsOf(t, r), name) {
+						t.Errorf("the reviewer is offered %s: %s", name, toolsOf(t, r))
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRealThread reviews in a conversation that may write everything.
+func TestRealThread(t *testing.T) {
+	s := newShop(t)
+	model := providertest.New(
+		execTurn("1", "touch before", false), providertest.Say("begun"),
+		execTurn("2", "touch during", false), providertest.Say(s.answer()),
+		execTurn("3", "touch after", false), providertest.Say("done"),
+	)
+	e := newRealCodex(t, model, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n")
+	c := connect(t, e, false)
+	begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
+	if failed {
+		t.Fatalf("%+v", begun)
+	}
+	r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "threadId": begun.ThreadID})
+	if failed || r.ThreadID != begun.ThreadID || len(r.Findings) != 5 || r.Findings[1].OutsideDiff {
+		t.Fatalf("%+v", r)
+	}
+	if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
+		t.Error("the conversation does not go on")
+	}
+	for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
+		if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	requests := model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Everybody is let in") {
+		t.Error("the conversation does not know what was found")
+	}
+	var list struct {
+		Conversations []struct{ ThreadID, Preview string }
+	}
+	c.list(&list)
+	if len(list.Conversations) != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestRealInterrupt stops a review that its model does not end.
+func TestRealInterrupt(t *testing.T) {
+	s := newShop(t)
+	stall := make(chan struct{})
+	model := providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall})
+	e := newRealCodex(t, model, "")
+	defer close(stall)
+	c := connect(t, e, false)
+	begun, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true})
+	if failed || begun.Status != "running" {
+		t.Fatalf("%+v", begun)
+	}
+	if err := model.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if r, failed := c.call("codex-interrupt", map[string]any{"threadId": begun.ThreadID}); failed {
+		t.Errorf("%+v", r)
+	}
+	if r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{begun.ThreadID}}); len(r.Threads) != 1 || r.Threads[0].Status != "aborted" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// list is codex-list.
+func (c *client) list(into any) {
+	c.t.Helper()
+	var r struct {
+		StructuredContent json.RawMessage `json:"structuredContent"`
+	}
+	if err := c.Call(c.t.Context(), "tools/call", json.RawMessage(`{"name":"codex-list","arguments":{}}`), &r); err != nil {
+		c.t.Fatal(err)
+	}
+	unmarshal(c.t, string(r.StructuredContent), into)
+}

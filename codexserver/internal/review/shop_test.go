@@ -1,0 +1,300 @@
+package review_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMain(m *testing.M) {
+	native.Main() // this may be a keeper
+	os.Exit(m.Run())
+}
+
+// shop is a repository with three planted faults: page.go in the first commit of the
+// branch work, auth.go in the second, and new.go, which git does not know.
+type shop struct {
+	t    testing.TB
+	repo string
+}
+
+func newShop(t testing.TB) *shop {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{t, filepath.Join(top, "repo")}
+	if err := os.Mkdir(s.repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "somebody")
+		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
+	}
+	s.git("init", "-q", "-b", "main")
+	s.write("page.go", "package shop\n\nfunc last(n int) int { return n - 1 }\n"+strings.Repeat("\n", 40)+"func end() {}\n")
+	s.write("auth.go", "package shop\n\nfunc allowed(a, b string) bool { return a == b }\n")
+	s.commit("begin")
+	s.git("switch", "-q", "-c", "work")
+	s.write("page.go", "package shop\n\nfunc last(n int) int { return n }\n"+strings.Repeat("\n", 40)+"func end() {}\n")
+	s.commit("count pages")
+	s.write("auth.go", "package shop\n\nfunc allowed(a, b string) bool { return true }\n")
+	s.commit("let them in")
+	s.write("new.go", "package shop\n\nvar key = \"secret\"\n")
+	return s
+}
+
+func (s *shop) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = s.repo
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *shop) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.repo, name), []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shop) commit(message string) {
+	s.t.Helper()
+	s.git("add", "-A")
+	s.git("commit", "-q", "-m", message)
+}
+
+// tree returns all files of the repository.
+func (s *shop) tree() map[string]string {
+	s.t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(s.repo, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, s.repo)] = string(data)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// answer is what the scripted reviewer finds, whatever it is asked for: the three
+// faults, one on a line that does not exist, and one with values that are none.
+func (s *shop) answer() string {
+	place := func(name string, start, end int) string {
+		return fmt.Sprintf(`"code_location":{"absolute_file_path":%q,"line_range":{"start":%d,"end":%d}}`, filepath.Join(s.repo, name), start, end)
+	}
+	return `{"findings":[
+		{"title":"[P1] One page too many","body":"last(3) is 3.","priority":1,"confidence_score":0.9,` + place("page.go", 3, 3) + `},
+		{"title":"Everybody is let in","body":"allowed is always true.","priority":0,"confidence_score":1,` + place("auth.go", 3, 3) + `},
+		{"title":"A key in the source","body":"It ends up in the history.","priority":2,"confidence_score":0.5,` + place("new.go", 3, 3) + `},
+		{"title":"Nothing is there","body":"x","priority":3,"confidence_score":0.1,` + place("page.go", 400, 401) + `},
+		{"title":"Odd","body":"x","priority":7,"confidence_score":1.5,` + place("../../etc/passwd", 1, 1) + `}
+	],"overall_correctness":"patch is incorrect","overall_explanation":"It lets everybody in.","overall_confidence_score":0.95}`
+}
+
+// reviewResult is the structured content of a review.
+type reviewResult struct {
+	ThreadID   string    `json:"threadId"`
+	Status     string    `json:"status"`
+	Content    string    `json:"content"`
+	Model      string    `json:"model"`
+	DurationMS *int64    `json:"durationMs"`
+	Usage      *struct{} `json:"usage"`
+	Verdict    *struct {
+		Correct     bool    `json:"correct"`
+		Explanation string  `json:"explanation"`
+		Confidence  float64 `json:"confidence"`
+	} `json:"verdict"`
+	Findings []struct {
+		Title, Body, Path, Error string
+		StartLine, EndLine       int
+		Priority                 *int
+		Confidence               *float64
+		OutsideDiff              bool
+	} `json:"findings"`
+	Refused []struct{ Kind, What, Why string } `json:"refused"`
+	Threads []struct {
+		ThreadID, Status string
+		Findings         []json.RawMessage
+	}
+}
+
+// lines returns the findings in a line each.
+func (r *reviewResult) lines() (all []string) {
+	for _, f := range r.Findings {
+		line := fmt.Sprintf("%s:%d-%d %s", f.Path, f.StartLine, f.EndLine, f.Title)
+		if f.Priority != nil && f.Confidence != nil {
+			line += fmt.Sprintf(" %d %g", *f.Priority, *f.Confidence)
+		}
+		if f.OutsideDiff {
+			line += " outside"
+		}
+		if f.Error != "" {
+			line += " error " + f.Error
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// client calls tools in one era of MCP.
+type client struct {
+	*jsonrpc.Peer
+	t      testing.TB
+	modern bool
+
+	mu    sync.Mutex
+	asked []string // requests of the server
+}
+
+var eras = map[string]bool{"legacy": false, "modern": true}
+
+func connect(t testing.TB, e engine.Engine, modern bool) *client {
+	t.Helper()
+	server := codexserver.New(e, &codexserver.Options{Home: t.TempDir()})
+	ours, theirs := jsonrpc.Pipe()
+	c := &client{t: t, modern: modern}
+	c.Peer = jsonrpc.NewPeer(ours, jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+		if r.IsNotification() {
+			return nil, nil
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asked = append(c.asked, r.Method)
+		return map[string]string{"action": "accept"}, nil
+	}), nil)
+	var ends sync.WaitGroup
+	ends.Go(func() {
+		if err := server.Serve(context.Background(), theirs); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	ends.Go(func() { _ = c.Run(context.Background()) })
+	t.Cleanup(func() {
+		ours.Close()
+		ends.Wait()
+		if c.asked != nil {
+			t.Errorf("the client was asked: %q", c.asked)
+		}
+	})
+	if !modern {
+		hello := `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`
+		if err := c.Call(t.Context(), "initialize", json.RawMessage(hello), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Notify(t.Context(), "notifications/initialized", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// call calls a tool. It reads a result that has not come to its end as an error.
+func (c *client) call(tool string, arguments map[string]any) (r reviewResult, isError bool) {
+	c.t.Helper()
+	params := map[string]any{"name": tool, "arguments": arguments}
+	if c.modern {
+		params["_meta"] = map[string]any{
+			"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
+			"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
+		}
+	}
+	ctx, stop := context.WithTimeout(c.t.Context(), 2*time.Minute)
+	defer stop()
+	var raw json.RawMessage
+	if err := c.Call(ctx, "tools/call", params, &raw); err != nil {
+		c.t.Fatalf("%s: %v", tool, err)
+	}
+	var result struct {
+		IsError           bool
+		ResultType        string
+		StructuredContent json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := json.Unmarshal(result.StructuredContent, &r); err != nil {
+		c.t.Fatalf("%v: %s", err, raw)
+	}
+	return r, result.IsError
+}
+
+// checkTargets reviews all three targets, as by a reviewer that answers [shop.answer].
+func checkTargets(t *testing.T, s *shop, c *client, usage bool) {
+	t.Helper()
+	const odd = "odd:1-1 Odd outside error priority: 7 is not 0, 1, 2 or 3; confidence_score: 1.5 is no number from 0 to 1"
+	before := s.tree()
+	for _, tt := range []struct {
+		arguments map[string]any
+		outside   [4]bool
+	}{
+		{map[string]any{"target": "uncommitted"}, [4]bool{true, true, false, true}},
+		{map[string]any{"target": "base", "branch": "main"}, [4]bool{false, false, true, true}},
+		{map[string]any{"target": "commit", "commit": "HEAD"}, [4]bool{true, false, true, true}},
+		{map[string]any{"target": "commit", "commit": s.git("rev-parse", "HEAD~1")}, [4]bool{false, true, true, true}},
+		{map[string]any{"target": "base", "branch": "main", "instructions": "look at who may come in"}, [4]bool{false, false, true, true}},
+	} {
+		tt.arguments["cwd"] = s.repo
+		r, failed := c.call("codex-review", tt.arguments)
+		if failed || r.Status != "completed" || r.ThreadID == "" || r.Model == "" || r.DurationMS == nil || (r.Usage != nil) != usage {
+			t.Fatalf("%v: %+v", tt.arguments, r)
+		}
+		want := []string{
+			"page.go:3-3 [P1] One page too many 1 0.9", "auth.go:3-3 Everybody is let in 0 1",
+			"new.go:3-3 A key in the source 2 0.5", "page.go:400-401 Nothing is there 3 0.1",
+		}
+		for i, outside := range tt.outside {
+			if outside {
+				want[i] += " outside"
+			}
+		}
+		got := r.lines()
+		if len(got) == 5 { // its path is as it was given
+			got[4] = "odd" + got[4][strings.Index(got[4], ":1-1"):]
+		}
+		if d := cmp.Diff(append(want, odd), got); d != "" {
+			t.Errorf("%v: findings (-want +got)\n%s", tt.arguments, d)
+		}
+		if v := r.Verdict; v == nil || v.Correct || v.Explanation != "It lets everybody in." || v.Confidence != 0.95 {
+			t.Errorf("%v: verdict %+v", tt.arguments, v)
+		}
+		if !strings.Contains(r.Content, "1. [P1] One page too many — page.go:3-3") || !strings.Contains(r.Content, "4. [P3] Nothing is there — page.go:400-401 (outside of the diff)") {
+			t.Errorf("content %s", r.Content)
+		}
+		if d := cmp.Diff(before, s.tree()); d != "" {
+			t.Fatalf("%v: the tree was changed (-want +got)\n%s", tt.arguments, d)
+		}
+	}
+}
+
+func unmarshal(t testing.TB, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatal(err)
+	}
+}
