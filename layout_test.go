@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,7 @@ var arrows = []struct {
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/regularfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/streamable", []string{"codexserver", "codexserver/internal/modern", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/page", []string{"codexserver/approval", "codexserver/protocol", "elicit"}},
 	{"codexserver/native/providertest", nil},
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "codexserver/native/internal/*", "elicit", "jsonrpc", "mcptypes"}},
@@ -104,6 +106,22 @@ func TestImportArrows(t *testing.T) {
 				t.Errorf("%s: %s is to stay light, but imports %s", s.file, s.pkg, to)
 			}
 		}
+	}
+}
+
+// TestNoServerWithoutHTTP keeps HTTP out of programs that serve standard input and
+// output alone.
+func TestNoServerWithoutHTTP(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./codexserver").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 50 {
+		t.Fatalf("only %d packages found", len(deps))
+	}
+	if slices.Contains(deps, "net/http") {
+		t.Error("package codexserver needs net/http, which only codexserver/streamable may")
 	}
 }
 
