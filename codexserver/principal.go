@@ -36,9 +36,11 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	}
 }
 
-// Serve is [Server.Serve] for a client of the principal, with a handshake.
+// Serve is [Server.Serve] for a client of the principal, with a handshake. It has MCP
+// alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox
+// without asking, as the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return p.server.serve(ctx, p.name, t)
+	return p.server.serve(ctx, p.name, false, t)
 }
 
 // Exchange serves requests that say everything in their _meta (MCP 2026-07-28), until

@@ -185,11 +185,12 @@ func New(e engine.Engine, o *Options) *Server {
 // every answer that the client still took was written. A thread is closed with the
 // last session that has used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return s.serve(ctx, "", t)
+	return s.serve(ctx, "", true, t)
 }
 
-// serve is [Server.Serve] for a client of a principal.
-func (s *Server) serve(ctx context.Context, principal string, t jsonrpc.Transport) error {
+// serve is [Server.Serve] for a client of a principal, with the methods of September
+// 2025 or without them.
+func (s *Server) serve(ctx context.Context, principal string, methods bool, t jsonrpc.Transport) error {
 	turns, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	handling, stop := context.WithCancelCause(ctx)
@@ -201,7 +202,7 @@ func (s *Server) serve(ctx context.Context, principal string, t jsonrpc.Transpor
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
 	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
-	peer := jsonrpc.NewPeer(t, byEra(session, own), o)
+	peer := jsonrpc.NewPeer(t, byEra(session.Handler(methods), session, own), o)
 	session.Connect(peer)
 	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)
@@ -239,8 +240,7 @@ func verdict(handling context.Context, err error) error {
 
 // byEra returns the handler of both eras of MCP. Each request says by itself of
 // which one it is.
-func byEra(old *legacy.Session, own *modern.Session) jsonrpc.Handler {
-	before := old.Handler()
+func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return before.ServeRPC(ctx, r)
