@@ -41,7 +41,7 @@ var arrows = []struct {
 	// A tool does not know the era in which it is called, nor an era another one.
 	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/report", "codexserver/internal/thread", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
-	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/regularfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
+	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/secretfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/streamable", []string{"codexserver", "codexserver/internal/modern", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/page", []string{"codexserver/approval", "codexserver/protocol", "elicit"}},
@@ -57,7 +57,7 @@ var arrows = []struct {
 	{"codexserver/internal/summary", []string{"codexserver/internal/script", "codexserver/protocol", "internal/shellword"}},
 	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
-	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
 	{"bench/*", []string{"codexserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},

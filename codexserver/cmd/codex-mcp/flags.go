@@ -32,6 +32,7 @@ type options struct {
 	json      bool // of doctor, ask and tasks
 	ask       askOptions
 	tasks     tasksOptions
+	http      httpOptions
 
 	warnings []string // flags of codex without effect
 	refusals []string // flags of codex that end the start
