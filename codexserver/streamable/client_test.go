@@ -26,6 +26,7 @@ type site struct {
 	t       *testing.T
 	url     string
 	handler *streamable.Handler
+	server  *httptest.Server
 }
 
 // open serves an engine to the principals ann and bob, whose tokens are their names.
@@ -56,7 +57,7 @@ func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*s
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return &site{t, server.URL, h}
+	return &site{t, server.URL, h, server}
 }
 
 // reply is a response with its body read as far as it goes.

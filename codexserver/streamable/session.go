@@ -172,7 +172,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 		fail(w, http.StatusNotFound, e.id, errEnded)
 		return
 	}
-	st.serve(w, r, me, false)
+	st.serve(w, r, me, r.Header.Get(headerPrefer) == preferStream && e.method != "initialize")
 }
 
 // note hands on what is not answered.

@@ -124,6 +124,9 @@ func (o *options) wantsServer() error {
 		}
 	}
 	o.run = serveClient
+	if o.connect != "" {
+		o.run = connectClient
+	}
 	return nil
 }
 

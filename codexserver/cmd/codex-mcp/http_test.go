@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestHTTPListens refuses to serve others in plain text.
@@ -187,6 +189,36 @@ func TestHTTPServes(t *testing.T) {
 			t.Errorf("%s %s: %s %s, %v", tt.method, tt.path, answer.Status, body, err)
 		}
 	}
+	o := &options{connect: url + mcpPath}
+	ours, theirs := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(ours, nil, nil)
+	file, err := connectToken(os.Getenv)
+	if err != nil || file != token {
+		t.Errorf("--connect has the token %q, %v", file, err)
+	}
+	ran, connected := make(chan error, 1), make(chan error, 1)
+	go func() { ran <- peer.Run(context.Background()) }()
+	go func() { connected <- o.connectTo(t.Context(), file, theirs) }()
+	var tools json.RawMessage
+	for _, method := range []string{"initialize", "tools/list"} {
+		if err := peer.Call(t.Context(), method, json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), &tools); err != nil {
+			t.Errorf("%s by --connect: %v", method, err)
+		}
+	}
+	if !strings.Contains(string(tools), `"codex-reply"`) {
+		t.Errorf("tools by --connect: %s", tools)
+	}
+	peer.Close()
+	for _, c := range []chan error{ran, connected} {
+		select {
+		case err := <-c:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("--connect does not end")
+		}
+	}
 	stop()
 	select {
 	case status := <-ended:
@@ -195,5 +227,29 @@ func TestHTTPServes(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it does not end")
+	}
+}
+
+func TestConnectToken(t *testing.T) {
+	home := t.TempDir()
+	env := map[string]string{"CODEX_HOME": home}
+	getenv := func(name string) string { return env[name] }
+	if token, err := connectToken(getenv); err == nil || !strings.Contains(err.Error(), tokenVariable) {
+		t.Errorf("without a file: %q, %v", token, err)
+	}
+	made, err := loadToken(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token, err := connectToken(getenv); token != made || err != nil {
+		t.Errorf("of the file: %q, %v", token, err)
+	}
+	env[tokenVariable] = strings.Repeat("x", 40) + "\n"
+	if token, err := connectToken(getenv); token != strings.Repeat("x", 40) || err != nil {
+		t.Errorf("of the environment: %q, %v", token, err)
+	}
+	env[tokenVariable] = "x\r\nHost: evil"
+	if token, err := connectToken(getenv); err == nil {
+		t.Errorf("of a broken environment: %q", token)
 	}
 }
