@@ -35,7 +35,7 @@ var arrows = []struct {
 	{"codexserver/protocol", nil},
 	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
 	{"codexserver/engine/*", []string{"codexserver/engine", "codexserver/protocol", "elicit"}},
-	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/legacy", "codexserver/internal/modern", "codexserver/internal/pace", "codexserver/internal/report", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "elicit", "jsonrpc"}},
+	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/legacy", "codexserver/internal/modern", "codexserver/internal/pace", "codexserver/internal/report", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/protocol", "elicit"}},
 	// A tool does not know the era in which it is called, nor an era another one.

@@ -104,6 +104,7 @@ const (
 	defaultMaxUnread = 64 << 20
 	defaultGrace     = time.Second
 	defaultTasks     = 64
+	maxLooks         = 8 // at folders, at a time
 )
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
@@ -128,7 +129,7 @@ func New(e engine.Engine, o *Options) *Server {
 		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Record: approval.NewRecord(o.Record), Logger: log,
 	})
 	_, streams := e.(engine.Streamer)
-	watch := report.Options{Wait: streams, Logger: log}
+	watch := report.Options{Wait: streams, Looks: make(chan struct{}, maxLooks), Logger: log}
 	if o.Home != "" {
 		watch.Scratch = filepath.Join(o.Home, "tmp")
 	}

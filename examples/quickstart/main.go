@@ -1,19 +1,18 @@
-// Command quickstart is the main job in one command: an MCP client hands Codex
-// a task, follows the work, and decides whether a command may run.
+// Command quickstart is the main job in one command: it hands Codex a task,
+// follows the work, and lets a person decide whether a command may run.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -answer decline
 //	go run ./examples/quickstart -base-url http://localhost:11434/v1 -model qwen3
 //
-// It needs nothing but Go and git. Client, server and engine run in this one
-// program and talk over an in-memory transport; without -base-url the model is
-// a scripted one on loopback, which asks for `git init` and then says what came
-// of it.
+// It needs nothing but Go and git. Without -base-url the model is a scripted one
+// on loopback, which asks for `git init` and then says what came of it.
 package main
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,8 +21,9 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 func main() {
@@ -35,14 +35,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	c := &client{answer: *answer, lines: readLines(os.Stdin), out: os.Stdout}
-	if err := run(ctx, c, *baseURL, *model, *prompt); err != nil {
+	p := &person{answer: *answer, lines: readLines(os.Stdin), out: os.Stdout}
+	if err := run(ctx, p, *baseURL, *model, *prompt); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, c *client, baseURL, model, prompt string) error {
+func run(ctx context.Context, p *person, baseURL, model, prompt string) error {
 	dir, err := os.MkdirTemp("", "quickstart")
 	if err != nil {
 		return err
@@ -60,8 +60,7 @@ func run(ctx context.Context, c *client, baseURL, model, prompt string) error {
 		baseURL = provider.BaseURL()
 	}
 
-	// The server: an engine, and what serves it.
-	engine, err := native.New(&native.Options{CodexHome: home, Overrides: map[string]any{
+	e, err := native.New(&native.Options{CodexHome: home, Overrides: map[string]any{
 		"model":                               model,
 		"model_provider":                      "quickstart",
 		"model_providers.quickstart.name":     "Quickstart",
@@ -73,25 +72,30 @@ func run(ctx context.Context, c *client, baseURL, model, prompt string) error {
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	clientEnd, serverEnd := jsonrpc.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- codexserver.New(engine, nil).Serve(ctx, serverEnd) }()
+	defer e.Close()
 
-	// The client: connect, hand over the task, follow it.
-	err = c.do(ctx, clientEnd, prompt, work)
-	if serr := <-served; err == nil {
-		err = serr
-	}
-	if err != nil {
+	fmt.Fprintln(p.out, "task:", prompt)
+	answer, err := codexserver.New(e, nil).Run(ctx, codexserver.Turn{
+		Prompt:  prompt,
+		Config:  protocol.Config{Cwd: work},
+		Event:   p.show,
+		Approve: p.decide,
+	})
+	var aborted *engine.AbortError
+	switch {
+	case errors.As(err, &aborted):
+		fmt.Fprintln(p.out, aborted)
+	case err != nil:
 		return err
+	default:
+		fmt.Fprintln(p.out, "answer:", answer.Text)
 	}
 
 	// The proof.
 	if _, err := os.Stat(filepath.Join(work, ".git")); err == nil {
-		fmt.Fprintln(c.out, "proof: the folder is now a git repository")
+		fmt.Fprintln(p.out, "proof: the folder is now a git repository")
 	} else {
-		fmt.Fprintln(c.out, "proof: the folder is not a git repository")
+		fmt.Fprintln(p.out, "proof: the folder is not a git repository")
 	}
 	return nil
 }

@@ -20,8 +20,7 @@ func TestRun(t *testing.T) {
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", gitconfig)
 	t.Setenv("LC_ALL", "C")
-	const begin = `connected to codex-mcp, MCP 2025-06-18
-task: a task
+	const begin = `task: a task
   event session_configured
   event task_started
   event exec_approval_request
@@ -29,7 +28,7 @@ Allow Codex to run ` + "`git init` in `DIR/work`" + `?
 If approved, it runs outside the sandbox.
 `
 	const asks = "accept, decline or cancel? "
-	const accepted = `=> accept
+	const accepted = `=> approved
   running: git init
   | Initialized empty Git repository in DIR/work/.git/
   exit code 0
@@ -38,15 +37,15 @@ If approved, it runs outside the sandbox.
 answer: Your repository is ready. git said: Initialized empty Git repository in DIR/work/.git/
 proof: the folder is now a git repository
 `
-	const declined = `=> decline
+	const declined = `=> denied
   model: There is no repository. I was told: the command was not run: declined
   event task_complete
 answer: There is no repository. I was told: the command was not run: declined
 proof: the folder is not a git repository
 `
-	const cancelled = `=> cancel
+	const cancelled = `=> abort
   event turn_aborted
-answer: Turn aborted: the client cancelled the approval request
+turn interrupted: declined
 proof: the folder is not a git repository
 `
 	for _, tt := range []struct{ answer, typed, want string }{
@@ -58,8 +57,8 @@ proof: the folder is not a git repository
 	} {
 		t.Run(fmt.Sprintf("%q,%q", tt.answer, tt.typed), func(t *testing.T) {
 			var out bytes.Buffer
-			c := &client{answer: tt.answer, lines: readLines(strings.NewReader(tt.typed)), out: &out}
-			if err := run(t.Context(), c, "", "scripted", "a task"); err != nil {
+			p := &person{answer: tt.answer, lines: readLines(strings.NewReader(tt.typed)), out: &out}
+			if err := run(t.Context(), p, "", "scripted", "a task"); err != nil {
 				t.Fatal(err)
 			}
 			got := regexp.MustCompile(`/\S*/quickstart\d+/`).ReplaceAllString(out.String(), "DIR/")

@@ -146,18 +146,22 @@ func TestKeeperStoppedAtTheStart(t *testing.T) {
 
 // TestSlowStart ends a command whose start is not reported in time.
 func TestSlowStart(t *testing.T) {
-	var p keeper.Pool
-	p.SetLimit(200 * time.Millisecond)
-	cmd, r := script(t, "exec sleep 1000")
-	if _, err := p.Start(t.Context(), keeper.Order{Cmd: cmd, Confinement: []byte(never)}); !errors.Is(err, keeper.ErrSlow) {
-		t.Errorf("error %v", err)
-	}
-	cmd.Stdout.(*os.File).Close()
-	if _, err := io.ReadAll(r); err != nil { // to the end of the command
-		t.Error(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
+	for _, how := range []string{never, forking} {
+		t.Run(how, func(t *testing.T) {
+			var p keeper.Pool
+			p.SetLimit(200 * time.Millisecond)
+			cmd, r := script(t, "exec sleep 1000")
+			if _, err := p.Start(t.Context(), keeper.Order{Cmd: cmd, Confinement: []byte(how)}); !errors.Is(err, keeper.ErrSlow) {
+				t.Errorf("error %v", err)
+			}
+			cmd.Stdout.(*os.File).Close()
+			if _, err := io.ReadAll(r); err != nil { // to the end of the command
+				t.Error(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -219,6 +223,22 @@ func TestCommandThatStopsItsKeeper(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestLetGoOfAStoppedKeeper lets a keeper go whose command stops it again and again: the
+// command ends all the same.
+func TestLetGoOfAStoppedKeeper(t *testing.T) {
+	var p keeper.Pool
+	defer p.Close()
+	cmd, r := script(t, "echo up; while :; do kill -STOP $PPID; done")
+	proc := startIn(t, &p, cmd)
+	if _, err := r.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	proc.LetGo()
+	if _, err := io.ReadAll(r); err != nil { // to the end of the command
+		t.Error(err)
 	}
 }
 

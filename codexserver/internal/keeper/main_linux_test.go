@@ -12,15 +12,20 @@ import (
 )
 
 // The confinements of commands whose start is reported late, never, or whose keeper
-// is killed before.
+// is killed before, and of one that never becomes a program.
 const (
-	late   = "late"
-	never  = "never"
-	killed = "killed"
+	late    = "late"
+	never   = "never"
+	killed  = "killed"
+	forking = "forking"
 )
 
 func TestMain(m *testing.M) {
 	keeper.Main(func(cmd *exec.Cmd, confinement []byte, _ []*os.File) error {
+		if string(confinement) == forking {
+			go litter()
+			return fork()
+		}
 		err := cmd.Start()
 		switch string(confinement) {
 		case late:
@@ -34,3 +39,28 @@ func TestMain(m *testing.M) {
 	})
 	os.Exit(m.Run())
 }
+
+// fork starts a process that stops and never executes a program, and waits until it has
+// ended, as starting a command does.
+//
+//go:norace
+func fork() error {
+	const cloneVfork = 0x4000
+	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, cloneVfork|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid == 0 && errno == 0 {
+		self, _, _ := syscall.RawSyscall(syscall.SYS_GETPID, 0, 0, 0)
+		for {
+			syscall.RawSyscall(syscall.SYS_KILL, self, uintptr(syscall.SIGSTOP), 0)
+		}
+	}
+	return errors.Join(errno, errors.New("no program"))
+}
+
+// litter leaves garbage to collect.
+func litter() {
+	for range 256 {
+		garbage = make([]byte, 1<<20)
+	}
+}
+
+var garbage []byte

@@ -43,9 +43,10 @@ type Pool struct {
 // keeper is a keeper's process as the server sees it.
 type keeper struct {
 	*link
-	proc  *os.Process
-	ended chan struct{} // closed when the process has ended
-	end   *os.ProcessState
+	proc    *os.Process
+	leaving chan struct{} // closed when it is to end
+	ended   chan struct{} // closed when the process has ended
+	end     *os.ProcessState
 }
 
 // Start starts a command. Its error is the system's where there is one, or the
@@ -191,7 +192,7 @@ func (p *Pool) spawn() (*keeper, error) {
 		l.conn.Close()
 		return nil, err
 	}
-	k := &keeper{link: l, proc: cmd.Process, ended: make(chan struct{})}
+	k := &keeper{link: l, proc: cmd.Process, leaving: make(chan struct{}), ended: make(chan struct{})}
 	if p.all == nil {
 		p.all = map[*keeper]bool{}
 	}
@@ -201,6 +202,7 @@ func (p *Pool) spawn() (*keeper, error) {
 		_ = cmd.Wait() // the state tells all
 		k.end = cmd.ProcessState
 	})
+	p.busy.Go(k.leave)
 	return k, nil
 }
 
@@ -218,11 +220,23 @@ func (p *Pool) put(k *keeper) {
 
 // discard lets a keeper go, which ends what it keeps.
 func (p *Pool) discard(k *keeper) {
-	p.mu.Lock()
-	delete(p.all, k)
-	p.mu.Unlock()
 	k.conn.Close()
-	k.resume()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all[k] { // else [Pool.Close] lets it go
+		delete(p.all, k)
+		close(k.leaving)
+	}
+}
+
+// leave sees to the end of a keeper that was let go.
+func (k *keeper) leave() {
+	select {
+	case <-k.leaving:
+		defer k.keepRunning(k.stopCommand)()
+		<-k.ended
+	case <-k.ended:
+	}
 }
 
 // resume lets a keeper that somebody stopped go on.
@@ -292,7 +306,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	for k := range all {
 		_ = k.conn.CloseWrite() // what it has to say until its end is still read
-		defer k.keepRunning(k.stopCommand)()
+		close(k.leaving)
 	}
 	ended := make(chan struct{})
 	go func() {

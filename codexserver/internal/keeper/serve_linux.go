@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -50,6 +51,8 @@ func serve(start Start) error {
 		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
 			break
 		}
+		debug.SetGCPercent(-1)
+		runtime.GC() // to its end
 	}
 	return nil
 }
@@ -74,6 +77,10 @@ func prepare() error {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
+	// Starting a command holds a processor until the program is executed, which can
+	// take for ever. A collection would wait for that processor, and all else for the
+	// collection: there is none meanwhile.
+	debug.SetGCPercent(-1)
 	// With one processor a goroutine that waits for a process would keep others
 	// from running for a while.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
@@ -140,6 +147,7 @@ func (s *service) keep(o start, files []*os.File) bool {
 			}
 			if (!ok || m.request.End) && !ending {
 				ending = true
+				debug.SetGCPercent(100) // it can take long
 				killing.Go(func() { end(gone) })
 			}
 		case <-deadline:

@@ -29,6 +29,10 @@ type Options struct {
 	// Wait makes Begin wait for the snapshot, for an engine that does not wait for
 	// Ready: an [engine.Streamer].
 	Wait bool
+	// Looks holds as many values as folders are looked at at a time, which takes
+	// descriptors. The others wait, within the time that a look may take. Nil sets
+	// no bound.
+	Looks chan struct{}
 	// Logger gets why a snapshot could not be taken. Default: nothing is logged.
 	Logger *slog.Logger
 }

@@ -2,34 +2,25 @@ package report
 
 // Schema is the JSON schema of what [Report.JSON] returns, for the outputSchema of a
 // tool. A call that fails before it has a turn has the first two members alone.
+//
+// It says every member; the descriptions say what the names do not.
 const Schema = `{
 	"type": "object",
 	"required": ["threadId", "content"],
 	"properties": {
 		"threadId": {"type": "string", "description": "For codex-reply."},
 		"content": {"type": "string", "description": "The answer."},
-		"output": {"description": "The answer as JSON, if output-schema was given."},
+		"output": {"description": "The answer as JSON, by output-schema."},
 		"status": {"enum": ["completed", "failed", "aborted", "waiting", "running"]},
 		"model": {"type": "string"},
 		"durationMs": {"type": "integer"},
-		"usage": {
-			"type": "object",
-			"description": "Tokens of turn and thread: input, cached, output, reasoning.",
-			"additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}
-		},
-		"quota": {
-			"type": "object",
-			"description": "The account's limits, primary and secondary: usedPercent, windowMinutes, resetsInSeconds.",
-			"additionalProperties": {"type": "object", "additionalProperties": {"type": "number"}}
-		},
-		"plan": {
-			"type": "array",
-			"items": {"type": "object", "properties": {"step": {"type": "string"}, "status": {"type": "string"}}}
-		},
-		"changesFrom": {"enum": ["tree", "events"], "description": "tree: changes are what differs on disk. events: only patches are known, not what commands wrote."},
+		"usage": {"type": "object", "description": "Tokens of turn and thread: input, cached, output, reasoning."},
+		"quota": {"type": "object", "description": "The account's limits, primary and secondary: usedPercent, windowMinutes, resetsInSeconds."},
+		"plan": {"type": "array", "description": "Each a step and its status."},
+		"changesFrom": {"enum": ["tree", "events"], "description": "tree: changes are what differs on disk. events: patches alone, not what commands wrote."},
 		"changes": {
 			"type": "array",
-			"description": "Lines as in git diff --numstat, none for binary files.",
+			"description": "As git diff --numstat.",
 			"items": {
 				"type": "object",
 				"properties": {
@@ -55,15 +46,31 @@ const Schema = `{
 				}
 			}
 		},
-		"refused": {
-			"type": "array",
-			"description": "What was not approved, so not done: kind, what, cwd, why, by, reason.",
-			"items": {"type": "object", "additionalProperties": {"type": "string"}}
-		},
-		"truncated": {
-			"type": "object",
-			"description": "How many elements, or bytes of content and output, are left out.",
-			"additionalProperties": {"type": "integer"}
-		}
+		"refused": {"type": "array", "description": "What was not approved, so not done: kind, what, cwd, why, by, reason."},
+		"truncated": {"type": "object", "description": "How many elements, or bytes of content and output, are left out."}
+	}
+}`
+
+// ShortSchema is for a tool whose result is that of another one, which has [Schema]:
+// it names the same members.
+const ShortSchema = `{
+	"type": "object",
+	"description": "The members are those of codex's result.",
+	"required": ["threadId", "content"],
+	"properties": {
+		"threadId": {"type": "string"},
+		"content": {"type": "string"},
+		"output": {},
+		"status": {"type": "string"},
+		"model": {"type": "string"},
+		"durationMs": {"type": "integer"},
+		"usage": {"type": "object"},
+		"quota": {"type": "object"},
+		"plan": {"type": "array"},
+		"changesFrom": {"type": "string"},
+		"changes": {"type": "array"},
+		"commands": {"type": "array"},
+		"refused": {"type": "array"},
+		"truncated": {"type": "object"}
 	}
 }`

@@ -48,7 +48,7 @@ func (t *tree) begin(ctx context.Context, dir string) {
 		defer close(taken)
 		ctx, stop := context.WithTimeoutCause(ctx, maxTake, errSlow)
 		defer stop()
-		s, err := t.take(ctx, dir, t.options.Scratch)
+		s, err := t.look(ctx, dir)
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.snapshot = s
@@ -66,6 +66,29 @@ func (t *tree) begin(ctx context.Context, dir string) {
 	case <-timer.C:
 		cancel(errSlow)
 	case <-ctx.Done():
+	}
+}
+
+// look takes the snapshot when it is its turn.
+func (t *tree) look(ctx context.Context, dir string) (*gitinfo.Snapshot, error) {
+	leave, err := t.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return t.take(ctx, dir, t.options.Scratch)
+}
+
+// turn waits until few enough others look at folders.
+func (t *tree) turn(ctx context.Context) (leave func(), err error) {
+	if t.options.Looks == nil {
+		return func() {}, nil
+	}
+	select {
+	case t.options.Looks <- struct{}{}:
+		return func() { <-t.options.Looks }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -111,7 +134,11 @@ func (t *tree) end() (changes []gitinfo.Change, whole, ok bool) {
 	}
 	ctx, stop := context.WithTimeoutCause(context.Background(), maxCompare, errSlow)
 	defer stop()
-	changes, err := s.Compare(ctx)
+	leave, err := t.turn(ctx)
+	if err == nil {
+		changes, err = s.Compare(ctx)
+		leave()
+	}
 	if err != nil {
 		t.options.Logger.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,4 +99,39 @@ func TestLateSnapshot(t *testing.T) {
 			t.Errorf("%s after the snapshot: %v", m.EventType(), context.Cause(ctx))
 		}
 	}
+}
+
+// A look waits for those that are under way, and is given up with them.
+func TestLooksAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := make(chan struct{}, 1)
+		dir := t.TempDir()
+		looking, release := make(chan struct{}, 2), make(chan struct{})
+		begin := func() *Collector {
+			c := New(Options{Scratch: dir, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
+			c.tree.take = func(ctx context.Context, _, _ string) (*gitinfo.Snapshot, error) {
+				looking <- struct{}{}
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+				return nil, errors.New("no snapshot")
+			}
+			c.tree.begin(t.Context(), dir)
+			synctest.Wait()
+			return c
+		}
+		first, second, third := begin(), begin(), begin()
+		if n := len(looking); n != 1 {
+			t.Errorf("%d looks at a time", n)
+		}
+		third.tree.acting()
+		<-third.tree.taken // it does not wait for the others
+		close(release)
+		<-first.tree.taken
+		<-second.tree.taken
+		if len(looking) != 2 || len(looks) != 0 {
+			t.Errorf("%d looks, %d under way", len(looking), len(looks))
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -21,29 +22,29 @@ import (
 const codexTool = `{
 	"name": "codex",
 	"title": "Codex",
-	"description": "Hand a coding task to Codex in a new conversation. It works in the folder cwd, asks for approval where the approval policy says so, and answers when it is done. The result's threadId lets codex-reply go on.",
+	"description": "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to go on with it, call codex-reply with the threadId of the result.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["prompt"],
 		"additionalProperties": false,
 		"properties": {
-			"prompt": {"type": "string", "description": "The task, in plain words."},
-			"cwd": {"type": "string", "description": "Folder to work in. Default: the client's first root, else the server's own folder, from where a relative path starts."},
-			"model": {"type": "string", "description": "Model to use instead of the configured one."},
-			"profile": {"type": "string", "description": "Profile of config.toml to start from."},
-			"approval-policy": {"type": "string", "enum": ["untrusted", "on-failure", "on-request", "never"], "description": "When to ask before a command runs: untrusted asks unless it is known to be safe, on-failure when the sandbox denied it, on-request when the model wants to leave the sandbox, never not at all."},
-			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch."},
-			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: those of the model, its reasoning, the sandbox, the approval policy and the tools. Unless the server trusts its calls, others are refused, and mcp_servers and notify are left out."},
-			"base-instructions": {"type": "string", "description": "Instructions for the model in place of the built-in ones."},
-			"developer-instructions": {"type": "string", "description": "A role or rules for this conversation, sent to the model as a developer message beside its instructions."},
-			"compact-prompt": {"type": "string", "description": "What to ask the model for when a long conversation is summarised."},
-			"include-plan-tool": {"type": "boolean", "description": "Let the model keep a plan that the events show."},
-			"worktree": {"type": "boolean", "description": "Work in a git worktree of its own, made from HEAD of the repository that cwd lies in, beside other conversations; codex-worktree brings the changes back. With sandbox workspace-write, commands write there alone."},
-			"uncommitted": {"type": "boolean", "description": "Take uncommitted changes along into the worktree."},
-			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."}
+			"prompt": {"type": "string", "description": "The task, in plain words; Codex knows nothing else of it."},
+			"cwd": {"type": "string", "description": "Folder to work in, an absolute path. Default: the client's first root, else the server's folder."},
+			"model": {"type": "string", "description": "In place of the configured one."},
+			"profile": {"type": "string", "description": "Profile of config.toml to use."},
+			"approval-policy": {"type": "string", "enum": ["untrusted", "on-failure", "on-request", "never"], "description": "When a person is asked about a command: untrusted: unless it is known to be safe; on-failure: when the sandbox stopped it; on-request: when Codex wants to leave the sandbox; never."},
+			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch without asking."},
+			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: of the model, reasoning, sandbox, approval policy and tools. Most others are refused."},
+			"base-instructions": {"type": "string", "description": "Replaces Codex's own instructions."},
+			"developer-instructions": {"type": "string", "description": "A role or rules, beside Codex's own instructions."},
+			"compact-prompt": {"type": "string", "description": "The prompt that summarises a long conversation."},
+			"include-plan-tool": {"type": "boolean", "description": "Let Codex keep a plan, which the result has."},
+			"worktree": {"type": "boolean", "description": "Work in a new git worktree at HEAD of cwd's repository, apart from your files; codex-worktree brings the changes back."},
+			"uncommitted": {"type": "boolean", "description": "Take uncommitted changes into the worktree."},
+			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."}
 		}
 	},
-	"outputSchema": ` + outputSchema + `,
+	"outputSchema": ` + report.Schema + `,
 	"annotations": ` + annotations + `
 }`
 

@@ -11,11 +11,11 @@ import (
 const interruptTool = `{
 	"name": "codex-interrupt",
 	"title": "Codex Interrupt",
-	"description": "Stop what a conversation is doing now. It can go on with codex-reply.",
+	"description": "Stop what a conversation does now. codex-reply goes on with it.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["threadId"],
-		"properties": {"threadId": {"type": "string", "description": "Id of the conversation."}}
+		"properties": {"threadId": {"type": "string"}}
 	},
 	"annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}
 }`

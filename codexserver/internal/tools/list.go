@@ -12,12 +12,12 @@ import (
 const listTool = `{
 	"name": "codex-list",
 	"title": "Codex List",
-	"description": "List past and present conversations, newest first. threadId is what codex-reply takes.",
+	"description": "List conversations, the newest first, with the threadId for codex-reply.",
 	"inputSchema": {
 		"type": "object",
 		"properties": {
-			"pageSize": {"type": "integer", "minimum": 0, "description": "How many at most; 25 by default."},
-			"cursor": {"type": "string", "description": "nextCursor of the page before."}
+			"pageSize": {"type": "integer", "minimum": 0, "description": "Default: 25."},
+			"cursor": {"type": "string", "description": "nextCursor of the last page."}
 		}
 	},
 	"annotations": {"readOnlyHint": true, "openWorldHint": false}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -16,20 +17,20 @@ import (
 const replyTool = `{
 	"name": "codex-reply",
 	"title": "Codex Reply",
-	"description": "Go on with a conversation that the codex tool began, by the threadId of its result.",
+	"description": "Go on in a conversation that codex began: a correction, an answer, the next step. Codex knows what was said and done before.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["prompt"],
 		"properties": {
 			"prompt": {"type": "string", "description": "What to say next."},
-			"threadId": {"type": "string", "description": "Id of the conversation."},
-			"conversationId": {"type": "string", "description": "Older name of threadId."},
-			"sessionId": {"type": "string", "description": "Oldest name of threadId."},
-			"background": {"type": "boolean", "description": "Answer as soon as the turn has begun; codex-wait has the result."},
-			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "What to do while a turn of the conversation runs: queue waits for its end (default), steer hands the message to it, interrupt stops it first."}
+			"threadId": {"type": "string", "description": "Of codex's result."},
+			"conversationId": {"type": "string", "description": "Old name of threadId."},
+			"sessionId": {"type": "string", "description": "Old name of threadId."},
+			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."},
+			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits for its end, steer tells it the prompt now, interrupt stops it first."}
 		}
 	},
-	"outputSchema": ` + outputSchema + `,
+	"outputSchema": ` + report.ShortSchema + `,
 	"annotations": ` + annotations + `
 }`
 

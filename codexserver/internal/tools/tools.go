@@ -161,9 +161,6 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	return t.tools[i].call(ctx, c, arguments)
 }
 
-// outputSchema is what both tools promise for structuredContent.
-const outputSchema = report.Schema
-
 const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}`
 
 // result returns the texts as blocks, and all of them as structured content,

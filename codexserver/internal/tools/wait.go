@@ -19,13 +19,13 @@ import (
 const waitTool = `{
 	"name": "codex-wait",
 	"title": "Codex Wait",
-	"description": "Wait for conversations that run in the background. It returns when one of them ends its turn or the time is over, with the status of each: running, waiting (for an approval), or the result. Call it again for those that still run.",
+	"description": "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
 	"inputSchema": {
 		"type": "object",
 		"additionalProperties": false,
 		"properties": {
-			"threadIds": {"type": "array", "items": {"type": "string"}, "description": "Ids of the conversations. Default: all that run in the background."},
-			"seconds": {"type": "number", "minimum": 0, "maximum": 50, "description": "How long to wait at most; 45 by default."}
+			"threadIds": {"type": "array", "items": {"type": "string"}, "description": "Default: all that run in the background."},
+			"seconds": {"type": "number", "minimum": 0, "maximum": 50, "description": "To wait at most. Default: 45."}
 		}
 	},
 	"outputSchema": {
@@ -40,8 +40,8 @@ const waitTool = `{
 					"properties": {
 						"threadId": {"type": "string"},
 						"status": {"type": "string", "enum": ["running", "waiting", "completed", "failed", "aborted", "idle", "unknown"]},
-						"content": {"type": "string", "description": "The result, or what the turn does now. With the result come the other members of codex's."},
-						"since": {"type": "string", "description": "When the turn began with that."}
+						"content": {"type": "string", "description": "The answer, with the other members of codex's result; before the end what Codex does now."},
+						"since": {"type": "string", "description": "When it began with that."}
 					}
 				}
 			}

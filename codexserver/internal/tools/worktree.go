@@ -21,17 +21,17 @@ import (
 const worktreeTool = `{
 	"name": "codex-worktree",
 	"title": "Codex Worktree",
-	"description": "Deal with the git worktree of a conversation that was begun with worktree. status lists its changes; apply merges them into the caller's files, all of them or, when one conflicts, none; branch commits them on a new branch of the repository; discard deletes the worktree. A person is asked about apply and branch.",
+	"description": "The git worktree of a conversation that codex began with worktree. status lists its changes; apply merges them into your files, or on a conflict changes nothing; branch commits them to a new branch; discard deletes them. A person is asked about apply and branch.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["threadId", "action"],
 		"additionalProperties": false,
 		"properties": {
-			"threadId": {"type": "string", "description": "Id of the conversation."},
+			"threadId": {"type": "string"},
 			"action": {"type": "string", "enum": ["status", "apply", "branch", "discard"]},
-			"name": {"type": "string", "description": "Of the branch; by default one is made up."},
+			"name": {"type": "string", "description": "Of the branch. Default: a made-up one."},
 			"message": {"type": "string", "description": "Of the branch's commit."},
-			"token": {"type": "string", "description": "For discard: the first call says what would be lost and has a token; a second one with it discards."}
+			"token": {"type": "string", "description": "For discard: where work would be lost, the first call says what, with the token that confirms it."}
 		}
 	},
 	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": false}

@@ -1,0 +1,119 @@
+package codexserver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Turn is work for [Server.Run]. Only Prompt must be set.
+type Turn struct {
+	// Prompt is the task.
+	Prompt string
+	// Thread is the id of the thread to go on with. Default: a new one.
+	Thread string
+	// Config is the configuration of a new thread. The caller is trusted: what
+	// [Options] lock for calls of tools is open here. Default: the engine's.
+	Config protocol.Config
+	// Event is called with each event, in order. It must not block. Nil ignores
+	// events.
+	Event func(protocol.EventMsg)
+	// Approve decides what [Options].Rules leave open, beside the desk. It may be
+	// called by several goroutines at a time, and returns soon after ctx ends. A
+	// panic, or an outcome without a decision, denies. Nil denies.
+	Approve func(ctx context.Context, r *approval.Request) elicit.Outcome
+}
+
+// Answer is what came of a [Turn].
+type Answer struct {
+	// Thread is the id of the thread.
+	Thread string
+	// Text is the model's last message, "" when there is none.
+	Text string
+}
+
+// Run runs a turn without MCP and waits for its end. The end of ctx interrupts the
+// turn.
+//
+// A fault in the configuration is an *engine.ConfigError, a turn that fails an
+// *engine.TurnError, one that was interrupted an *engine.AbortError. The answer has
+// the thread's id in the last two cases. A thread that no other session uses is
+// closed at the end; only an engine that is an engine.Resumer goes on with it.
+func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
+	share := s.threads.Share("")
+	defer func() {
+		if err := share.Close(); err != nil {
+			s.log.Warn("closing a thread", "error", err)
+		}
+	}()
+	w := &callbacks{event: t.Event}
+	a := thread.Attendance{Watcher: w, Awaited: true}
+	if t.Approve != nil {
+		a.Place = approver(t.Approve)
+	}
+	var th *thread.Thread
+	var err error
+	if t.Thread == "" {
+		th, err = share.Start(ctx, t.Config, a)
+	} else {
+		th, err = share.Revive(ctx, t.Thread, a, func() protocol.Config { return t.Config })
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	err = th.Turn(ctx, th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)})
+	return Answer{Thread: th.ID(), Text: w.last()}, err
+}
+
+// callbacks is the watcher of a turn that [Server.Run] runs.
+type callbacks struct {
+	event func(protocol.EventMsg) // nil ignores
+
+	mu   sync.Mutex
+	text string
+}
+
+func (c *callbacks) last() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text
+}
+
+// Event implements [thread.Watcher].
+func (c *callbacks) Event(_ string, e protocol.Event) {
+	if end, ok := e.Msg.(protocol.TaskComplete); ok && end.LastAgentMessage != nil {
+		c.mu.Lock()
+		c.text = *end.LastAgentMessage
+		c.mu.Unlock()
+	}
+	if c.event != nil {
+		c.event(e.Msg)
+	}
+}
+
+// Ready implements [thread.Watcher]: there is always room.
+func (*callbacks) Ready(context.Context, protocol.EventMsg) {}
+
+// Asked implements [thread.Watcher].
+func (*callbacks) Asked(*approval.Request) {}
+
+// Decided implements [thread.Watcher].
+func (*callbacks) Decided(*approval.Request, approval.Decision) {}
+
+// Notice implements [thread.Watcher].
+func (*callbacks) Notice(string) {}
+
+// approver is the place of [Turn].Approve.
+type approver func(context.Context, *approval.Request) elicit.Outcome
+
+// Decider implements [approval.Place].
+func (approver) Decider() approval.Decider { return approval.ByClient }
+
+// Ask implements [approval.Place].
+func (f approver) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return f(ctx, r), nil
+}

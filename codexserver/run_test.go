@@ -1,0 +1,106 @@
+package codexserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// pusher is an engine that asks whether it may push.
+func pusher(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
+	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work"})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	host.Emit(protocol.AgentMessage{Message: fmt.Sprintf("%s: %s %q", protocol.TextOf(input), out.Decision, out.ForModel())})
+	return nil
+}
+
+// A task without MCP: its events, and a decision.
+func ExampleServer_Run() {
+	server := codexserver.New(engine.TurnFunc(pusher), nil)
+	answer, err := server.Run(context.Background(), codexserver.Turn{
+		Prompt: "publish it",
+		Event:  func(m protocol.EventMsg) { fmt.Println(m.EventType()) },
+		Approve: func(_ context.Context, r *approval.Request) elicit.Outcome {
+			fmt.Println(r.Question.Message)
+			return elicit.Outcome{Decision: elicit.Denied, Feedback: "not on a Friday"}
+		},
+	})
+	fmt.Println(answer.Text, err)
+	// Output:
+	// session_configured
+	// task_started
+	// exec_approval_request
+	// Allow Codex to run `git push` in `/work`?
+	// agent_message
+	// task_complete
+	// publish it: denied "declined: not on a Friday" <nil>
+}
+
+func TestRunDecides(t *testing.T) {
+	approve := func(out elicit.Outcome) func(context.Context, *approval.Request) elicit.Outcome {
+		return func(context.Context, *approval.Request) elicit.Outcome { return out }
+	}
+	for _, tt := range []struct {
+		name    string
+		approve func(context.Context, *approval.Request) elicit.Outcome
+		want    string
+	}{
+		{"approved", approve(elicit.Outcome{Decision: elicit.Approved}), `p: approved ""`},
+		{"nobody", nil, `p: denied "this MCP client cannot show approval requests; the command was not run"`},
+		{"no decision", approve(elicit.Outcome{}), `p: denied "declined"`},
+		{"no word", approve(elicit.Outcome{Decision: "yes"}), `p: denied "declined"`},
+		{"panic", func(context.Context, *approval.Request) elicit.Outcome { panic("no") },
+			`p: denied "this MCP client cannot show approval requests; the command was not run"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			answer, err := codexserver.New(engine.TurnFunc(pusher), nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, answer.Text); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	fault := errors.New("a fault")
+	ctx, cancel := context.WithCancel(t.Context())
+	var failed *engine.TurnError
+	var aborted *engine.AbortError
+	for _, tt := range []struct {
+		name    string
+		turn    codexserver.Turn
+		e       engine.TurnFunc
+		want    any
+		threads bool
+	}{
+		{"failed", codexserver.Turn{Prompt: "p"}, func(context.Context, engine.Host, []protocol.InputItem) error { return fault }, &failed, true},
+		{"interrupted", codexserver.Turn{Prompt: "p", Approve: func(ctx context.Context, _ *approval.Request) elicit.Outcome {
+			cancel()
+			<-ctx.Done()
+			return elicit.Outcome{Decision: elicit.Approved}
+		}}, pusher, &aborted, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			answer, err := codexserver.New(tt.e, nil).Run(ctx, tt.turn)
+			if !errors.As(err, tt.want) || (answer.Thread != "") != tt.threads {
+				t.Errorf("%+v, %v", answer, err)
+			}
+		})
+	}
+	if _, err := codexserver.New(engine.TurnFunc(pusher), nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: "other"}); err == nil {
+		t.Error("an unknown thread is gone on with")
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// person is somebody at a terminal.
+type person struct {
+	answer string        // "" asks
+	lines  <-chan string // what the person types
+	out    io.Writer
+}
+
+// show prints what happens in the turn.
+func (p *person) show(event protocol.EventMsg) {
+	switch e := event.(type) {
+	case protocol.ExecCommandBegin:
+		fmt.Fprintf(p.out, "  running: %s\n", strings.Join(e.Command, " "))
+	case protocol.ExecCommandOutputDelta:
+		for line := range strings.Lines(string(e.Chunk)) {
+			fmt.Fprintf(p.out, "  | %s\n", strings.TrimRight(line, "\n"))
+		}
+	case protocol.ExecCommandEnd:
+		fmt.Fprintf(p.out, "  exit code %d\n", e.ExitCode)
+	case protocol.AgentMessage:
+		fmt.Fprintf(p.out, "  model: %s\n", e.Message)
+	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.TokenCount: // there are many
+	default:
+		fmt.Fprintf(p.out, "  event %s\n", event.EventType())
+	}
+}
+
+// decide asks the person.
+func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome {
+	fmt.Fprintln(p.out, r.Question.Message)
+	decision := decisionOf(p.answer)
+	for decision == "" {
+		fmt.Fprint(p.out, "accept, decline or cancel? ")
+		select {
+		case line, ok := <-p.lines:
+			if decision = decisionOf(line); !ok {
+				decision = elicit.Denied // nobody is there
+			}
+		case <-ctx.Done(): // ctrl-C
+			decision = elicit.Abort
+		}
+	}
+	fmt.Fprintf(p.out, "=> %s\n", decision)
+	return elicit.Outcome{Decision: decision}
+}
+
+// decisionOf returns the decision whose word s begins, "" for another text.
+func decisionOf(s string) elicit.Decision {
+	if s = strings.TrimSpace(s); s != "" {
+		for word, decision := range map[string]elicit.Decision{"accept": elicit.Approved, "decline": elicit.Denied, "cancel": elicit.Abort} {
+			if strings.HasPrefix(word, s) {
+				return decision
+			}
+		}
+	}
+	return ""
+}
