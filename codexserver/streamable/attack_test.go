@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -62,9 +63,7 @@ func TestForgedRequests(t *testing.T) {
 		for _, f := range forgeries {
 			n++
 			h := headers{}
-			for name, value := range way.h {
-				h[name] = value
-			}
+			maps.Copy(h, way.h)
 			h[f.header] = f.value
 			got := s.do(way.method, way.body, h)
 			if got.status != f.status || len(got.body) > 100 || strings.Contains(got.body, "jsonrpc") || got.header.Get("Mcp-Session-Id") != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -206,9 +207,7 @@ func (s *site) initialize(more headers) headers {
 		s.t.Fatalf("initialize: %+v", got)
 	}
 	h := headers{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25"}
-	for name, value := range more {
-		h[name] = value
-	}
+	maps.Copy(h, more)
 	return h
 }
 

@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,9 +42,7 @@ func TestModern(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body, h := modern("7", tt.method, "{}", tt.params)
-			for name, value := range tt.change {
-				h[name] = value
-			}
+			maps.Copy(h, tt.change)
 			got := s.post(body, h)
 			if got.status != tt.status || !strings.Contains(got.body, tt.part) || !strings.Contains(got.body, `"id":7`) {
 				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)

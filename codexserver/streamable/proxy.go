@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -241,9 +242,7 @@ func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.
 			}
 		}
 	}
-	for name, values := range more {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, more)
 	r.Header.Set("Authorization", "Bearer "+p.o.Token)
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if method == http.MethodPost {

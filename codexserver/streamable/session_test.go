@@ -3,6 +3,7 @@ package streamable_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,9 +68,7 @@ func TestSessionRefusals(t *testing.T) {
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	with := func(name, value string) headers {
 		h := headers{}
-		for n, v := range mine {
-			h[n] = v
-		}
+		maps.Copy(h, mine)
 		h[name] = value
 		return h
 	}
