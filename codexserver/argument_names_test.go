@@ -39,7 +39,7 @@ func TestUnknownArguments(t *testing.T) {
 			"developer_instructions": "did you mean developer-instructions?",
 			"Config":                 "did you mean config?",
 			"promt":                  "did you mean prompt?",
-			"timeout":                "the arguments are approval-policy, background, base-instructions, compact-prompt, config, cwd, developer-instructions, include-plan-tool, model, profile, prompt, sandbox, uncommitted, worktree (keys of config.toml go into config)",
+			"timeout":                "the arguments are approval-policy, background, base-instructions, budget, compact-prompt, config, cwd, developer-instructions, include-plan-tool, model, profile, prompt, sandbox, uncommitted, worktree (keys of config.toml go into config)",
 			"a/b":                    "unknown argument /a~1b: the arguments are",
 			"":                       "unknown argument /: the arguments are",
 			strings.Repeat("é", 1e5): "/" + strings.Repeat("é", 50) + ": the arguments are",

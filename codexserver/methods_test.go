@@ -125,8 +125,9 @@ type rpcClient struct {
 	*jsonrpc.Peer
 	decision json.RawMessage // its answer to approvals
 
-	mu   sync.Mutex
-	told []string // method, and params without ids
+	mu       sync.Mutex
+	told     []string // method, and params without ids
+	progress string   // the last message of notifications/progress
 }
 
 func (c *rpcClient) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error) {
@@ -135,9 +136,14 @@ func (c *rpcClient) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error)
 	var p struct {
 		ID  *string `json:"id"`
 		Msg struct{ Message string }
+
+		Message string // of progress
 	}
 	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return nil, err
+	}
+	if r.Method == "notifications/progress" {
+		c.progress = p.Message
 	}
 	line := r.Method
 	if p.ID != nil {

@@ -219,6 +219,8 @@ func (x *exchange) read(result json.RawMessage, e *jsonrpc.Error) answer {
 			a.result, _ = any.(*modern.CallToolResult)
 			a.input, _ = any.(*modern.InputRequiredResult)
 		}
+	case "tasks/get":
+		err = modern.DecodeStrict(result, &modern.GetTaskResult{})
 	default:
 		x.client.t.Errorf("%s: has a result: %s", x.method, result)
 	}

@@ -40,8 +40,10 @@ type Options struct {
 	Record io.Writer
 	// Trace gets every message, secrets replaced. Default: none.
 	Trace io.Writer
-	// NoSessionTools leaves out the tools codex-list and codex-interrupt.
-	NoSessionTools bool
+	// Tools are the tools to offer beside codex and codex-reply, such as
+	// "codex-wait". Arguments whose results are had with a tool that is not
+	// offered are refused. Default, when nil: all that the engine can serve.
+	Tools []string
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool
 	// Home is a folder for what outlives the process: tasks, the key that seals
@@ -52,6 +54,10 @@ type Options struct {
 	// MaxResult bounds the structured content of a result, in bytes of JSON.
 	// Default: 80,000.
 	MaxResult int
+	// Stall is how long a model may be silent before progress, tasks and codex-wait
+	// call it stuck; nothing is ended by that. Default: five minutes; less than 0 is
+	// for ever.
+	Stall time.Duration
 	// Tasks says how calls of clients that poll become tasks (MCP extension
 	// io.modelcontextprotocol/tasks).
 	Tasks TaskOptions
@@ -134,8 +140,8 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Scratch = filepath.Join(o.Home, "tmp")
 	}
 	table := tools.New(e, tools.Options{
-		Report: watch, MaxResult: max(o.MaxResult, 0),
-		NoSessionTools: o.NoSessionTools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
+		Report: watch, MaxResult: max(o.MaxResult, 0), Stall: o.Stall,
+		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
 		Home: o.Home,
 	})
 	unread := pace.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))

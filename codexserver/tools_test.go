@@ -73,12 +73,65 @@ func TestSessionTools(t *testing.T) {
 		if err := call.Result(&result); err != nil || !strings.Contains(string(result), "Turn aborted: interrupted by the client") {
 			t.Errorf("the interrupted call: %s, %v", result, err)
 		}
-
-		plain := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{NoSessionTools: true})
-		if got := plain.ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, "unknown tool") {
-			t.Errorf("left out, and yet: %s", got)
-		}
 	})
+}
+
+// TestChosenTools offers some of the tools, and no argument whose result is had with
+// another one.
+func TestChosenTools(t *testing.T) {
+	for _, tt := range []struct {
+		chosen, tools []string
+		refused       []string // arguments of codex, those of codex-reply among them
+	}{
+		{nil, append([]string{"codex", "codex-reply"}, config.Choosable...), nil},
+		{config.Choosable, append([]string{"codex", "codex-reply"}, config.Choosable...), nil},
+		{[]string{}, []string{"codex", "codex-reply"}, []string{"background", "worktree", "uncommitted"}},
+		{[]string{"codex", "codex-wait", "codex-wait", "nosuch"}, []string{"codex", "codex-reply", "codex-wait"}, []string{"worktree", "uncommitted"}},
+		{[]string{"codex-worktree", "codex-list"}, []string{"codex", "codex-reply", "codex-list", "codex-worktree"}, []string{"background"}},
+	} {
+		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Tools: tt.chosen, Home: t.TempDir()})
+				var list struct {
+					Tools []struct {
+						Name        string
+						InputSchema struct{ Properties map[string]json.RawMessage }
+					}
+				}
+				if err := json.Unmarshal([]byte(c.ask(t, "tools/list", `{}`)), &list); err != nil {
+					t.Fatal(err)
+				}
+				var names []string
+				for _, tool := range list.Tools {
+					names = append(names, tool.Name)
+					for _, name := range tt.refused {
+						if _, ok := tool.InputSchema.Properties[name]; ok {
+							t.Errorf("%s offers %s", tool.Name, name)
+						}
+					}
+				}
+				if diff := cmp.Diff(tt.tools, names, cmpopts.SortSlices(strings.Compare)); diff != "" {
+					t.Errorf("the tools (-want +got):\n%s", diff)
+				}
+				for _, name := range append([]string{"codex", "codex-reply"}, config.Choosable...) {
+					got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, name))
+					if unknown := strings.Contains(got, "unknown tool"); unknown == slices.Contains(tt.tools, name) {
+						t.Errorf("a call of %s: %s", name, got)
+					}
+				}
+				for _, name := range tt.refused {
+					got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
+					if !strings.Contains(got, "codex: argument /"+name+" is locked") {
+						t.Errorf("%s: %s", name, got)
+					}
+				}
+				got := c.ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past","background":true}}`)
+				if locked := strings.Contains(got, "codex-reply: argument /background is locked"); locked != slices.Contains(tt.refused, "background") {
+					t.Errorf("codex-reply: %s", got)
+				}
+			})
+		})
+	}
 }
 
 func TestRulesAndRecord(t *testing.T) {

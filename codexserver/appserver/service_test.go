@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -83,6 +84,12 @@ func TestServices(t *testing.T) {
 			},
 			`{"query":"a","roots":["/w"]}`,
 			`{"files":[{"root":"/w","path":"a.go","file_name":"a.go","score":5,"indices":[0]}]}`, nil},
+		{"RateLimits", "account/rateLimits/read", `{"rateLimits":{"primary":{"usedPercent":42,"windowDurationMins":300,"resetsAt":946684860},"secondary":null,"planType":"plus"}}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.RateLimits(ctx) },
+			``, `{"primary":{"used_percent":42,"window_minutes":300,"resets_in_seconds":60},"secondary":null}`, nil},
+		{"RateLimits of none", "account/rateLimits/read", `{"rateLimits":{"primary":null,"secondary":null}}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.RateLimits(ctx) },
+			``, `null`, nil},
 		{"GitDiffToRemote", "gitDiffToRemote", `{"sha":"abc","diff":"d"}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.GitDiffToRemote(ctx, "/w") },
 			`{"cwd":"/w"}`, `{"sha":"abc","diff":"d"}`, nil},
@@ -244,6 +251,33 @@ func TestUnknownConversations(t *testing.T) {
 			if err := call(); !errors.As(err, &refused) {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	})
+}
+
+// TestRateLimitsOfASilentCodex is for a Codex that waits for a server that does not
+// answer.
+func TestRateLimitsOfASilentCodex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		over := make(chan struct{})
+		defer close(over)
+		f.on["account/rateLimits/read"] = func(*run, *jsonrpc.Request) (any, error) {
+			<-over
+			return nil, errors.New("too late")
+		}
+		e := f.engine(appserver.Options{})
+		begin := time.Now()
+		if _, err := e.RateLimits(t.Context()); err == nil || time.Since(begin) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, err := e.RateLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want the end of the context", err)
+		}
+		if info, err := e.UserInfo(t.Context()); err != nil || info == nil {
+			t.Errorf("it answers else: %v", err)
 		}
 	})
 }

@@ -28,6 +28,7 @@ const (
 // last changed, so that a reader gets what is newer than what it has seen,
 // however late it comes.
 type board struct {
+	stall         time.Duration // how long a model may be silent; 0 is for ever
 	mu            sync.Mutex
 	revision      uint64
 	changed       chan struct{} // closed at the next change
@@ -40,8 +41,9 @@ type board struct {
 	tasksRevision uint64
 }
 
-func newBoard() board {
+func newBoard(stall time.Duration) board {
 	return board{
+		stall:     stall,
 		revision:  1,
 		changed:   make(chan struct{}),
 		questions: map[int]*question{},
@@ -225,6 +227,8 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	b.add(c, q.entry)
 	b.questions[q.entry.ID] = q
 	b.byRequest[r] = q
+	c.clock.Asked()
+	b.listen(c)
 	return q, nil
 }
 
@@ -267,6 +271,8 @@ func (b *board) decided(r *approval.Request, how end) {
 	if q != nil {
 		delete(b.byRequest, r)
 		b.finish(q, how)
+		q.conversation.clock.Decided()
+		b.listen(q.conversation)
 	}
 	b.mu.Unlock()
 	if q != nil {
@@ -289,6 +295,19 @@ func (b *board) finish(q *question, how end) {
 	view.end = how
 	q.entry.Question = &view
 	b.touch(q.conversation, q.entry)
+}
+
+// listen brings up to date from when on the model of a conversation is stuck.
+func (b *board) listen(c *conversation) {
+	at := int64(0)
+	if since := c.clock.Since(); b.stall > 0 && !since.IsZero() {
+		// By the second: what a model says comes in many pieces.
+		at = since.Add(b.stall + time.Second).Truncate(time.Second).UnixMilli()
+	}
+	if at != c.StuckAt {
+		c.StuckAt = at
+		b.touch(c, nil)
+	}
 }
 
 // stopper returns what ends the turn of a conversation; nil without one.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 )
 
 // A conversation is one section of the page.
@@ -24,6 +25,7 @@ type conversation struct {
 	speech, thought, plan, diff *entry
 	calls                       map[string]*entry // running commands, patches and tools by call id
 	failed                      bool              // the turn has told an error
+	clock                       stall.Clock
 }
 
 // header is what a page shows of a conversation beside its entries.
@@ -38,6 +40,9 @@ type header struct {
 	Model string `json:"model"`
 	// State is "running" while a turn is, "closed" at the end, "" else.
 	State string `json:"state"`
+	// StuckAt is from when on the model is stuck if nothing is heard of it, a Unix
+	// time in ms; 0 while it is not waited for.
+	StuckAt int64 `json:"stuckAt,omitzero"`
 	// From is the id of the first entry that is kept; older ones are forgotten.
 	From int `json:"from"`
 }

@@ -30,6 +30,8 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 		return
 	}
 	b.event(c, m)
+	c.clock.Event(m)
+	b.listen(c)
 }
 
 // Ask implements approval.Desk.

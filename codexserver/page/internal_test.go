@@ -302,7 +302,7 @@ func TestForgotten(t *testing.T) {
 // An answer that was taken is handed on, even when the question is withdrawn at
 // the same time: it may be the stricter one.
 func TestAnswerBeatsWithdrawal(t *testing.T) {
-	b := newBoard()
+	b := newBoard(0)
 	q, err := b.ask(t.Context(), request("1", "true"))
 	if err != nil {
 		t.Fatal(err)

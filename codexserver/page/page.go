@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 )
 
 // Options change what a [Page] does. Nil is valid; the zero value of each field
@@ -21,6 +23,9 @@ type Options struct {
 	Port int
 	// LinkLifetime is how long an unused link opens the page. 0 means an hour.
 	LinkLifetime time.Duration
+	// Stall is how long a model may be silent before the page calls it stuck. 0 means
+	// five minutes, less than 0 for ever.
+	Stall time.Duration
 	// Announce is told a link that opens the page: at the start, and whenever a
 	// question comes while no page is open. A link that can still be used for
 	// half its lifetime is told again, else a fresh one. It must not block.
@@ -118,7 +123,7 @@ func newPage(host string, o *Options) *Page {
 	return &Page{
 		host:    host,
 		options: *o,
-		board:   newBoard(),
+		board:   newBoard(stall.Limit(o.Stall)),
 		door:    door{lifetime: cmp.Or(o.LinkLifetime, time.Hour)},
 		served:  make(chan struct{}),
 		done:    make(chan struct{}),

@@ -41,6 +41,8 @@ type diagnosis struct {
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *nativeReport     `json:"native,omitempty"`
 	Sandbox map[string]string `json:"sandbox"` // by tier: "" or why not
+	// Quota is what the account of the engine has left.
+	Quota *quota `json:"quota,omitempty"`
 
 	// Problem is why nothing can run, "" when something can.
 	Problem string `json:"problem,omitempty"`
@@ -114,7 +116,9 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	defer e.Close()
 	d.Engine, d.Reason = e.name, e.reason
 	d.Can, d.Cannot = abilities(e.Engine)
-	d.Problem = d.problem()
+	if d.Problem = d.problem(); d.Problem == "" {
+		d.Quota = quotaOf(ctx, e.Engine)
+	}
 	return d
 }
 
@@ -244,6 +248,9 @@ func (d *diagnosis) print(w io.Writer) {
 		if len(d.Cannot) > 0 {
 			row("", "cannot: %s", strings.Join(d.Cannot, ", "))
 		}
+	}
+	if d.Quota != nil {
+		row("quota", "%s", d.Quota)
 	}
 	if d.Problem != "" {
 		row("problem", "%s", d.Problem)

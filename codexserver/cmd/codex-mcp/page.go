@@ -29,6 +29,7 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	p, err := page.Listen(&page.Options{
 		Port:  c.settings.PagePort,
 		Tasks: c.otherTasks(),
+		Stall: c.settings.Stall,
 		Announce: func(link string) {
 			select {
 			case links <- link:

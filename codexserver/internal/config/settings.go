@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 )
@@ -30,14 +31,17 @@ type Settings struct {
 	// takes one that is free.
 	Page     bool
 	PagePort int
-	// SessionTools offers the tools that list and interrupt conversations.
-	SessionTools bool
+	// Tools are the tools to offer beside codex and codex-reply.
+	Tools []string
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
 	AlwaysLoad bool
 	// Tasks say how calls become tasks.
 	Tasks Tasks
 	// MaxResult bounds the structured content of a result, in bytes.
 	MaxResult int
+	// Stall is how long a model may be silent before it is called stuck; less than 0
+	// is for ever.
+	Stall time.Duration
 	// LockedArguments are arguments of the tool codex that calls may not choose.
 	LockedArguments []string
 	// TrustedCalls lets the argument config of a call set every key.
@@ -70,8 +74,8 @@ type settingsFile struct {
 		Page     bool `json:"page"`
 		PagePort int  `json:"page_port"`
 	} `json:"approvals"`
-	SessionTools bool `json:"session_tools"`
-	AlwaysLoad   bool `json:"always_load"`
+	Tools      []string `json:"tools"`
+	AlwaysLoad bool     `json:"always_load"`
 
 	Tasks struct {
 		Mode  string   `json:"mode"`
@@ -104,6 +108,7 @@ type settingsFile struct {
 		ToolCalls     int      `json:"tool_calls"`
 		Idle          Duration `json:"idle"` // 0 = for ever
 		Tasks         int      `json:"tasks"`
+		Stall         Duration `json:"stall"` // 0 = never
 		Result        int      `json:"result"`
 	} `json:"limits"`
 }
@@ -119,17 +124,18 @@ func (f *settingsFile) settings() *Settings {
 	}
 	l := f.Limits
 	return &Settings{
-		Auth:         f.Auth,
-		Sandbox:      Sandbox(f.Sandbox),
-		Allow:        a.Allow,
-		Deny:         a.Deny,
-		ApprovalLog:  a.Log,
-		Page:         a.Page,
-		PagePort:     a.PagePort,
-		SessionTools: f.SessionTools,
-		AlwaysLoad:   f.AlwaysLoad,
-		MaxResult:    l.Result,
-		Tasks:        Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
+		Auth:        f.Auth,
+		Sandbox:     Sandbox(f.Sandbox),
+		Allow:       a.Allow,
+		Deny:        a.Deny,
+		ApprovalLog: a.Log,
+		Page:        a.Page,
+		PagePort:    a.PagePort,
+		Tools:       f.Tools,
+		AlwaysLoad:  f.AlwaysLoad,
+		MaxResult:   l.Result,
+		Stall:       orNone(time.Duration(l.Stall)),
+		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
@@ -240,6 +246,7 @@ const (
 	DefaultGrace         = time.Second
 	DefaultResult        = 80_000
 	DefaultDrain         = 30 * time.Second
+	DefaultStall         = stall.Default
 )
 
 // Duration is written as in Go, "90s" or "10m"; 0 may be a number.
@@ -262,9 +269,9 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ours are the tables and keys of our file, ourTables the tables alone.
+// ours are the tables and keys of our file but tools, ourTables the tables alone.
 var (
-	ours      = append([]string{"always_load", "locked_arguments", "session_tools", "trusted_calls"}, ourTables...)
+	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
 	ourTables = []string{"approvals", "auth", "drain", "http", "limits", "sandbox", "tasks"}
 )
 
@@ -273,6 +280,21 @@ var (
 func Ours(key string) bool {
 	segments, err := splitKey(key)
 	return err == nil && slices.Contains(ours, segments[0])
+}
+
+// toolsKey is a key of Codex, whose value is a table, and one of ours, whose value is
+// a list.
+const toolsKey = "tools"
+
+// choosesTools reports whether an override is our list of tools.
+func choosesTools(key string, value any) bool {
+	segments, err := splitKey(key)
+	return err == nil && len(segments) == 1 && segments[0] == toolsKey && !isTable(value)
+}
+
+func isTable(value any) bool {
+	_, is := value.(layer)
+	return is
 }
 
 // parseOverrides reads key=value arguments in their order, later ones over
@@ -293,7 +315,7 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if Ours(key) {
+		if Ours(key) || choosesTools(key, value) {
 			merge(settings, one)
 		} else {
 			merge(codex, one)
@@ -306,8 +328,7 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 // a table. It was meant for Codex, which ignores unknown keys.
 func misplaced(key string, value any) (table string, is bool) {
 	segments, err := splitKey(key)
-	_, isTable := value.(layer)
-	if err != nil || len(segments) != 1 || isTable {
+	if err != nil || len(segments) != 1 || isTable(value) {
 		return "", false
 	}
 	return segments[0], slices.Contains(ourTables, segments[0])
@@ -334,15 +355,19 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	if err != nil {
 		return nil, nil, err
 	}
+	if isTable(merged[toolsKey]) {
+		return nil, nil, fmt.Errorf("%s: tools: want a list of names of tools; Codex's table tools stands in config.toml", SettingsFile)
+	}
 	merge(merged, flags)
 	f := &settingsFile{}
 	f.Approvals.Timeout = unset
-	f.SessionTools = true
+	f.Tools = slices.Clone(Choosable)
 	f.Tasks.Mode = tasksAuto
 	f.Tasks.Grace = Duration(DefaultGrace)
 	f.Drain.Timeout = Duration(DefaultDrain)
 	f.Limits.Tasks = DefaultTasks
 	f.Limits.Result = DefaultResult
+	f.Limits.Stall = Duration(DefaultStall)
 	f.Approvals.LegacyFlat = true
 	f.Approvals.MaxPending = elicit.DefaultMaxPending
 	f.Limits.ModelRequests = DefaultModelRequests
@@ -390,6 +415,11 @@ func (f *settingsFile) check() error {
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
 	}
+	for _, name := range f.Tools {
+		if !slices.Contains(Choosable, name) && !slices.Contains(always, name) {
+			return fmt.Errorf("tools: %q is not one of %q", name, Choosable)
+		}
+	}
 	for _, name := range f.LockedArguments {
 		if !slices.Contains(Lockable, name) {
 			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
@@ -403,9 +433,15 @@ func (f *settingsFile) check() error {
 	return f.checkLimits()
 }
 
+// Choosable are the tools beside those that are always offered. It is read only.
+var Choosable = []string{"codex-interrupt", "codex-list", "codex-wait", "codex-worktree"}
+
+// always are the tools that are always offered.
+var always = []string{"codex", "codex-reply"}
+
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox", "uncommitted", "worktree"}
+var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "include-plan-tool", "model", "profile", "sandbox", "uncommitted", "worktree"}
 
 func (f *settingsFile) checkLimits() error {
 	for _, limit := range []struct {

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -22,7 +23,8 @@ type progress struct {
 
 	mu   sync.Mutex
 	sent float64
-	now  string // what is going on
+	now  string     // what is going on
+	job  *tools.Job // nil before the turn is queued, and of tools without one
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -76,17 +78,31 @@ func (p *progress) event(m protocol.EventMsg) {
 // maxProgressMessage bounds the message of a notification, in runes.
 const maxProgressMessage = 200
 
-// say sends what is going on; "" repeats it.
+// begin notes the turn of the call.
+func (p *progress) begin(j *tools.Job) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.job = j
+}
+
+// say sends what is going on; "" repeats it, or says that the model is stuck.
 func (p *progress) say(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if message != "" {
 		p.now = tools.Cut(message, maxProgressMessage)
 	}
+	now := p.now
+	if message == "" && p.job != nil {
+		now = cmp.Or(p.job.Stuck(), now)
+	}
 	p.sent++
 	params := &mcptypes.ProgressNotificationParams{ProgressToken: p.token, Progress: p.sent}
 	if p.session.speaks("2025-03-26") { // the first version with messages
-		params.Message = &p.now
+		params.Message = &now
 	}
 	p.session.notify(mcptypes.NotificationsProgress.Name(), params)
 }

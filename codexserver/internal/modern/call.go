@@ -98,7 +98,7 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
-	c.outlet = s.newOutlet(q, "starting", 0)
+	c.outlet = s.newOutlet(q, "starting", 0, c.stuck)
 	tc := &tools.Call{
 		ID:         callID(q.rpc.ID),
 		Threads:    s.threads,
@@ -176,6 +176,17 @@ func (c *call) begin(j *tools.Job) {
 	defer c.mu.Unlock()
 	c.job = j
 	c.change()
+}
+
+// stuck returns the words of a turn whose model is stuck, "" for others.
+func (c *call) stuck() string {
+	c.mu.Lock()
+	j := c.job
+	c.mu.Unlock()
+	if j == nil {
+		return ""
+	}
+	return j.Stuck()
 }
 
 // change wakes whoever waits for the call. c.mu is held.
@@ -258,7 +269,7 @@ func (c *call) attach(q *request) {
 	defer c.mu.Unlock()
 	c.client = q.client
 	if c.outlet == nil {
-		c.outlet = c.session.newOutlet(q, "thinking", c.sent)
+		c.outlet = c.session.newOutlet(q, "thinking", c.sent, c.stuck)
 		c.change()
 	}
 }
@@ -303,7 +314,7 @@ func (c *call) round() (any, error) {
 			return nil, fmt.Errorf("seal the state of the call: %w", err)
 		}
 		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &state}, nil
-	case job == nil:
+	case job == nil || !c.session.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
 		return c.complete(c.result), nil

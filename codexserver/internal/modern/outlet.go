@@ -1,6 +1,7 @@
 package modern
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -34,8 +35,9 @@ type outlet struct {
 }
 
 // newOutlet returns the outlet of a request, whose progress goes on from sent. It is
-// to be closed before the answer.
-func (s *Session) newOutlet(q *request, doing string, sent float64) *outlet {
+// to be closed before the answer. A heartbeat says what stuck returns, unless that is
+// "".
+func (s *Session) newOutlet(q *request, doing string, sent float64, stuck func() string) *outlet {
 	ctx, stop := context.WithCancel(q.ctx)
 	o := &outlet{session: s, request: q, stop: stop, doing: doing, sent: sent}
 	if q.token() != nil {
@@ -45,7 +47,7 @@ func (s *Session) newOutlet(q *request, doing string, sent float64) *outlet {
 			for {
 				select {
 				case <-tick.C:
-					o.progress("")
+					o.alive(stuck())
 				case <-ctx.Done():
 					return
 				}
@@ -106,19 +108,29 @@ func (o *outlet) event(thread string, e protocol.Event) {
 // maxProgressMessage bounds the message of a notification, in runes.
 const maxProgressMessage = 200
 
-// progress sends what is going on; "" repeats it.
+// progress sends what is going on.
 func (o *outlet) progress(words string) {
 	if o == nil || o.request.token() == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if words != "" {
-		o.doing = tools.Cut(words, maxProgressMessage)
-	}
+	o.doing = tools.Cut(words, maxProgressMessage)
+	o.send(o.doing)
+}
+
+// alive repeats what is going on, or says that the model is stuck.
+func (o *outlet) alive(stuck string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.send(cmp.Or(stuck, o.doing))
+}
+
+// send sends a notification of progress. o.mu is held.
+func (o *outlet) send(words string) {
 	o.sent++
 	o.notify(modern.NotificationsProgress.Name(), &modern.ProgressNotificationParams{
-		ProgressToken: *o.request.token(), Progress: o.sent, Message: &o.doing,
+		ProgressToken: *o.request.token(), Progress: o.sent, Message: &words,
 	})
 }
 

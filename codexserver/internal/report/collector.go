@@ -130,6 +130,18 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	}
 }
 
+// Tokens returns how many tokens the turn has used, input and output; 0 when nobody has
+// counted them.
+func (c *Collector) Tokens() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.tokens.usage()
+	if u == nil {
+		return 0
+	}
+	return max(u.Turn.InputTokens+u.Turn.OutputTokens, u.Turn.TotalTokens) // some say the sum alone
+}
+
 // keep bounds a list, and counts what it leaves out.
 func keep[T any](list []T, omitted *int) []T {
 	if len(list) <= maxKept {

@@ -31,6 +31,7 @@ type wire struct {
 	Content     jsontext.Value `json:"content"`
 	Output      jsontext.Value `json:"output,omitzero"`
 	Status      Status         `json:"status,omitzero"`
+	Stopped     string         `json:"stopped,omitzero"`
 	Model       string         `json:"model,omitzero"`
 	DurationMS  int64          `json:"durationMs"`
 	Usage       *wireUsage     `json:"usage,omitzero"`
@@ -105,7 +106,7 @@ func (r *Report) JSON(limit int) []byte {
 	}
 	limit = max(limit, MinLimit)
 	w := wire{
-		ThreadID: show(r.ThreadID, maxName), Status: r.Status, Model: show(r.Model, maxName),
+		ThreadID: show(r.ThreadID, maxName), Status: r.Status, Stopped: show(r.Stopped, maxWords), Model: show(r.Model, maxName),
 		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.ChangesFrom,
 	}
 	content := textPart(r.Content, limit)
@@ -171,7 +172,11 @@ func quotaOf(l *protocol.RateLimits) *wireQuota {
 		}
 		return &wireWindow{w.UsedPercent, w.WindowMinutes, w.ResetsInSeconds}
 	}
-	return &wireQuota{of(l.Primary), of(l.Secondary)}
+	q := wireQuota{of(l.Primary), of(l.Secondary)}
+	if q == (wireQuota{}) {
+		return nil
+	}
+	return &q
 }
 
 func changeOf(c gitinfo.Change) wireChange {

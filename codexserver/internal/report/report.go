@@ -41,6 +41,8 @@ type Report struct {
 	Output jsontext.Value
 	// Status says where the turn stands. "" is a turn that no one watched.
 	Status Status
+	// Stopped is why a turn was ended that its caller had bounded, "" for others.
+	Stopped string
 	// Model is the model that answers.
 	Model string
 	// Usage is nil while it is not known.

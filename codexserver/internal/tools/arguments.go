@@ -30,6 +30,7 @@ func decodeArguments(raw stdjson.RawMessage, into any) error {
 var (
 	goKinds = map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "a boolean", reflect.Map: "an object", reflect.Struct: "an object",
+		reflect.Int64: "a whole number", reflect.Float64: "a number",
 	}
 	jsonKinds = map[jsontext.Kind]string{
 		'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '0': "a number", '{': "an object", '[': "an array",

@@ -41,6 +41,7 @@ const codexTool = `{
 			"include-plan-tool": {"type": "boolean", "description": "Let Codex keep a plan, which the result has."},
 			"worktree": {"type": "boolean", "description": "Work in a new git worktree at HEAD of cwd's repository, apart from your files; codex-worktree brings the changes back."},
 			"uncommitted": {"type": "boolean", "description": "Take uncommitted changes into the worktree."},
+			` + budgetProperty + `,
 			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."}
 		}
 	},
@@ -65,7 +66,8 @@ type codexArguments struct {
 	Worktree    bool `json:"worktree"`
 	Uncommitted bool `json:"uncommitted"`
 
-	Background bool `json:"background"`
+	Budget     *budget `json:"budget"`
+	Background bool    `json:"background"`
 }
 
 func (a *codexArguments) check() error {
@@ -78,7 +80,10 @@ func (a *codexArguments) check() error {
 	if err := oneOf("approval-policy", a.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
 		return err
 	}
-	return oneOf("sandbox", a.Sandbox, protocol.SandboxModes())
+	if err := oneOf("sandbox", a.Sandbox, protocol.SandboxModes()); err != nil {
+		return err
+	}
+	return a.Budget.check()
 }
 
 // oneOf refuses a word that is none of the argument's, the empty one too. nil is
@@ -98,7 +103,7 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 	var schema struct {
 		Type                 string                        `json:"type"`
 		Required             []string                      `json:"required"`
-		AdditionalProperties bool                          `json:"additionalProperties"`
+		AdditionalProperties *bool                         `json:"additionalProperties,omitzero"`
 		Properties           map[string]stdjson.RawMessage `json:"properties"`
 	}
 	if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
@@ -132,7 +137,7 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	var a codexArguments
 	err := decodeArguments(raw, &a)
 	if err == nil {
-		err = unlocked(raw, t.options.LockedArguments)
+		err = unlocked(raw, t.locked["codex"])
 	}
 	if err == nil {
 		err = checkNames(raw)
@@ -163,6 +168,7 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 		return failure("", "codex: argument /config: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
+	job.meter.budget = a.Budget
 	job.attendance.Submission = c.ID
 	var tree *worktree.Worktree
 	if a.Worktree {

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -25,6 +26,8 @@ type Job struct {
 	maxText    int               // see [Call.MaxText]
 	maxResult  int               // bounds the structured content, in bytes
 	report     *report.Collector
+	meter      meter
+	stall      time.Duration // how long the model may be silent; 0 is for ever
 	thread     *thread.Thread
 	done       chan struct{} // closed when there is a result
 
@@ -34,6 +37,8 @@ type Job struct {
 	remarks    []string // why questions could not be answered, and what was left out
 	doing      string   // what the turn does now
 	since      time.Time
+	clock      stall.Clock
+	last       string              // what the agent said last
 	questions  []*approval.Request // open ones
 	asked      bool                // a question opened that no caller was told of
 	changed    chan struct{}       // closed when a question opens
@@ -45,7 +50,7 @@ type Job struct {
 
 // newJob returns a job of a call that a attends.
 func (c *Call) newJob(a thread.Attendance) *Job {
-	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now()}
+	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
 	j.attendance = a
 	j.attendance.Watcher = j
 	return j
@@ -60,20 +65,30 @@ func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) {
 // Event implements [thread.Watcher].
 func (j *Job) Event(thread string, e protocol.Event) {
 	j.mu.Lock()
-	if m, ok := e.Msg.(protocol.TaskComplete); ok && m.LastAgentMessage != nil {
-		j.text = *m.LastAgentMessage
+	switch m := e.Msg.(type) {
+	case protocol.AgentMessage:
+		j.last = m.Message
+	case protocol.TaskComplete:
+		if m.LastAgentMessage != nil {
+			j.text = *m.LastAgentMessage
+		}
 	}
+	j.clock.Event(e.Msg)
 	if words := Activity(e.Msg); words != "" {
 		j.doing, j.since = brief(words), time.Now()
 	}
 	j.mu.Unlock()
 	j.report.Event(e.Msg)
+	if _, ok := e.Msg.(protocol.TokenCount); ok {
+		j.meter.used(j.report.Tokens())
+	}
 	j.Watcher.Event(thread, e)
 }
 
 // Asked implements [thread.Watcher].
 func (j *Job) Asked(r *approval.Request) {
 	j.mu.Lock()
+	j.clock.Asked()
 	j.questions = append(j.questions, r)
 	j.asked = true
 	close(j.changed)
@@ -86,6 +101,7 @@ func (j *Job) Asked(r *approval.Request) {
 // Decided implements [thread.Watcher].
 func (j *Job) Decided(r *approval.Request, d approval.Decision) {
 	j.mu.Lock()
+	j.clock.Decided()
 	j.questions = slices.DeleteFunc(j.questions, func(q *approval.Request) bool { return q == r })
 	j.doing, j.since = "thinking", time.Now()
 	j.mu.Unlock()
@@ -110,14 +126,27 @@ func (j *Job) remark(words string) {
 // fails or is aborted is an error result with the reason; the thread stays usable.
 func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mcptypes.CallToolResult {
 	a := j.attendance
-	a.Begin = func(ctx context.Context) { j.report.Begin(ctx, j.thread.Info(), j.thread.Usage()) }
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	j.meter.stop = cancel
+	a.Begin = func(ctx context.Context) {
+		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage())
+		j.meter.begin()
+	}
 	err := j.thread.Turn(ctx, ticket, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
+	j.meter.end()
 	j.report.End(err)
+	if err == nil && j.meter.blind(j.report.Tokens()) {
+		j.remark("The budget of tokens was not held: the model's provider does not count them.")
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	text := j.text
 	var abort *engine.AbortError
+	var spent *spentError
 	switch {
+	case err != nil && errors.As(context.Cause(ctx), &spent):
+		j.status, text = Aborted, spent.stopped(j.last)
 	case errors.As(err, &abort):
 		j.status, text = Aborted, "Turn aborted: "+abortCause(abort)
 	case err != nil:
@@ -128,8 +157,11 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, prompt string) *mc
 	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did = j.report.Report()
 	j.did.ThreadID, j.did.Content = j.thread.ID(), joined(texts)
+	if spent != nil {
+		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
+	}
 	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
-	if err != nil {
+	if err != nil && spent == nil {
 		j.result.IsError = new(true)
 	}
 	close(j.done)
@@ -164,6 +196,8 @@ type State struct {
 	Since time.Time
 	// Question is what the oldest open question is about; "" when none is open.
 	Question string
+	// Stuck is true when the model has been silent for too long, and since Since.
+	Stuck bool
 }
 
 // State returns what the job does now.
@@ -181,6 +215,9 @@ func (j *Job) state() State {
 		s.Status, s.Question = Waiting, brief(subject(j.questions[0]))
 	default:
 		s.Status = Running
+		if silent := j.clock.Since(); j.stall > 0 && !silent.IsZero() && time.Since(silent) >= j.stall {
+			s.Stuck, s.Doing, s.Since = true, "stuck", silent
+		}
 	}
 	return s
 }
@@ -190,10 +227,26 @@ func (s State) Words() string {
 	if s.Question != "" {
 		return "waiting for approval of " + s.Question
 	}
-	if d := time.Since(s.Since).Round(time.Second); d >= 5*time.Second {
+	d := time.Since(s.Since).Round(time.Second)
+	if s.Stuck {
+		words := "stuck: the model has been silent"
+		if d > 0 {
+			words += " for " + d.String()
+		}
+		return words + "; wait, or stop it with codex-interrupt"
+	}
+	if d >= 5*time.Second {
 		return s.Doing + ", " + d.String()
 	}
 	return s.Doing
+}
+
+// Stuck returns the words of a state in which the model is stuck, "" for others.
+func (j *Job) Stuck() string {
+	if s := j.State(); s.Stuck {
+		return s.Words()
+	}
+	return ""
 }
 
 // Status is how far a turn is.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -12,7 +13,7 @@ import (
 const listTool = `{
 	"name": "codex-list",
 	"title": "Codex List",
-	"description": "List conversations, the newest first, with the threadId for codex-reply.",
+	"description": "List conversations, the newest first, with the threadId for codex-reply. status and doing are of a turn that runs.",
 	"inputSchema": {
 		"type": "object",
 		"properties": {
@@ -26,7 +27,7 @@ const listTool = `{
 // list is the tool codex-list.
 type list struct{ library engine.Library }
 
-func (l list) call(ctx context.Context, _ *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+func (l list) call(ctx context.Context, call *Call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var p protocol.ListConversationsParams
 	if err := decodeArguments(raw, &p); err != nil {
 		return failure("", "codex-list: "+err.Error())
@@ -39,13 +40,20 @@ func (l list) call(ctx context.Context, _ *Call, raw json.RawMessage) *mcptypes.
 		ThreadID  string  `json:"threadId"`
 		Preview   string  `json:"preview"`
 		Timestamp *string `json:"timestamp,omitempty"`
+		Status    Status  `json:"status,omitempty"`
+		Doing     string  `json:"doing,omitempty"`
 	}
 	out := struct {
 		Conversations []row   `json:"conversations"`
 		NextCursor    *string `json:"nextCursor,omitempty"`
 	}{[]row{}, page.NextCursor}
 	for _, c := range page.Items {
-		out.Conversations = append(out.Conversations, row{c.ConversationID, c.Preview, c.Timestamp})
+		one := row{ThreadID: c.ConversationID, Preview: c.Preview, Timestamp: c.Timestamp}
+		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil && !j.over() {
+			s := j.State()
+			one.Status, one.Doing = s.Status, s.Words()
+		}
+		out.Conversations = append(out.Conversations, one)
 	}
 	text, err := json.Marshal(out)
 	if err != nil {

@@ -26,6 +26,7 @@ const replyTool = `{
 			"threadId": {"type": "string", "description": "Of codex's result."},
 			"conversationId": {"type": "string", "description": "Old name of threadId."},
 			"sessionId": {"type": "string", "description": "Old name of threadId."},
+			` + budgetProperty + `,
 			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."},
 			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits for its end, steer tells it the prompt now, interrupt stops it first."}
 		}
@@ -40,6 +41,7 @@ type replyArguments struct {
 	ConversationID string  `json:"conversationId"`
 	SessionID      string  `json:"sessionId"`
 
+	Budget       *budget `json:"budget"`
 	Background   bool    `json:"background"`
 	WhileRunning *policy `json:"while-running"`
 }
@@ -52,6 +54,10 @@ const (
 	steerTurn     policy = "steer"
 	interruptTurn policy = "interrupt"
 )
+
+// errSteeredBudget refuses a budget for a turn that runs already: it may have one, of
+// another caller.
+var errSteeredBudget = errors.New("argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt")
 
 // thread returns the one id that was given, in its canonical form.
 func (a *replyArguments) thread() (string, error) {
@@ -74,7 +80,11 @@ func (a *replyArguments) thread() (string, error) {
 
 func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a replyArguments
-	if err := decodeArguments(raw, &a); err != nil {
+	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = unlocked(raw, t.locked["codex-reply"])
+	}
+	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
 	id, err := a.thread()
@@ -87,7 +97,11 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	if err := oneOf("while-running", a.WhileRunning, []policy{queueTurn, steerTurn, interruptTurn}); err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}
+	if err := a.Budget.check(); err != nil {
+		return failure(id, "codex-reply: "+err.Error())
+	}
 	job := c.newJob(c.attendance(a.Background))
+	job.meter.budget = a.Budget
 	th, err := c.Threads.Revive(ctx, id, job.attendance, func() protocol.Config { return t.worktrees.config(id) })
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
@@ -95,6 +109,12 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	if a.WhileRunning != nil {
 		switch *a.WhileRunning {
 		case steerTurn:
+			if a.Budget != nil {
+				if th.Busy() {
+					return failure(id, "codex-reply: "+errSteeredBudget.Error())
+				}
+				break // the message is a turn of its own
+			}
 			err = th.Steer(ctx, protocol.TextInput(*a.Prompt))
 			if err == nil {
 				return interim(id, Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")

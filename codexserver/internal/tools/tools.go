@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -53,13 +54,16 @@ type Call struct {
 
 // Options say which tools there are.
 type Options struct {
-	// NoSessionTools leaves out codex-list and codex-interrupt.
-	NoSessionTools bool
+	// Tools are those to offer beside codex and codex-reply. Nil is all.
+	Tools []string
 	// Report says how the tools watch turns.
 	Report report.Options
 	// MaxResult bounds the structured content of a result, in bytes. 0 is
 	// [report.DefaultLimit].
 	MaxResult int
+	// Stall is how long a model may be silent before it is called stuck. 0 is
+	// [stall.Default], less is for ever.
+	Stall time.Duration
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool
 	// LockedArguments are arguments of codex that a call may not choose.
@@ -76,6 +80,9 @@ type Table struct {
 	options   Options
 	tools     []tool
 	worktrees *worktrees // nil without a folder for them
+	// locked are the arguments that a call of a tool may not choose: those of the
+	// options, and those whose results another tool has that is not offered.
+	locked map[string][]string
 }
 
 // tool is one tool: what clients see of it, and what it does.
@@ -96,13 +103,21 @@ func New(e engine.Engine, o Options) *Table {
 		t.worktrees = &worktrees{store: worktree.In(o.Home)}
 		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call})
 	}
-	if o.NoSessionTools {
-		return t
-	}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
 	}
 	t.tools = append(t.tools, tool{"codex-interrupt", interruptTool, callInterrupt})
+	if o.Tools != nil {
+		t.tools = slices.DeleteFunc(t.tools, func(t tool) bool { return !IsTurn(t.name) && !slices.Contains(o.Tools, t.name) })
+	}
+	t.locked = map[string][]string{"codex": slices.Clone(o.LockedArguments)}
+	if !t.Has("codex-wait") {
+		t.locked["codex"] = append(t.locked["codex"], "background")
+		t.locked["codex-reply"] = []string{"background"}
+	}
+	if o.Home != "" && !t.Has("codex-worktree") {
+		t.locked["codex"] = append(t.locked["codex"], "worktree", "uncommitted")
+	}
 	return t
 }
 
@@ -121,9 +136,13 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 		return nil, err
 	}
 	for i := range r.Tools {
-		r.Tools[i].Meta = t.meta(r.Tools[i].Name)
+		one := &r.Tools[i]
+		one.Meta = t.meta(one.Name)
+		if err := lockArguments(one, t.locked[one.Name]); err != nil {
+			return nil, err
+		}
 	}
-	return r.Tools, lockArguments(&r.Tools[0], t.options.LockedArguments)
+	return r.Tools, nil
 }
 
 // meta is for clients that look for it: how much of a result goes to the model

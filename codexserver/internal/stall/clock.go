@@ -1,0 +1,106 @@
+// Package stall tells for how long a model has been silent.
+package stall
+
+import (
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Default is how long a model may be silent before it is called stuck.
+const Default = 5 * time.Minute
+
+// Limit returns the limit that an option means: 0 is [Default], less is none.
+func Limit(option time.Duration) time.Duration {
+	switch {
+	case option < 0:
+		return 0
+	case option == 0:
+		return Default
+	}
+	return option
+}
+
+// Clock measures the silence of the model in one thread, from the events of its
+// turns and the questions. A command or a tool that runs, and an open question, are
+// no silence of the model. The zero value is a thread without a turn. A Clock is not
+// safe for concurrent use.
+type Clock struct {
+	heard time.Time       // when the model was heard last; zero between turns
+	calls map[string]bool // what the model called for and waits for
+	asked int             // questions that are open
+}
+
+// Event takes in an event.
+func (c *Clock) Event(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.TaskStarted:
+		c.heard, c.calls = time.Now(), nil
+	case protocol.TaskComplete, protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
+		c.heard, c.calls = time.Time{}, nil
+	case protocol.SessionConfigured, protocol.UserMessage, protocol.BackgroundEvent, protocol.StreamError, protocol.TokenCount:
+		// of the thread, its user, the engine and the account
+	case protocol.ExecCommandBegin:
+		c.begin(m.CallID)
+	case protocol.MCPToolCallBegin:
+		c.begin(m.CallID)
+	case protocol.PatchApplyBegin:
+		c.begin(m.CallID)
+	case protocol.ExecCommandEnd:
+		c.end(m.CallID)
+	case protocol.MCPToolCallEnd:
+		c.end(m.CallID)
+	case protocol.PatchApplyEnd:
+		c.end(m.CallID)
+	case protocol.ExecCommandOutputDelta: // it may go on beside the model
+	case protocol.AgentMessage, protocol.AgentMessageDelta, protocol.AgentReasoning, protocol.AgentReasoningDelta,
+		protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta:
+		c.calls = nil // it does not wait for them
+		c.hear()
+	default:
+		c.hear()
+	}
+}
+
+// hear notes that the model was heard, or that it has what it waited for.
+func (c *Clock) hear() {
+	if !c.heard.IsZero() {
+		c.heard = time.Now()
+	}
+}
+
+func (c *Clock) begin(call string) {
+	if c.heard.IsZero() {
+		return // a command of the user's, between turns
+	}
+	if c.calls == nil {
+		c.calls = map[string]bool{}
+	}
+	c.calls[call] = true
+	c.hear()
+}
+
+func (c *Clock) end(call string) {
+	if c.calls[call] {
+		delete(c.calls, call)
+		c.hear()
+	}
+}
+
+// Asked takes in a question.
+func (c *Clock) Asked() { c.asked++ }
+
+// Decided takes in that a question was decided.
+func (c *Clock) Decided() {
+	c.asked = max(c.asked-1, 0)
+	c.hear()
+}
+
+// Since returns when the silence of the model began. It is the zero time while the
+// model is not waited for.
+func (c *Clock) Since() time.Time {
+	if c.asked > 0 || len(c.calls) > 0 {
+		return time.Time{}
+	}
+	return c.heard
+}

@@ -1,0 +1,126 @@
+package tools_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+)
+
+func TestMain(m *testing.M) {
+	native.Main() // this may be a keeper
+	os.Exit(m.Run())
+}
+
+// alone watches nothing.
+type alone struct{}
+
+func (alone) Ready(context.Context, protocol.EventMsg)     {}
+func (alone) Event(string, protocol.Event)                 {}
+func (alone) Asked(*approval.Request)                      {}
+func (alone) Decided(*approval.Request, approval.Decision) {}
+func (alone) Notice(string)                                {}
+
+// outcome is the result of a turn with a budget.
+type outcome struct {
+	ThreadID string `json:"threadId"`
+	Status   string `json:"status"`
+	Stopped  string `json:"stopped"`
+	Content  string `json:"content"`
+	Commands []struct {
+		Command string `json:"command"`
+	} `json:"commands"`
+	failed bool
+}
+
+// engineBudget lets an engine run into budgets. Its model says "one" and runs a command
+// that run makes, twice for 60 tokens each; then it runs one that does not end by
+// itself; asked for the end, it says "whole". An engine that is not interrupted at once
+// may have made most requests for the tokens.
+func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) {
+	share := thread.NewTable(e, &approval.Options{}).Share()
+	defer share.Close()
+	jobs := tools.NewJobs(t.Context())
+	table := tools.New(e, tools.Options{})
+	dir := t.TempDir()
+	call := func(tool, arguments string) (s outcome) {
+		t.Helper()
+		c := &tools.Call{
+			Threads: share, Jobs: jobs, Attendance: thread.Attendance{Watcher: alone{}, Awaited: true},
+			Folder: func(context.Context) string { return dir },
+		}
+		r := table.Call(t.Context(), c, tool, []byte(arguments))
+		if err := json.Unmarshal(r.StructuredContent, &s); err != nil {
+			t.Fatalf("%s: %v", r.StructuredContent, err)
+		}
+		s.failed = r.IsError != nil
+		t.Logf("%s", r.StructuredContent)
+		return s
+	}
+
+	first := call("codex", `{"prompt":"go","budget":{"tokens":120,"minutes":10}}`)
+	if first.Status != "aborted" || first.Stopped != "budget of 120 tokens reached" || first.failed ||
+		!strings.HasPrefix(first.Content, "The turn was stopped: budget of 120 tokens reached.") || !strings.HasSuffix(first.Content, "\n\none") {
+		t.Errorf("the tokens: %+v", first)
+	}
+	if n := requests(); n < 2 || n > most {
+		t.Errorf("%d requests to the model for 120 tokens, want 2", n)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || string(b) == "" {
+		t.Errorf("what the turn did until then is gone: %q, %v", b, err)
+	}
+
+	// That this returns shows that the command was ended.
+	reply := fmt.Sprintf(`{"threadId":%q,"prompt":`, first.ThreadID)
+	second := call("codex-reply", reply+`"go on","budget":{"minutes":0.05}}`)
+	if second.Status != "aborted" || second.Stopped != "budget of 0.05 minutes reached" || second.failed {
+		t.Errorf("the time: %+v", second)
+	}
+	third := call("codex-reply", reply+`"to its end","budget":{"tokens":1000}}`)
+	if third.Status != "completed" || third.Stopped != "" || third.Content != "whole" {
+		t.Errorf("the conversation goes on: %+v", third)
+	}
+}
+
+// budgetScript is the model of [engineBudget].
+func budgetScript(run func(id, script string) providertest.ToolCall) []providertest.Turn {
+	spend := func(id string) providertest.Turn {
+		return providertest.Turn{Text: []string{"one"}, ToolCalls: []providertest.ToolCall{run(id, "echo "+id+" >> ran")}, Usage: &providertest.Usage{Input: 50, Output: 10}}
+	}
+	whole := providertest.Say("whole")
+	whole.Match = "to its end" // the command may not have been reached
+	endless := providertest.Call(run("3", "sleep 100000"))
+	endless.Repeat = true
+	return []providertest.Turn{whole, spend("1"), spend("2"), endless}
+}
+
+func TestBudgetOfTheNativeEngine(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			model := providertest.New(budgetScript(func(id, script string) providertest.ToolCall {
+				return providertest.Shell(id, "sh", "-c", script)
+			})...)
+			defer model.Close()
+			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+				"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+				"model_providers.local.wire_api": wire, "approval_policy": "never", "sandbox_mode": "danger-full-access",
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			engineBudget(t, e, func() int { return len(model.Requests()) }, 2)
+		})
+	}
+}

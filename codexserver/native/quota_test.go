@@ -1,0 +1,83 @@
+package native_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRateLimits(t *testing.T) {
+	home := t.TempDir()
+	e, err := native.New(&native.Options{CodexHome: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	limits := func() (*protocol.RateLimits, string) {
+		t.Helper()
+		l, told, err := e.RateLimits(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, told.UTC().Format(time.RFC3339)
+	}
+	if l, _ := limits(); l != nil {
+		t.Errorf("without conversations: %+v", l)
+	}
+	write := func(name string, lines ...string) {
+		t.Helper()
+		dir := filepath.Join(home, "sessions", "2026", "11", "20")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(at string, percent float64) string {
+		return fmt.Sprintf(`{"timestamp":"2026-11-20T%sZ","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":60},"secondary":null}}}`, at, percent)
+	}
+	const none = `{"timestamp":"2026-11-20T23:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":%s}}`
+	// The older conversation was told later; what is no JSON, or far from the end, is skipped.
+	write("rollout-2026-11-20T01-00-00-0199e0ad-0000-7000-8000-000000000001.jsonl", told("20:00:00", 9), strings.Repeat("x", 2<<20), told("10:00:00", 1), told("12:00:00", 42),
+		fmt.Sprintf(none, "null"), fmt.Sprintf(none, "{}"), `{"timestamp":"soon"`, `{"timestamp":"2026-11-20T21:00:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":5}}`)
+	write("rollout-2026-11-20T02-00-00-0199e0ad-0000-7000-8000-000000000002.jsonl", told("11:00:00", 7))
+	got, at := limits()
+	want := &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 42, WindowMinutes: new(int64(300)), ResetsInSeconds: new(int64(60))}}
+	if diff := cmp.Diff(want, got); diff != "" || at != "2026-11-20T12:00:00Z" {
+		t.Errorf("told at %s (-want +got):\n%s", at, diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := e.RateLimits(ctx); err == nil {
+		t.Error("a context that has ended is not noticed")
+	}
+}
+
+// TestRateLimitsOfATurn reads back what a provider's headers said.
+func TestRateLimitsOfATurn(t *testing.T) {
+	turn := providertest.Say("hi")
+	turn.Header = map[string][]string{"X-Codex-Primary-Used-Percent": {"12.5"}, "X-Codex-Primary-Window-Minutes": {"300"}}
+	b := setup(t, "---\nwire_api = \"responses\"\n", native.Limits{}, turn)
+	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(t)
+	got, told, err := b.engine.RateLimits(t.Context())
+	want := &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || told.IsZero() || told.After(time.Now()) {
+		t.Errorf("told at %v, %v (-want +got):\n%s", told, err, diff)
+	}
+	if n := len(b.provider.Requests()); n != 1 {
+		t.Errorf("%d requests to the model", n)
+	}
+}

@@ -1,0 +1,96 @@
+package einotool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/schema"
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+)
+
+// Tool is a [tool.InvokableTool] that runs turns of Codex. It is safe for concurrent
+// use.
+type Tool struct {
+	// Server must be set.
+	Server *codexserver.Server
+	// Config is the configuration of new conversations, which the model does not
+	// choose. Default: the engine's.
+	Config protocol.Config
+	// Event is called with each event. It must not block. Nil ignores events.
+	Event func(protocol.EventMsg)
+	// Approve decides what the server's rules leave open. It may be called by
+	// several goroutines at a time. Nil denies.
+	Approve func(ctx context.Context, r *approval.Request) elicit.Outcome
+}
+
+// Tool is one of eino's.
+var _ tool.InvokableTool = (*Tool)(nil)
+
+// Info implements [tool.BaseTool].
+func (t *Tool) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{
+		Name: "codex",
+		Desc: "Hand a coding task to Codex, an agent that works in a folder of its own and answers when it is done. " +
+			"With a threadId it goes on with the conversation that has answered before.",
+		ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{
+			"prompt":   {Type: schema.String, Required: true, Desc: "The task, in plain words; Codex knows nothing else of it."},
+			"threadId": {Type: schema.String, Desc: "The conversation to go on with."},
+		}),
+	}, nil
+}
+
+// arguments are those of a call.
+type arguments struct {
+	Prompt   string `json:"prompt"`
+	ThreadID string `json:"threadId"`
+}
+
+// result is what the model reads.
+type result struct {
+	ThreadID string `json:"threadId,omitzero"`
+	Status   string `json:"status"` // completed or failed
+	Content  string `json:"content"`
+}
+
+// InvokableRun implements [tool.InvokableTool]. It returns a JSON object with
+// threadId, status (completed or failed) and content. The error is the cause of ctx
+// when that has ended.
+func (t *Tool) InvokableRun(ctx context.Context, argumentsInJSON string, _ ...tool.Option) (string, error) {
+	if t.Server == nil {
+		return "", errors.New("einotool: the tool has no server")
+	}
+	var a arguments
+	err := json.Unmarshal([]byte(argumentsInJSON), &a, json.RejectUnknownMembers(true))
+	var wrong *json.SemanticError
+	if errors.As(err, &wrong) && wrong.Err != nil {
+		err = fmt.Errorf("%s: %w", wrong.JSONPointer, wrong.Err)
+	}
+	if err == nil && strings.TrimSpace(a.Prompt) == "" {
+		err = errors.New("/prompt is missing")
+	}
+	if err != nil {
+		return encode(result{Status: "failed", Content: "arguments: " + err.Error()})
+	}
+	answer, err := t.Server.Run(ctx, codexserver.Turn{
+		Prompt: a.Prompt, Thread: a.ThreadID, Config: t.Config, Event: t.Event, Approve: t.Approve,
+	})
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return encode(result{ThreadID: answer.Thread, Status: "failed", Content: err.Error()})
+	}
+	return encode(result{ThreadID: answer.Thread, Status: "completed", Content: answer.Text})
+}
+
+func encode(r result) (string, error) {
+	b, err := json.Marshal(r)
+	return string(b), err
+}

@@ -1,0 +1,103 @@
+package einotool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/einotool"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// pusher is an engine that asks whether it may push.
+func pusher(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
+	if protocol.TextOf(input) == "fail" {
+		return errors.New("no remote")
+	}
+	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work"})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+	return nil
+}
+
+func approve(_ context.Context, r *approval.Request) elicit.Outcome {
+	fmt.Println(r.Question.Message)
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+var threads = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+
+// A node of an agent calls the tool as a model asked for it.
+func Example() {
+	ctx := context.Background()
+	codex := &einotool.Tool{Server: codexserver.New(engine.TurnFunc(pusher), nil), Approve: approve}
+	node, err := compose.NewToolNode(ctx, &compose.ToolsNodeConfig{Tools: []tool.BaseTool{codex}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answers, err := node.Invoke(ctx, schema.AssistantMessage("", []schema.ToolCall{
+		{ID: "1", Function: schema.FunctionCall{Name: "codex", Arguments: `{"prompt": "publish it"}`}},
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(threads.ReplaceAllString(answers[0].Content, "ID"))
+	// Output:
+	// Allow Codex to run `git push` in `/work`?
+	// {"threadId":"ID","status":"completed","content":"approved"}
+}
+
+func TestInvokableRun(t *testing.T) {
+	codex := &einotool.Tool{Server: codexserver.New(engine.TurnFunc(pusher), nil)}
+	for arguments, want := range map[string]string{
+		`{"prompt": "publish"}`:                 `{"threadId":"ID","status":"completed","content":"denied"}`,
+		`{"prompt": "fail"}`:                    `{"threadId":"ID","status":"failed","content":"no remote"}`,
+		`{"prompt": " "}`:                       `{"status":"failed","content":"arguments: /prompt is missing"}`,
+		`{"prompt": "go", "threadId": "other"}`: `{"status":"failed","content":"no conversation \"other\" in this session"}`,
+		`{"prompt": "go", "sandbox": "none"}`:   `{"status":"failed","content":"arguments: /sandbox: unknown object member name"}`,
+	} {
+		got, err := codex.InvokableRun(t.Context(), arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, threads.ReplaceAllString(got, "ID")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arguments, diff)
+		}
+	}
+}
+
+func TestInvokableRunEndsWithItsContext(t *testing.T) {
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	codex := &einotool.Tool{
+		Server: codexserver.New(engine.TurnFunc(pusher), nil),
+		Approve: func(ctx context.Context, _ *approval.Request) elicit.Outcome {
+			cancel(enough)
+			<-ctx.Done()
+			return elicit.Outcome{Decision: elicit.Approved}
+		},
+	}
+	if _, err := codex.InvokableRun(ctx, `{"prompt": "publish"}`); !errors.Is(err, enough) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	if _, err := new(einotool.Tool).InvokableRun(t.Context(), `{"prompt": "go"}`); err == nil {
+		t.Error("it ran without a server")
+	}
+}
