@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,8 +41,9 @@ var arrows = []struct {
 	// A tool does not know the era in which it is called, nor an era another one.
 	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
-	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/regularfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
+	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/secretfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/streamable", []string{"codexserver", "codexserver/internal/modern", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/page", []string{"codexserver/approval", "codexserver/internal/stall", "codexserver/protocol", "elicit"}},
 	{"codexserver/native/providertest", nil},
 	{"codexserver/native", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "codexserver/native/internal/*", "elicit", "jsonrpc", "mcptypes"}},
@@ -56,7 +58,7 @@ var arrows = []struct {
 	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/review", []string{"elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
-	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
 	{"bench/*", []string{"codexserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},
@@ -105,6 +107,22 @@ func TestImportArrows(t *testing.T) {
 				t.Errorf("%s: %s is to stay light, but imports %s", s.file, s.pkg, to)
 			}
 		}
+	}
+}
+
+// TestNoServerWithoutHTTP keeps HTTP out of programs that serve standard input and
+// output alone.
+func TestNoServerWithoutHTTP(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./codexserver").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 50 {
+		t.Fatalf("only %d packages found", len(deps))
+	}
+	if slices.Contains(deps, "net/http") {
+		t.Error("package codexserver needs net/http, which only codexserver/streamable may")
 	}
 }
 

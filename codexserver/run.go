@@ -44,7 +44,7 @@ type Answer struct {
 // the thread's id in the last two cases. A thread that no other session uses is
 // closed at the end; only an engine that is an engine.Resumer goes on with it.
 func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
-	share := s.threads.Share()
+	share := s.threads.Share("")
 	defer func() {
 		if err := share.Close(); err != nil {
 			s.log.Warn("closing a thread", "error", err)

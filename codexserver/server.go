@@ -193,25 +193,24 @@ func New(e engine.Engine, o *Options) *Server {
 // every answer that the client still took was written. A thread is closed with the
 // last session that has used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return s.serve(ctx, "", true, t)
+}
+
+// serve is [Server.Serve] for a client of a principal, with the methods of September
+// 2025 or without them.
+func (s *Server) serve(ctx context.Context, principal string, methods bool, t jsonrpc.Transport) error {
 	turns, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	handling, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	threads, jobs, pace := s.threads.Share(), tools.NewJobs(turns), &pace.Pace{}
+	threads, jobs, pace := s.threads.Share(principal), tools.NewJobs(turns), &pace.Pace{}
 	session := legacy.NewSession(turns, s.legacy, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
-	own := modern.NewSession(turns, s.modern, threads, jobs, pace)
+	own := modern.NewSession(turns, s.modern, principal, threads, jobs, pace)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
-	peer := jsonrpc.NewPeer(t, byEra(session, own), &jsonrpc.Options{
-		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         append(legacy.Inline(), modern.Inline()...),
-		MaxConcurrent:  legacy.MaxConcurrent + modern.MaxConcurrent,
-		Egress:         jsonrpc.EgressOptions{HardLimit: s.legacy.MaxUnread.End()},
-		LenientVersion: true, // as the server of 2025 did
-		DrainTimeout:   -1,   // the session decides
-		Logger:         s.log,
-		Hooks:          &hooks,
-	})
+	o := s.peerOptions(&hooks)
+	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
+	peer := jsonrpc.NewPeer(t, byEra(session.Handler(methods), session, own), o)
 	session.Connect(peer)
 	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)
@@ -222,6 +221,25 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	if cerr := threads.Close(); cerr != nil {
 		s.log.Warn("closing threads", "error", cerr)
 	}
+	return verdict(handling, err)
+}
+
+// peerOptions are those of a peer that has requests of today's era alone.
+func (s *Server) peerOptions(hooks *jsonrpc.Hooks) *jsonrpc.Options {
+	return &jsonrpc.Options{
+		Cancellation:   jsonrpc.MCPCancel,
+		Inline:         modern.Inline(),
+		MaxConcurrent:  modern.MaxConcurrent,
+		Egress:         jsonrpc.EgressOptions{HardLimit: s.legacy.MaxUnread.End()},
+		LenientVersion: true, // as the server of 2025 did
+		DrainTimeout:   -1,   // the session decides
+		Logger:         s.log,
+		Hooks:          hooks,
+	}
+}
+
+// verdict is what serving returns when its peer has returned err.
+func verdict(handling context.Context, err error) error {
 	if err != nil && handling.Err() == nil && !clientGone(err) {
 		return fmt.Errorf("codexserver: %w", err)
 	}
@@ -230,8 +248,7 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 
 // byEra returns the handler of both eras of MCP. Each request says by itself of
 // which one it is.
-func byEra(old *legacy.Session, own *modern.Session) jsonrpc.Handler {
-	before := old.Handler()
+func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return before.ServeRPC(ctx, r)

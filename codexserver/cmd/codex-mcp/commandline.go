@@ -68,6 +68,7 @@ func (o *options) commands() *cobra.Command {
 Without a command it serves MCP on standard input and output, as mcp-server
 does; a client starts it.`,
 		Example: `  ` + o.name + ` mcp-server -m gpt-5 -s workspace-write   serve MCP, for a client's configuration
+  ` + o.name + ` http                                     serve MCP over HTTP, for many clients
   ` + o.name + ` ask "why do the tests fail?"             hand over a task from here
   ` + o.name + ` tasks                                    see what clients have handed over
   ` + o.name + ` doctor                                   find out what is missing`,
@@ -93,7 +94,7 @@ does; a client starts it.`,
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.askCommand(), o.tasksCommand(), o.doctorCommand(settings), o.completionCommand())
+	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.doctorCommand(settings), o.completionCommand())
 	return root
 }
 
@@ -123,6 +124,9 @@ func (o *options) wantsServer() error {
 		}
 	}
 	o.run = serveClient
+	if o.connect != "" {
+		o.run = connectClient
+	}
 	return nil
 }
 
@@ -159,7 +163,7 @@ and prints what it found. The exit status is 1 when no turn can run.`,
 }
 
 // notCodex is for who has started this program as codex and means Codex.
-const notCodex = "this codex is codex-mcp, which has codex mcp-server, codex ask, codex tasks and codex doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, which has codex mcp-server, codex http, codex ask, codex tasks and codex doctor; start Codex itself by its own path"
 
 // noWords refuses what stands behind a command that takes nothing.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {

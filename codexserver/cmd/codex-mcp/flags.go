@@ -29,9 +29,11 @@ type options struct {
 	version   bool
 	folder    string // where conversations work that name no folder
 	finish    bool
-	json      bool // of doctor, ask and tasks
+	connect   string // the URL of a server over HTTP; "" to be the server
+	json      bool   // of doctor, ask and tasks
 	ask       askOptions
 	tasks     tasksOptions
+	http      httpOptions
 
 	warnings []string // flags of codex without effect
 	refusals []string // flags of codex that end the start
@@ -78,6 +80,7 @@ func (o *options) settingFlags() *pflag.FlagSet {
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.BoolVar(&o.finish, "finish", false, "finish the calls under way when the input ends, also those of a client that has said initialize")
+	fs.StringVar(&o.connect, "connect", "", "serve nothing, and connect the client to the server of codex-mcp http at this `URL`")
 	return fs
 }
 

@@ -1,6 +1,7 @@
 // Command codex-mcp is the Codex MCP server on standard input and output.
 //
 //	codex-mcp [mcp-server] [flags]
+//	codex-mcp http [flags]
 //	codex-mcp ask [flags] task
 //	codex-mcp tasks [flags] [ID]
 //	codex-mcp doctor [flags]
@@ -19,6 +20,9 @@
 // Questions go to the client. With --approvals page they stand on a page in the
 // browser as well, whose link is written to standard error, and to the client
 // when it cannot be asked itself.
+//
+// codex-mcp http is the same server for many clients, over Streamable HTTP; see
+// docs/http.md.
 //
 // codex-mcp ask "task" is the same server from a terminal: it shows what happens
 // and asks before a command runs; see docs/ask.md.
@@ -133,6 +137,11 @@ func serve(ctx context.Context, o *options, c *configuration) error {
 
 // serve serves one client, on t.
 func (c *configuration) serve(ctx context.Context, o *options, e *choice, t jsonrpc.Transport) error {
+	return c.withServer(o, e, func(s *codexserver.Server) error { return s.Serve(ctx, t) })
+}
+
+// withServer calls f with a server, and closes then what belongs to the server.
+func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
 	record, err := appendTo(c.settings.ApprovalLog)
 	if err != nil {
 		return err
@@ -168,7 +177,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 	if err != nil {
 		return err
 	}
-	return errors.Join(codexserver.New(e.Engine, so).Serve(ctx, t), page.Close())
+	return errors.Join(f(codexserver.New(e.Engine, so)), page.Close())
 }
 
 // sink is a file that is appended to, or nothing.

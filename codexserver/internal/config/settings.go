@@ -46,6 +46,7 @@ type Settings struct {
 	LockedArguments []string
 	// TrustedCalls lets the argument config of a call set every key.
 	TrustedCalls bool
+	HTTP         HTTP
 	Auth         Auth
 	Limits       Limits
 	Sandbox      Sandbox
@@ -83,6 +84,15 @@ type settingsFile struct {
 
 	LockedArguments []string `json:"locked_arguments"`
 	TrustedCalls    bool     `json:"trusted_calls"`
+
+	HTTP struct {
+		UnlockedArguments []string `json:"unlocked_arguments"`
+		Hosts             []string `json:"hosts"`
+		Origins           []string `json:"origins"`
+	} `json:"http"`
+	Drain struct {
+		Timeout Duration `json:"timeout"`
+	} `json:"drain"`
 
 	Auth    Auth `json:"auth"`
 	Sandbox struct {
@@ -129,6 +139,10 @@ func (f *settingsFile) settings() *Settings {
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
+		HTTP: HTTP{
+			UnlockedArguments: f.HTTP.UnlockedArguments, Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins,
+			Drain: time.Duration(f.Drain.Timeout),
+		},
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
@@ -193,6 +207,21 @@ const (
 	tasksNever = "never"
 )
 
+// HTTP says how codex-mcp http serves.
+type HTTP struct {
+	// UnlockedArguments are those of [LockedOverHTTP] that a call may choose all
+	// the same.
+	UnlockedArguments []string
+	// Hosts and Origins are further ones that are served.
+	Hosts, Origins []string
+	// Drain is how long work under way may go on after a signal.
+	Drain time.Duration
+}
+
+// LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not
+// choose, unless the configuration says so. It is read only.
+var LockedOverHTTP = []string{"approval-policy", "config", "sandbox"}
+
 // unset is a duration that no file and no argument sets.
 const unset Duration = -1
 
@@ -216,6 +245,7 @@ const (
 	DefaultTasks         = 64
 	DefaultGrace         = time.Second
 	DefaultResult        = 80_000
+	DefaultDrain         = 30 * time.Second
 	DefaultStall         = stall.Default
 )
 
@@ -242,7 +272,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // ours are the tables and keys of our file but tools, ourTables the tables alone.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "limits", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "drain", "http", "limits", "sandbox", "tasks"}
 )
 
 // Ours says whether an override's key is one of our settings, which are never
@@ -334,6 +364,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Tools = slices.Clone(Choosable)
 	f.Tasks.Mode = tasksAuto
 	f.Tasks.Grace = Duration(DefaultGrace)
+	f.Drain.Timeout = Duration(DefaultDrain)
 	f.Limits.Tasks = DefaultTasks
 	f.Limits.Result = DefaultResult
 	f.Limits.Stall = Duration(DefaultStall)
@@ -392,6 +423,11 @@ func (f *settingsFile) check() error {
 	for _, name := range f.LockedArguments {
 		if !slices.Contains(Lockable, name) {
 			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
+		}
+	}
+	for _, name := range f.HTTP.UnlockedArguments {
+		if !slices.Contains(LockedOverHTTP, name) {
+			return fmt.Errorf("http.unlocked_arguments: %q is not one of %q", name, LockedOverHTTP)
 		}
 	}
 	return f.checkLimits()

@@ -12,9 +12,9 @@ import (
 )
 
 // Handler handles the methods that this server has; any other request is answered
-// with -32601. A group of JSON-RPC methods is there when the engine has
-// the interface behind it.
-func (ss *Session) Handler() jsonrpc.Handler {
+// with -32601. With methods it has those of Codex's server of September 2025 beside
+// MCP's: a group of them is there when the engine has the interface behind it.
+func (ss *Session) Handler(methods bool) jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
 	mcptypes.Initialize.Handle(m, ss.initialize)
 	mcptypes.Ping.Handle(m, ss.ping)
@@ -23,6 +23,9 @@ func (ss *Session) Handler() jsonrpc.Handler {
 	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(ss.callTool))
 
 	ss.addResourceMethods(m)
+	if !methods {
+		return ss.limit.handler(m)
+	}
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)
 	e := ss.server.Engine

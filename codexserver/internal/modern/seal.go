@@ -7,14 +7,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
 )
 
 // Seal encrypts and authenticates what clients keep for the server (AES-256-GCM).
@@ -82,46 +79,13 @@ func (s *Seal) key() ([]byte, error) {
 	if s.File == "" {
 		return nil, errors.New("no file")
 	}
-	key, err := s.read()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return key, err
+	key, err := secretfile.Load(s.File, keySize, func() []byte {
+		key := make([]byte, keySize)
+		rand.Read(key)
+		return key
+	})
+	if err == nil && len(key) != keySize {
+		err = fmt.Errorf("%s: want %d bytes, found %d", s.File, keySize, len(key))
 	}
-	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
-		return nil, err
-	}
-	key = make([]byte, keySize)
-	rand.Read(key)
-	// The file appears with its content: another process may look at this moment.
-	tmp, err := os.CreateTemp(filepath.Dir(s.File), ".key-*") // its mode is 0600
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(key)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return nil, err
-	}
-	if err := os.Link(tmp.Name(), s.File); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return s.read() // that of whoever came first
-}
-
-// read reads the key. It refuses a link, and a file that others can read or write.
-func (s *Seal) read() ([]byte, error) {
-	info, err := os.Lstat(s.File)
-	if err != nil {
-		return nil, err
-	}
-	if err := private(info); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.File, err)
-	}
-	key, err := regularfile.Read(s.File, keySize)
-	if err != nil {
-		return nil, err
-	}
-	if len(key) != keySize {
-		return nil, fmt.Errorf("%s: want %d bytes, found %d", s.File, keySize, len(key))
-	}
-	return key, nil
+	return key, err
 }

@@ -61,14 +61,18 @@ type Session struct {
 	open   atomic.Int64             // requests that may take long
 }
 
-// NewSession returns a session whose turns end with ctx, with the threads and jobs
-// of its client.
-func NewSession(ctx context.Context, s *Server, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
-	return &Session{server: s, ctx: ctx, threads: threads, jobs: jobs, pace: p}
+// NewSession returns a session of a principal whose turns end with ctx, with the
+// threads and jobs of its client.
+func NewSession(ctx context.Context, s *Server, principal string, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
+	return &Session{server: s, principal: principal, ctx: ctx, threads: threads, jobs: jobs, pace: p}
 }
 
 // Wait waits for the calls of the session, whose context must have ended.
 func (s *Session) Wait() { s.running.Wait() }
+
+// Busy reports whether a call that may take long is under way, whether or not a
+// request waits for it.
+func (s *Session) Busy() bool { return s.calls.Load() > 0 }
 
 // MaxConcurrent is how many requests of a session that may take long are handled
 // at a time. The next is refused: the client would wait for it behind calls that
@@ -78,6 +82,21 @@ const MaxConcurrent = 4096
 // Inline are the methods of this era that are handled on the read loop: a client
 // polls with them.
 func Inline() []string { return []string{modern.ServerDiscover.Name(), modern.TasksGet.Name()} }
+
+// Handler returns a handler for connections that have requests of this era alone. It
+// ignores notifications, of which this era has none.
+func (s *Session) Handler() jsonrpc.Handler {
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if r.IsNotification() {
+			return nil, nil
+		}
+		meta := Meta(r.Params)
+		if meta == nil {
+			meta = jsontext.Value(`{}`) // which lacks the version
+		}
+		return s.ServeRPC(ctx, r, meta)
+	})
+}
 
 // ServeRPC answers a request of this era, whose _meta is meta. A method that this era
 // does not have is answered with -32601, the removed ones too.

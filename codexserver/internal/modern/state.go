@@ -46,12 +46,14 @@ type ticket struct {
 	Keys     []string  `json:"k"`
 	Issued   time.Time `json:"at"`
 	Digest   string    `json:"d"`
+
+	Principal string `json:"u,omitempty"`
 }
 
 // park returns the state of a call whose questions go out to the client.
 func (s *Session) park(c *call, keys []string) (string, error) {
 	now := time.Now()
-	t := ticket{Process: os.Getpid(), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:])}
+	t := ticket{Process: os.Getpid(), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal}
 	c.mu.Lock()
 	if c.job != nil {
 		t.Thread = c.job.ThreadID()
@@ -110,7 +112,7 @@ func (s *Session) resume(sealed string, d digest) (*state, any, error) {
 		return nil, nil, refused
 	}
 	var t ticket
-	if err := json.Unmarshal(plain, &t); err != nil || t.Digest != hex.EncodeToString(d[:]) || time.Since(t.Issued) > stateLife {
+	if err := json.Unmarshal(plain, &t); err != nil || t.Principal != s.principal || t.Digest != hex.EncodeToString(d[:]) || time.Since(t.Issued) > stateLife {
 		return nil, nil, refused
 	}
 	ss := &s.states

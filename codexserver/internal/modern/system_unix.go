@@ -4,7 +4,6 @@ package modern
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 )
@@ -12,17 +11,4 @@ import (
 // lives reports whether another process of that id runs.
 func lives(process int) bool {
 	return process > 0 && process != os.Getpid() && !errors.Is(syscall.Kill(process, 0), syscall.ESRCH)
-}
-
-// private refuses a key that others could have put there, or can read.
-func private(info fs.FileInfo) error {
-	switch owner, ok := info.Sys().(*syscall.Stat_t); {
-	case !info.Mode().IsRegular():
-		return errors.New("want a regular file")
-	case info.Mode().Perm()&0o077 != 0:
-		return errors.New("others may read it")
-	case !ok || int(owner.Uid) != os.Getuid():
-		return errors.New("it belongs to another user")
-	}
-	return nil
 }

@@ -61,7 +61,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	tt.write("old.go", "x\ndirty\n")
 	tt.write("dirty.go", "x\n")
 	var record bytes.Buffer
-	share := thread.NewTable(e, &approval.Options{Record: approval.NewRecord(&record)}).Share()
+	share := thread.NewTable(e, &approval.Options{Record: approval.NewRecord(&record)}).Share("")
 	defer share.Close()
 
 	_, streams := e.(engine.Streamer)

@@ -118,7 +118,7 @@ func TestSteer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			desk := &screen{asked: make(chan struct{}), answer: make(chan string)}
-			th := start(t, thread.NewTable(hearer{}, &approval.Options{Desk: desk}).Share())
+			th := start(t, thread.NewTable(hearer{}, &approval.Options{Desk: desk}).Share(""))
 			if err := th.Steer(t.Context(), protocol.TextInput("early")); !errors.Is(err, engine.ErrNoTurn) {
 				t.Errorf("before the turn: %v", err)
 			}
@@ -154,7 +154,7 @@ func TestSteer(t *testing.T) {
 func TestSteerAsTheTurnBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &screen{asked: make(chan struct{}), answer: make(chan string, 1)}
-		th := start(t, thread.NewTable(hearer{slow: time.Minute}, &approval.Options{Desk: desk}).Share())
+		th := start(t, thread.NewTable(hearer{slow: time.Minute}, &approval.Options{Desk: desk}).Share(""))
 		done := make(chan error, 1)
 		go func() { done <- say(t, th, "build") }()
 		synctest.Wait()
@@ -179,7 +179,7 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 // TestSteerOfAnEngineThatCannot: the sender is told so, and the turn goes on.
 func TestSteerOfAnEngineThatCannot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := start(t, newTable(&memory{}).Share())
+		th := start(t, newTable(&memory{}).Share(""))
 		done := make(chan error, 1)
 		go func() { done <- say(t, th, "wait") }()
 		synctest.Wait()

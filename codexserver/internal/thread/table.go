@@ -28,10 +28,11 @@ type Table struct {
 	threads map[string]*entry
 }
 
-// entry is an open thread with the shares that hold it open.
+// entry is an open thread with the shares that hold it open, all of one principal.
 type entry struct {
-	thread *Thread
-	shares map[*Share]bool
+	thread    *Thread
+	principal string
+	shares    map[*Share]bool
 }
 
 // NewTable returns an empty table of threads that e runs and whose questions are
@@ -51,8 +52,9 @@ func (t *Table) KeepIn(folder string) { t.trails = trail.InFile(folder) }
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }
 
-// Share returns a new share of the table, to be closed.
-func (t *Table) Share() *Share { return &Share{table: t} }
+// Share returns a new share of the table, to be closed. Its threads are the
+// principal's: a share of another one neither finds nor takes up a thread that is open.
+func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
 
 // newHost returns the host of a thread that is to begin.
 func (t *Table) newHost(thread *Thread, a Attendance) *host {
@@ -75,11 +77,15 @@ func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 		return errors.Join(ErrShareClosed, thread.release())
 	}
 	old := t.threads[id]
+	if old != nil && old.principal != s.principal {
+		t.mu.Unlock()
+		return errors.Join(notHere(id), thread.conversation.Close())
+	}
 	if old != nil && old.thread.Busy() {
 		t.mu.Unlock()
 		return errors.Join(&engine.RefusedError{Err: errors.New("a turn of this conversation is running")}, thread.release())
 	}
-	now := &entry{thread: thread, shares: map[*Share]bool{s: true}}
+	now := &entry{thread: thread, principal: s.principal, shares: map[*Share]bool{s: true}}
 	if old != nil {
 		for other := range old.shares {
 			now.shares[other] = true
@@ -99,8 +105,9 @@ var ErrShareClosed = errors.New("the session has ended")
 // Share is what one connection holds of a table: a thread that no share holds is
 // closed. It is safe for concurrent use.
 type Share struct {
-	table  *Table
-	closed bool // guarded by table.mu
+	table     *Table
+	principal string
+	closed    bool // guarded by table.mu
 }
 
 // Start begins a thread. Its first events go to a.
@@ -145,18 +152,32 @@ func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func
 	if t := s.Hold(id); t != nil {
 		return t, nil
 	}
+	if s.foreign(id) {
+		return nil, notHere(id)
+	}
 	r, ok := s.table.engine.(engine.Resumer)
 	if !ok {
 		return nil, fmt.Errorf("no conversation %q in this session", id)
 	}
 	path, err := r.FindRollout(ctx, id)
 	if errors.Is(err, engine.ErrNotFound) {
-		return nil, fmt.Errorf("no conversation %q, here or in a rollout", id)
+		return nil, notHere(id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s.Resume(ctx, path, config(), a)
+}
+
+// notHere is the error for a thread that does not exist for a share.
+func notHere(id string) error { return fmt.Errorf("no conversation %q, here or in a rollout", id) }
+
+// foreign reports whether the thread is open and another principal's.
+func (s *Share) foreign(id string) bool {
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	h := s.table.threads[CanonicalID(id)]
+	return h != nil && h.principal != s.principal
 }
 
 // Hold returns the open thread of that id and holds it from now on; nil when
@@ -165,7 +186,7 @@ func (s *Share) Hold(id string) *Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	h := s.table.threads[CanonicalID(id)]
-	if h == nil || s.closed {
+	if h == nil || s.closed || h.principal != s.principal {
 		return nil
 	}
 	h.shares[s] = true

@@ -106,7 +106,7 @@ func start(t *testing.T, s *thread.Share) *thread.Thread {
 func TestShares(t *testing.T) {
 	m := &memory{}
 	table := newTable(m)
-	a, b := table.Share(), table.Share()
+	a, b := table.Share(""), table.Share("")
 	th := start(t, a)
 	if b.Find(th.ID()) != nil {
 		t.Error("a share finds a thread that it does not hold")
@@ -137,7 +137,7 @@ func TestShares(t *testing.T) {
 
 func TestRevive(t *testing.T) {
 	m := &memory{}
-	s := newTable(m).Share()
+	s := newTable(m).Share("")
 	var wait sync.WaitGroup
 	found := make([]*thread.Thread, 8)
 	for i := range found {
@@ -171,7 +171,7 @@ func TestResumeAnOpenThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		table := newTable(m)
-		a, b := table.Share(), table.Share()
+		a, b := table.Share(""), table.Share("")
 		th := start(t, a)
 		ended := make(chan error)
 		go func() { ended <- say(t, th, "wait") }()
@@ -203,7 +203,7 @@ func TestResumeAnOpenThread(t *testing.T) {
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
-		s := newTable(m).Share()
+		s := newTable(m).Share("")
 		th := start(t, s)
 		ended := make(chan error)
 		go func() { ended <- say(t, th, "wait") }()
@@ -222,7 +222,7 @@ func TestEnd(t *testing.T) {
 // holds up nobody.
 func TestTurnsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTable(&memory{}).Share()
+		s := newTable(&memory{}).Share("")
 		th := start(t, s)
 		var said []string
 		th.Listen("l", func(e protocol.Event) {
@@ -264,7 +264,7 @@ func TestManyShares(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 100 {
 		wait.Go(func() {
-			s := table.Share()
+			s := table.Share("")
 			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attendance{}, plain)
 			if err != nil {
 				t.Error(err)
@@ -288,7 +288,7 @@ func TestManyShares(t *testing.T) {
 // interrupt.
 func TestAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTable(&memory{}).Share()
+		s := newTable(&memory{}).Share("")
 		th := start(t, s)
 		if s.Hold(th.ID()) != th || s.Hold("none") != nil {
 			t.Error("the share does not hold the open thread alone")

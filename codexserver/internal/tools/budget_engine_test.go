@@ -49,7 +49,7 @@ type outcome struct {
 // itself; asked for the end, it says "whole". An engine that is not interrupted at once
 // may have made most requests for the tokens.
 func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) {
-	share := thread.NewTable(e, &approval.Options{}).Share()
+	share := thread.NewTable(e, &approval.Options{}).Share("")
 	defer share.Close()
 	jobs := tools.NewJobs(t.Context())
 	table := tools.New(e, tools.Options{})

@@ -1,13 +1,12 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
@@ -19,9 +18,6 @@ const (
 	maxImage      = 20 << 20 // bytes of one
 	maxImageBytes = 32 << 20 // of all: providers take requests of 50 MB
 )
-
-// imageTypes are what models see.
-var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // imageURL returns a data URL of the image, and how many bytes the image has, of at most
 // so many. The image is a data URL or a path, relative to cwd.
@@ -49,11 +45,27 @@ func imageURL(cwd, image string, left int64) (url string, n int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	kind := http.DetectContentType(data)
-	if !slices.Contains(imageTypes, kind) {
+	kind := imageType(data)
+	if kind == "" {
 		return "", 0, errors.New("it is no image: by its content it is neither PNG, JPEG, GIF nor WebP")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), int64(len(data)), nil
+}
+
+// imageType returns the media type of an image by its first bytes, "" for anything
+// else.
+func imageType(data []byte) string {
+	for _, t := range []struct{ begin, media string }{
+		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
+	} {
+		if bytes.HasPrefix(data, []byte(t.begin)) {
+			return t.media
+		}
+	}
+	if len(data) >= 14 && string(data[:4]) == "RIFF" && string(data[8:14]) == "WEBPVP" {
+		return "image/webp"
+	}
+	return ""
 }
 
 // dataOf reads a data URL with base64, whatever type it says that it has.

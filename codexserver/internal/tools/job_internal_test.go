@@ -35,7 +35,7 @@ func bench(t *testing.T) *Call {
 		}
 	})
 	ctx, stop := context.WithCancel(t.Context())
-	share := thread.NewTable(e, &approval.Options{}).Share()
+	share := thread.NewTable(e, &approval.Options{}).Share("")
 	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx), Attendance: thread.Attendance{Watcher: nobody{}}, Background: thread.Attendance{Watcher: nobody{}}}
 	t.Cleanup(func() {
 		stop()

@@ -32,6 +32,13 @@ func NewJobs(ctx context.Context) *Jobs { return &Jobs{ctx: ctx} }
 // Wait waits for the turns in the background, whose context must have ended.
 func (js *Jobs) Wait() { js.running.Wait() }
 
+// Busy reports whether a turn has not ended.
+func (js *Jobs) Busy() bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return slices.ContainsFunc(js.list, func(j *Job) bool { return !j.over() })
+}
+
 // run runs a turn for a call: to its end, or in the background.
 func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
 	j.thread, j.background = t, background

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// httpOptions are the command line's of codex-mcp http.
+type httpOptions struct {
+	listen    string
+	showToken bool
+	cert, key string // files; "" without TLS
+	proxy     string // the address of a proxy; "" without one
+}
+
+// defaultListen is where codex-mcp http listens.
+const defaultListen = "127.0.0.1:4517"
+
+// mcpPath is the path that clients send requests to.
+const mcpPath = "/mcp"
+
+func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "http [flags]",
+		Short: "Serve MCP over HTTP, for many clients",
+		Long: `Serves MCP over Streamable HTTP until a signal comes; work under way may then go
+on for drain.timeout. A request needs the token of
+$CODEX_HOME/codex-mcp/http-token, which is made at the first start; --show-token
+prints it with what clients need. Calls cannot choose sandbox, approval-policy and
+config, unless http.unlocked_arguments says so.
+
+It listens on this machine alone. For others it needs --tls-cert and --tls-key, or
+--behind-proxy, and http.hosts.`,
+		Args: o.noWords,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.http.check(); err != nil {
+				return err
+			}
+			err := o.wantsServer()
+			o.run = serveHTTP
+			return err
+		},
+	}
+	cmd.Flags().AddFlagSet(settings)
+	fs := cmd.Flags()
+	fs.StringVar(&o.http.listen, "listen", defaultListen, "the `ADDRESS` to listen on")
+	fs.BoolVar(&o.http.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
+	fs.StringVar(&o.http.cert, "tls-cert", "", "the `FILE` of a certificate with its chain, read again when it changes")
+	fs.StringVar(&o.http.key, "tls-key", "", "the `FILE` of the certificate's key")
+	fs.StringVar(&o.http.proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy that has TLS, the only one that is served")
+	return cmd
+}
+
+// check refuses to serve other machines in plain text.
+func (o *httpOptions) check() error {
+	host, _, err := net.SplitHostPort(o.listen)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--listen: want an address such as %s: %w", defaultListen, err)
+	case (o.cert == "") != (o.key == ""):
+		return errors.New("--tls-cert and --tls-key belong together")
+	case o.proxy != "" && net.ParseIP(o.proxy) == nil:
+		return fmt.Errorf("--behind-proxy: %q is no IP address", o.proxy)
+	case o.cert != "" || o.proxy != "":
+		return nil
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--listen %s: others on the network could read the token and the work; give --tls-cert and --tls-key, or --behind-proxy with the address of a proxy that has TLS", o.listen)
+	}
+	return nil
+}
+
+// serveHTTP is codex-mcp http.
+func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	defer surviveBrokenPipes()()
+	c, err := configure(o, os.Getenv, o.logger(stderr))
+	if err != nil {
+		return fail(stderr, err)
+	}
+	token, err := loadToken(c.home)
+	if err != nil {
+		return fail(stderr, fmt.Errorf("the token: %w", err))
+	}
+	if o.http.showToken {
+		if err := printToken(stdout, o.http.url(), token); err != nil {
+			return fail(stderr, err)
+		}
+		return 0
+	}
+	c.warn(o, stderr)
+	if err := c.serveHTTP(ctx, o, token, stderr); err != nil {
+		return fail(stderr, err)
+	}
+	return 0
+}
+
+// url is where clients of this machine find the server.
+func (o *httpOptions) url() string {
+	scheme := "http"
+	if o.cert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + o.listen + mcpPath
+}
+
+// lockForHTTP locks what calls over HTTP may not choose.
+func (c *configuration) lockForHTTP() {
+	for _, name := range config.LockedOverHTTP {
+		if !slices.Contains(c.settings.HTTP.UnlockedArguments, name) && !slices.Contains(c.settings.LockedArguments, name) {
+			c.settings.LockedArguments = append(slices.Clip(c.settings.LockedArguments), name)
+		}
+	}
+}
+
+func (c *configuration) serveHTTP(ctx context.Context, o *options, token string, stderr io.Writer) error {
+	if host, _, _ := net.SplitHostPort(o.http.listen); !isLoopback(host) && len(c.settings.HTTP.Hosts) == 0 {
+		return errors.New("http.hosts: name the hosts that clients know this server by; a request for another host is refused")
+	}
+	c.lockForHTTP()
+	e, err := choose(ctx, o, c)
+	if err != nil {
+		return err
+	}
+	c.log.Info("engine", "name", e.name, "reason", e.reason)
+	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.listen(ctx, o, s, token, stderr) })
+	return errors.Join(err, e.Close())
+}
+
+// isLoopback reports whether an address is of this machine alone.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+const (
+	// headerTimeout bounds how long a client takes for the headers of a request.
+	headerTimeout = 10 * time.Second
+	// keepAlive is how long a connection without a request stays open.
+	keepAlive = 2 * time.Minute
+	maxHeader = 64 << 10
+	// maxConnections is how many connections are open at a time; one more waits.
+	maxConnections = 2048
+)
+
+// listen serves until a signal comes or ctx ends, and then until nothing is under way,
+// drain.timeout is over, or another signal comes.
+func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.Server, token string, stderr io.Writer) error {
+	hosts := c.settings.HTTP.Hosts
+	if len(hosts) > 0 {
+		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
+	}
+	handler, err := streamable.New(s, &streamable.Options{
+		Authenticate: bearer(token), Challenge: `Bearer realm="codex-mcp"`,
+		Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log,
+	})
+	if err != nil {
+		return err
+	}
+	config, err := o.http.tls()
+	if err != nil {
+		return errors.Join(err, handler.Close())
+	}
+	l, err := net.Listen("tcp", o.http.listen)
+	if err != nil {
+		return errors.Join(err, handler.Close())
+	}
+	o.http.listen = l.Addr().String() // of port 0
+	var draining atomic.Bool
+	server := &http.Server{
+		Handler:           onlyFrom(o.http.proxy, routes(handler, &draining)),
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug), TLSConfig: config,
+	}
+	serving := make(chan error, 1)
+	go func() {
+		l := limitListener(l, maxConnections)
+		if config != nil {
+			serving <- server.ServeTLS(l, "", "")
+			return
+		}
+		serving <- server.Serve(l)
+	}()
+	fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; codex-mcp http --show-token prints the token\n", o.http.url())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endingSignals()...)
+	defer signal.Stop(signals)
+	select {
+	case err = <-serving:
+	case <-ctx.Done():
+	case <-signals:
+		draining.Store(true)
+		err = c.drain(ctx, handler, signals)
+	}
+	err = errors.Join(err, handler.Close(), server.Close())
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// drain lets work under way end.
+func (c *configuration) drain(ctx context.Context, h *streamable.Handler, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.HTTP.Drain)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- h.Drain(ctx) }()
+	select {
+	case <-ended:
+	case <-signals:
+		cancel()
+		<-ended
+	}
+	return nil // what did not end in time is ended by Close
+}
+
+// routes are the paths of the server.
+func routes(h http.Handler, draining *atomic.Bool) http.Handler {
+	m := http.NewServeMux()
+	m.Handle(mcpPath, h)
+	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if draining.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "draining")
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return m
+}
+
+// onlyFrom refuses whoever is not the proxy; "" refuses nobody.
+func onlyFrom(proxy string, h http.Handler) http.Handler {
+	if proxy == "" {
+		return h
+	}
+	ip := net.ParseIP(proxy)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil || !net.ParseIP(host).Equal(ip) {
+			http.Error(w, "only the proxy is served", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestHTTPListens refuses to serve others in plain text.
+func TestHTTPListens(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string // part of the error; "" for none
+	}{
+		{nil, ""},
+		{[]string{"--listen", "127.0.0.1:0"}, ""},
+		{[]string{"--listen", "[::1]:0"}, ""},
+		{[]string{"--listen", "localhost:0"}, ""},
+		{[]string{"--listen", "0.0.0.0:80"}, "--behind-proxy"},
+		{[]string{"--listen", ":80"}, "--behind-proxy"},
+		{[]string{"--listen", "192.0.2.1:80"}, "--tls-cert"},
+		{[]string{"--listen", "localhost.example.com:80"}, "--tls-cert"},
+		{[]string{"--listen", "80"}, "want an address"},
+		{[]string{"--tls-cert", "x"}, "belong together"},
+		{[]string{"--behind-proxy", "proxy"}, "no IP address"},
+		{[]string{"--listen", "0.0.0.0:80", "--behind-proxy", "192.0.2.1"}, ""},
+		{[]string{"--listen", "0.0.0.0:443", "--tls-cert", "c", "--tls-key", "k"}, ""},
+	} {
+		_, err := parse("codex-mcp", append([]string{"http"}, tt.args...), io.Discard, io.Discard)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%q: %v, want %q", tt.args, err, tt.want)
+		}
+	}
+}
+
+func TestHTTPLocksArguments(t *testing.T) {
+	for _, tt := range []struct {
+		locked, unlocked []string
+		want             string
+	}{
+		{nil, nil, "[approval-policy config sandbox]"},
+		{[]string{"cwd", "config"}, nil, "[cwd config approval-policy sandbox]"},
+		{nil, []string{"sandbox"}, "[approval-policy config]"},
+		{[]string{"sandbox"}, []string{"sandbox"}, "[sandbox approval-policy config]"},
+	} {
+		c := &configuration{settings: &config.Settings{LockedArguments: tt.locked, HTTP: config.HTTP{UnlockedArguments: tt.unlocked}}}
+		c.lockForHTTP()
+		if got := fmt.Sprint(c.settings.LockedArguments); got != tt.want {
+			t.Errorf("%q, %q: %s, want %s", tt.locked, tt.unlocked, got, tt.want)
+		}
+	}
+}
+
+func TestHTTPToken(t *testing.T) {
+	home := t.TempDir()
+	token, err := loadToken(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := loadToken(home); again != token || err != nil {
+		t.Errorf("the second start has %q, %v, want %q", again, err, token)
+	}
+	authenticate := bearer(token)
+	for _, tt := range []struct {
+		values []string
+		ok     bool
+	}{
+		{[]string{"Bearer " + token}, true},
+		{[]string{"bearer " + token}, true},
+		{nil, false},
+		{[]string{""}, false},
+		{[]string{token}, false},
+		{[]string{"Bearer"}, false},
+		{[]string{"Bearer "}, false},
+		{[]string{"Bearer  " + token}, false},
+		{[]string{"Basic " + token}, false},
+		{[]string{"Bearer " + token + " "}, false},
+		{[]string{"Bearer " + token[:len(token)-1]}, false},
+		{[]string{"Bearer " + strings.ToLower(token)}, false},
+		{[]string{"Bearer " + token, "Bearer " + token}, false},
+	} {
+		r := &http.Request{Header: http.Header{"Authorization": tt.values}}
+		if who, err := authenticate(r); (err == nil && who.Name != "") != tt.ok {
+			t.Errorf("%q: %+v, %v", tt.values, who, err)
+		}
+	}
+	for _, broken := range []string{"", "short", strings.Repeat("x", 300), strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30)} {
+		if err := os.WriteFile(filepath.Join(home, "codex-mcp", "http-token"), []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if token, err := loadToken(home); err == nil {
+			t.Errorf("%q is the token %q", broken, token)
+		}
+	}
+}
+
+// notes is a writer that a test reads while others write.
+type notes struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (n *notes) Write(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.b.Write(b)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.b.String()
+}
+
+// TestHTTPServes starts the command, and sends it requests with and without the token.
+func TestHTTPServes(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	var stdout, stderr notes
+	if status := run(t.Context(), "codex-mcp", []string{"http", "--show-token"}, &stdout, &stderr); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr.String())
+	}
+	token, _, _ := strings.Cut(stdout.String(), "\n")
+	for _, part := range []string{"claude mcp add --transport http", `{"servers": `, `{"mcpServers": `, "http://127.0.0.1:4517/mcp"} {
+		if !strings.Contains(stdout.String(), part) {
+			t.Errorf("--show-token lacks %s", part)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, "codex-mcp", []string{"http", "--engine", "native", "--listen", "127.0.0.1:0"}, io.Discard, &stderr)
+	}()
+	const before, after = "serving MCP at ", "/mcp;"
+	until := time.Now().Add(time.Minute)
+	for !strings.Contains(stderr.String(), after) {
+		if time.Now().After(until) {
+			t.Fatalf("it does not serve: %s", stderr.String())
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	_, url, _ := strings.Cut(stderr.String(), before)
+	url, _, _ = strings.Cut(url, after)
+	if strings.Contains(stderr.String(), token) {
+		t.Error("standard error has the token")
+	}
+	for _, tt := range []struct {
+		method, path, token, body string
+		status                    int
+		part, not                 string
+	}{
+		{"GET", "/healthz", "", "", 200, "ok", token},
+		{"GET", "/readyz", "", "", 200, "ready", token},
+		{"GET", "/", token, "", 404, "", token},
+		{"POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 401, "", token},
+		{"POST", "/mcp", "wrong", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 401, "", token},
+		{"POST", "/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, 200, `"codex-reply"`, `"approval-policy"`},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.token != "" {
+			r.Header.Set("Authorization", "Bearer "+tt.token)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		r.Header.Set("Mcp-Method", "tools/list")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != tt.status || !strings.Contains(string(body), tt.part) || strings.Contains(string(body), tt.not) {
+			t.Errorf("%s %s: %s %s, %v", tt.method, tt.path, answer.Status, body, err)
+		}
+	}
+	o := &options{connect: url + mcpPath}
+	ours, theirs := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(ours, nil, nil)
+	file, err := connectToken(os.Getenv)
+	if err != nil || file != token {
+		t.Errorf("--connect has the token %q, %v", file, err)
+	}
+	ran, connected := make(chan error, 1), make(chan error, 1)
+	go func() { ran <- peer.Run(context.Background()) }()
+	go func() { connected <- o.connectTo(t.Context(), file, theirs) }()
+	var tools json.RawMessage
+	for _, method := range []string{"initialize", "tools/list"} {
+		if err := peer.Call(t.Context(), method, json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), &tools); err != nil {
+			t.Errorf("%s by --connect: %v", method, err)
+		}
+	}
+	if !strings.Contains(string(tools), `"codex-reply"`) {
+		t.Errorf("tools by --connect: %s", tools)
+	}
+	peer.Close()
+	for _, c := range []chan error{ran, connected} {
+		select {
+		case err := <-c:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("--connect does not end")
+		}
+	}
+	stop()
+	select {
+	case status := <-ended:
+		if status != 0 {
+			t.Errorf("status %d: %s", status, stderr.String())
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
+	}
+}
+
+func TestConnectToken(t *testing.T) {
+	home := t.TempDir()
+	env := map[string]string{"CODEX_HOME": home}
+	getenv := func(name string) string { return env[name] }
+	if token, err := connectToken(getenv); err == nil || !strings.Contains(err.Error(), tokenVariable) {
+		t.Errorf("without a file: %q, %v", token, err)
+	}
+	made, err := loadToken(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token, err := connectToken(getenv); token != made || err != nil {
+		t.Errorf("of the file: %q, %v", token, err)
+	}
+	env[tokenVariable] = strings.Repeat("x", 40) + "\n"
+	if token, err := connectToken(getenv); token != strings.Repeat("x", 40) || err != nil {
+		t.Errorf("of the environment: %q, %v", token, err)
+	}
+	env[tokenVariable] = "x\r\nHost: evil"
+	if token, err := connectToken(getenv); err == nil {
+		t.Errorf("of a broken environment: %q", token)
+	}
+}

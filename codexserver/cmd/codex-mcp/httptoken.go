@@ -1,0 +1,78 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+)
+
+// maxToken bounds the file of the token, in bytes.
+const maxToken = 256
+
+// wholeToken is what a token looks like. One of a user's own may be longer.
+var wholeToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]{32,200}=*$`)
+
+// loadToken returns the token of the server with that home, and makes it on first use.
+func loadToken(home string) (string, error) {
+	file := filepath.Join(home, "codex-mcp", "http-token")
+	raw, err := secretfile.Load(file, maxToken, func() []byte { return []byte(rand.Text() + rand.Text() + "\n") })
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(raw))
+	if !wholeToken.MatchString(token) {
+		return "", fmt.Errorf("%s: want one line of at least 32 letters and digits; remove the file, and the next start makes a new token", file)
+	}
+	return token, nil
+}
+
+var errToken = errors.New("missing or wrong token")
+
+// bearer returns what tells whose request it is: who brings the token is the user who
+// started the server.
+func bearer(token string) func(*http.Request) (streamable.Principal, error) {
+	want := sha256.Sum256([]byte(token))
+	return func(r *http.Request) (streamable.Principal, error) {
+		values := r.Header.Values("Authorization")
+		if len(values) != 1 {
+			return streamable.Principal{}, errToken
+		}
+		scheme, given, ok := strings.Cut(values[0], " ")
+		got := sha256.Sum256([]byte(given))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 || !ok || !strings.EqualFold(scheme, "Bearer") {
+			return streamable.Principal{}, errToken
+		}
+		return streamable.Principal{Name: "local"}, nil
+	}
+}
+
+// printToken prints the token, and what clients need.
+func printToken(w io.Writer, url, token string) error {
+	_, err := fmt.Fprintf(w, `%[2]s
+
+Whoever has this token can run commands as you, and approve them.
+
+Claude Code:
+
+  claude mcp add --transport http codex %[1]s --header "Authorization: Bearer %[2]s"
+
+VS Code, in .vscode/mcp.json:
+
+  {"servers": {"codex": {"type": "http", "url": "%[1]s", "headers": {"Authorization": "Bearer %[2]s"}}}}
+
+Cursor, in ~/.cursor/mcp.json:
+
+  {"mcpServers": {"codex": {"url": "%[1]s", "headers": {"Authorization": "Bearer %[2]s"}}}}
+`, url, token)
+	return err
+}

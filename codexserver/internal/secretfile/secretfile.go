@@ -1,0 +1,52 @@
+// Package secretfile keeps a secret in a file that its owner alone can read.
+package secretfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// Load returns the secret in a file, of at most limit bytes. Where there is no file it
+// makes one with what create returns; of two processes that do so at once both return
+// that of the first. It refuses a link, and a file that others can read or that
+// belongs to somebody else.
+func Load(path string, limit int64, create func() []byte) ([]byte, error) {
+	secret, err := Read(path, limit)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	// The file appears with its content: another process may look at this moment.
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // its mode is 0600
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(create())
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return Read(path, limit) // that of whoever came first
+}
+
+// Read returns the secret in a file, as [Load] does, and makes none.
+func Read(path string, limit int64) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := private(info); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return regularfile.Read(path, limit)
+}

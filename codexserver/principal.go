@@ -1,0 +1,66 @@
+package codexserver
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
+	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Principal is one user of a server whose requests come over many connections, as
+// over HTTP. Its tasks, open questions and open threads are its own. It is safe for
+// concurrent use.
+//
+// History files are not divided: a thread that is not open can be taken up by every
+// principal that knows its id, and codex-list names all of them.
+type Principal struct {
+	server  *Server
+	name    string
+	end     context.CancelCauseFunc
+	threads *thread.Share
+	jobs    *tools.Jobs
+	session *modern.Session
+}
+
+// Principal returns what the user of that name has here, to be closed. Its turns end
+// with ctx. A program makes one for each name.
+func (s *Server) Principal(ctx context.Context, name string) *Principal {
+	turns, end := context.WithCancelCause(ctx)
+	threads, jobs := s.threads.Share(name), tools.NewJobs(turns)
+	return &Principal{
+		server: s, name: name, end: end, threads: threads, jobs: jobs,
+		session: modern.NewSession(turns, s.modern, name, threads, jobs, &pace.Pace{}),
+	}
+}
+
+// Serve is [Server.Serve] for a client of the principal, with a handshake. It has MCP
+// alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox
+// without asking, as the user who started the server may.
+func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return p.server.serve(ctx, p.name, false, t)
+}
+
+// Exchange serves requests that say everything in their _meta (MCP 2026-07-28), until
+// the input of t has ended and they are answered. Their calls outlive it. When ctx
+// ends they are cancelled if its cause is [jsonrpc.ErrCancelled].
+func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
+	hooks := p.server.trace
+	return verdict(ctx, jsonrpc.NewPeer(t, p.session.Handler(), p.server.peerOptions(&hooks)).Run(ctx))
+}
+
+// Busy reports whether a call or a turn in the background is under way, on
+// connections without a handshake.
+func (p *Principal) Busy() bool { return p.session.Busy() || p.jobs.Busy() }
+
+// Close ends the principal's turns and closes its threads. Exchange and Serve must
+// have returned.
+func (p *Principal) Close() error {
+	p.end(jsonrpc.ErrClosed)
+	p.session.Wait()
+	p.server.modern.Tasks.Wait()
+	p.jobs.Wait()
+	return p.threads.Close()
+}

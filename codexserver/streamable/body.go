@@ -1,0 +1,77 @@
+package streamable
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+const (
+	// longBody is a message that not many of may be in memory at a time.
+	longBody = 1 << 20
+	// maxLarge is how many of these there are.
+	maxLarge = 4
+)
+
+// read reads the message of a POST, and answers one that cannot be read. A long one
+// counts until release is called.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), ok bool) {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+		return nil, nil, false
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		refuse(w, http.StatusUnsupportedMediaType, "want a body without Content-Encoding")
+		return nil, nil, false
+	}
+	if r.ContentLength > int64(h.o.MaxBody) {
+		h.tooLong(w)
+		return nil, nil, false
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout)) // where there are no deadlines the server's own hold
+	release = func() {}
+	var b bytes.Buffer
+	in := http.MaxBytesReader(w, r.Body, int64(h.o.MaxBody))
+	_, err := io.CopyN(&b, in, longBody)
+	if err == nil {
+		select {
+		case h.large <- struct{}{}:
+			release = func() { <-h.large }
+		default:
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Connection", "close")
+			refuse(w, http.StatusTooManyRequests, "too many long messages at a time")
+			return nil, nil, false
+		}
+		if r.ContentLength > longBody {
+			b.Grow(int(r.ContentLength) - b.Len() + bytes.MinRead)
+		}
+		_, err = io.Copy(&b, in)
+	}
+	var long *http.MaxBytesError
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+	case errors.As(err, &long):
+		release()
+		h.tooLong(w)
+		return nil, nil, false
+	default:
+		release()
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestTimeout, "the body did not come in time")
+		return nil, nil, false
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	return b.Bytes(), release, true
+}
+
+func (h *Handler) tooLong(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	fail(w, http.StatusRequestEntityTooLarge, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "message is longer than %d bytes", h.o.MaxBody))
+}

@@ -1,0 +1,153 @@
+package streamable
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// kind is what a message is.
+type kind int
+
+const (
+	request kind = iota
+	notification
+	response
+)
+
+// envelope is what HTTP has to know of a message from a client.
+type envelope struct {
+	kind   kind
+	id     jsonrpc.ID
+	method string
+	params params
+	meta   jsontext.Value // of a request of 2026-07-28, else nil
+}
+
+// params are the members of params that HTTP looks at; those of another type are nil.
+type params struct {
+	Name, URI, TaskID, RequestState *string
+	RequestID                       jsonrpc.ID // of notifications/cancelled
+	ProgressToken                   string     // as JSON; "" for none
+}
+
+// lenient reads what others judge: members that come twice are theirs to refuse.
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// parse reads the envelope of one message. Its error is the answer. An id that could
+// be read is in the envelope all the same.
+func parse(body []byte) (envelope, *jsonrpc.Error) {
+	var e envelope
+	if !utf8.Valid(body) {
+		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not UTF-8")
+	}
+	if !jsontext.Value(body).IsValid(lenient) {
+		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not one JSON text")
+	}
+	switch jsontext.Value(body).Kind() {
+	case '{':
+	case '[':
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "batches are not accepted")
+	default:
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message is an object")
+	}
+	m, twice := top(body)
+	if twice != "" {
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "member %q occurs twice", twice)
+	}
+	id, hasID := m["id"]
+	if hasID {
+		var err error
+		if e.id, err = mcptypes.ParseRequestId(id); err != nil {
+			return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id is neither a string nor an integer")
+		}
+	}
+	method, hasMethod := m["method"]
+	_, hasResult := m["result"]
+	_, hasError := m["error"]
+	switch {
+	case hasMethod && (hasResult || hasError), hasResult && hasError, !hasMethod && !hasResult && !hasError:
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message has a method, a result or an error, and one of them")
+	case !hasMethod && !hasID:
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a response has an id")
+	case !hasMethod:
+		e.kind = response
+		return e, nil
+	case method.Kind() != '"':
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "method is not a string")
+	case !hasID:
+		e.kind = notification
+	}
+	_ = jsonv2.Unmarshal(method, &e.method, lenient) // a string
+	e.readParams(m["params"])
+	return e, nil
+}
+
+// readParams reads what HTTP looks at of the params. What is wrong with them is for
+// the method to say.
+func (e *envelope) readParams(raw jsontext.Value) {
+	if raw.Kind() != '{' {
+		return
+	}
+	if e.kind == request {
+		e.meta = modern.Meta(json.RawMessage(raw))
+	}
+	m, _ := top(raw)
+	text := func(name string) *string {
+		if v := m[name]; v.Kind() == '"' {
+			var s string
+			if jsonv2.Unmarshal(v, &s, lenient) == nil {
+				return &s
+			}
+		}
+		return nil
+	}
+	e.params = params{Name: text("name"), URI: text("uri"), TaskID: text("taskId"), RequestState: text("requestState")}
+	if v, ok := m["requestId"]; ok {
+		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer says what is wrong with it
+	}
+	if meta := m["_meta"]; meta.Kind() == '{' {
+		members, _ := top(meta)
+		e.params.ProgressToken = scalar(members["progressToken"])
+	}
+}
+
+// top returns the members of a valid object, and the name of one that comes twice.
+func top(object []byte) (members map[string]jsontext.Value, twice string) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient)
+	members = map[string]jsontext.Value{}
+	if _, err := d.ReadToken(); err != nil {
+		return members, ""
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		key := name.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			break
+		}
+		if _, again := members[key]; again {
+			twice = key
+		}
+		members[key] = v.Clone()
+	}
+	return members, twice
+}
+
+// scalar is a string or a number in one spelling, "" for anything else.
+func scalar(v jsontext.Value) string {
+	id, err := mcptypes.ParseRequestId(v)
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}

@@ -1,0 +1,353 @@
+package streamable
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// Handler serves MCP at one path. It is safe for concurrent use.
+type Handler struct {
+	server *codexserver.Server
+	o      Options
+	ctx    context.Context // ends with the handler
+	end    context.CancelCauseFunc
+	large  chan struct{} // holds a token for each long message
+
+	serving  sync.WaitGroup // HTTP requests
+	sessions sync.WaitGroup
+
+	mu         sync.Mutex
+	draining   bool
+	closed     bool
+	principals map[string]*principal
+}
+
+// principal is what one user has here. The handler's mutex guards it.
+type principal struct {
+	own      *codexserver.Principal
+	open     int // HTTP requests
+	sessions map[string]*session
+}
+
+// New returns a handler of s, to be closed. It fails without [Options].Authenticate.
+func New(s *codexserver.Server, o *Options) (*Handler, error) {
+	options, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	return &Handler{server: s, o: options, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	who, ok := h.guard(w, r)
+	if !ok {
+		return
+	}
+	p, status, words := h.enter(who)
+	if p == nil {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, status, words)
+		return
+	}
+	defer h.leave(p)
+	if len(r.Header.Values(headerSession)) > 1 {
+		refuse(w, http.StatusBadRequest, headerSession+" comes twice")
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r, p)
+	case http.MethodGet, http.MethodDelete:
+		h.withSession(w, r, p)
+	default:
+		notAllowed(w)
+	}
+}
+
+func notAllowed(w http.ResponseWriter) {
+	w.Header().Set("Allow", "POST, GET, DELETE")
+	refuse(w, http.StatusMethodNotAllowed, "want POST; GET and DELETE belong to a session")
+}
+
+// enter counts a request of a principal, unless it has too many.
+func (h *Handler) enter(who Principal) (p *principal, status int, words string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, http.StatusServiceUnavailable, "the server ends"
+	}
+	p = h.principals[who.Name]
+	if p == nil {
+		if len(h.principals) >= h.o.Principals {
+			return nil, http.StatusForbidden, "this server has as many principals as it may"
+		}
+		p = &principal{own: h.server.Principal(h.ctx, who.Name), sessions: map[string]*session{}}
+		h.principals[who.Name] = p
+	}
+	if p.open >= h.o.MaxStreams {
+		return nil, http.StatusTooManyRequests, "too many requests are open"
+	}
+	p.open++
+	h.serving.Add(1)
+	return p, 0, ""
+}
+
+func (h *Handler) leave(p *principal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.open--
+	h.serving.Done()
+}
+
+// refusing reports whether nothing new may begin.
+func (h *Handler) refusing() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.draining
+}
+
+// post serves a POST: one message.
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
+	if !accepts(r, "application/json", "text/event-stream") {
+		refuse(w, http.StatusNotAcceptable, "want Accept: application/json, text/event-stream")
+		return
+	}
+	body, release, ok := h.read(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	e, fault := parse(body)
+	if fault != nil {
+		fail(w, http.StatusBadRequest, e.id, fault)
+		return
+	}
+	id := r.Header.Get(headerSession)
+	version := r.Header.Values(headerVersion)
+	switch {
+	case e.meta != nil, len(version) == 1 && version[0] == modern.ProtocolVersion:
+		h.postModern(w, r, p, &e, body)
+	case !legacyVersion(version):
+		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s: unknown version", headerVersion))
+	case e.kind == request && e.method == "initialize" && id == "":
+		h.initialize(w, r, p, &e, body)
+	case id == "":
+		fail(w, http.StatusBadRequest, e.id, noEra(&e))
+	default:
+		s := h.session(p, id)
+		switch {
+		case s == nil:
+			fail(w, http.StatusNotFound, e.id, errEnded)
+		case e.kind == request && h.refusing():
+			unavailable(w, e.id)
+		default:
+			s.post(w, r, &e, body)
+		}
+	}
+}
+
+// noEra is the answer to a message that belongs to no session and brings no metadata.
+func noEra(e *envelope) *jsonrpc.Error {
+	if e.kind != request {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is missing", headerSession)
+	}
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidParams,
+		Message: "params/_meta: missing; a request has the metadata of MCP " + modern.ProtocolVersion + ", or the " + headerSession + " that initialize was answered with",
+		Data:    []byte(`{"path":"/_meta"}`),
+	}
+}
+
+func unavailable(w http.ResponseWriter, id jsonrpc.ID) {
+	w.Header().Set("Retry-After", "5")
+	fail(w, http.StatusServiceUnavailable, id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server is about to end and takes nothing new; nothing was started"))
+}
+
+// postModern serves a message of 2026-07-28.
+func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principal, e *envelope, body []byte) {
+	switch e.kind {
+	case response:
+		fail(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "MCP %s has no responses of clients", modern.ProtocolVersion))
+		return
+	case notification:
+		w.WriteHeader(http.StatusAccepted) // there is none that means anything
+		return
+	}
+	if fault := checkHeaders(r.Header, e); fault != nil {
+		fail(w, http.StatusBadRequest, e.id, fault)
+		return
+	}
+	// What goes on with work under way may come while nothing new begins.
+	goesOn := strings.HasPrefix(e.method, "tasks/") || e.params.RequestState != nil
+	if h.refusing() && !goesOn {
+		unavailable(w, e.id)
+		return
+	}
+	h.exchange(w, r, p, body)
+}
+
+// withSession serves what only sessions have.
+func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *principal) {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		notAllowed(w)
+		return
+	}
+	if !legacyVersion(r.Header.Values(headerVersion)) {
+		refuse(w, http.StatusBadRequest, headerVersion+": unknown version")
+		return
+	}
+	s := h.session(p, id)
+	switch {
+	case s == nil:
+		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
+	case r.Method == http.MethodDelete:
+		s.close()
+		select {
+		case <-s.ended:
+			w.WriteHeader(http.StatusNoContent)
+		case <-r.Context().Done():
+		}
+	case !accepts(r, "text/event-stream"):
+		refuse(w, http.StatusNotAcceptable, "want Accept: text/event-stream")
+	default:
+		s.get(w, r)
+	}
+}
+
+// session returns a session of the principal, nil when it has none of that id.
+func (h *Handler) session(p *principal, id string) *session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return p.sessions[id]
+}
+
+// initialize begins a session.
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, e *envelope, body []byte) {
+	random := make([]byte, 32)
+	rand.Read(random)
+	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p)
+	defer s.leave()
+	h.mu.Lock()
+	full := len(p.sessions) >= h.o.MaxSessions && !p.evict()
+	if full || h.draining || h.closed {
+		h.mu.Unlock()
+		s.idle.Stop()
+		if full {
+			w.Header().Set("Retry-After", "5")
+			fail(w, http.StatusTooManyRequests, e.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d sessions are open and in use, and no more may be", h.o.MaxSessions))
+			return
+		}
+		unavailable(w, e.id)
+		return
+	}
+	p.sessions[s.id] = s
+	h.sessions.Go(s.run)
+	h.mu.Unlock()
+	w.Header().Set(headerSession, s.id)
+	s.post(w, r, e, body)
+}
+
+// evict ends the session that has been idle for longest, and reports whether there was
+// one. The handler's mutex is held.
+func (p *principal) evict() bool {
+	var oldest *session
+	var since time.Time
+	for _, s := range p.sessions {
+		s.mu.Lock()
+		if !s.busy() && (oldest == nil || s.used.Before(since)) {
+			oldest, since = s, s.used
+		}
+		s.mu.Unlock()
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(p.sessions, oldest.id)
+	oldest.close()
+	return true
+}
+
+// forget removes a session that has ended.
+func (h *Handler) forget(s *session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.owner.sessions[s.id] == s {
+		delete(s.owner.sessions, s.id)
+	}
+}
+
+// lookAgain is how often Drain looks.
+const lookAgain = 50 * time.Millisecond
+
+// Drain refuses new work with 503, and returns when all that is under way has ended, or
+// when ctx ends. Answers to questions, and what polls and answers tasks, still come in.
+func (h *Handler) Drain(ctx context.Context) error {
+	h.mu.Lock()
+	h.draining = true
+	h.mu.Unlock()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for h.busy() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// busy reports whether anything is under way.
+func (h *Handler) busy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.principals {
+		if p.own.Busy() {
+			return true
+		}
+		for _, s := range p.sessions {
+			s.mu.Lock()
+			waiting := len(s.requests)
+			s.mu.Unlock()
+			if waiting > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Close ends every session and every turn, and returns when all requests have.
+func (h *Handler) Close() error {
+	h.mu.Lock()
+	h.draining, h.closed = true, true
+	for _, p := range h.principals {
+		for _, s := range p.sessions {
+			s.close()
+		}
+	}
+	h.mu.Unlock()
+	h.end(jsonrpc.ErrClosed)
+	h.sessions.Wait()
+	h.serving.Wait()
+	var err error
+	for _, p := range h.principals { // no request is left that could add one
+		err = errors.Join(err, p.own.Close())
+	}
+	return err
+}

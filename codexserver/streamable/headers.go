@@ -1,0 +1,134 @@
+package streamable
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	own "github.com/codexmcp/codexmcp/codexserver/internal/modern"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// The headers that MCP has.
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerMethod  = "Mcp-Method"
+	headerName    = "Mcp-Name"
+	headerSession = "Mcp-Session-Id"
+	headerEvent   = "Last-Event-ID"
+)
+
+// checkHeaders compares the headers of a request of 2026-07-28 with its body. What
+// stands between client and server decides by the headers: they must say the same.
+func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
+	version, err := oneHeader(h, headerVersion)
+	if err != nil {
+		return err
+	}
+	if said, ok := metaVersion(e); ok && said != version {
+		return mismatch("%s is %q, and the body says %q", headerVersion, version, said)
+	}
+	method, err := oneHeader(h, headerMethod)
+	if err != nil {
+		return err
+	}
+	if method != e.method {
+		return mismatch("%s is %q, and the body says %q", headerMethod, method, e.method)
+	}
+	return checkName(h, e)
+}
+
+// checkName compares Mcp-Name with what the body names.
+func checkName(h http.Header, e *envelope) *jsonrpc.Error {
+	var named *string
+	required := true
+	switch e.method {
+	case "tools/call", "prompts/get":
+		named = e.params.Name
+	case "resources/read":
+		named = e.params.URI
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		named, required = e.params.TaskID, false
+	default:
+		return nil
+	}
+	if len(h.Values(headerName)) == 0 && (!required || named == nil) {
+		return nil // the method says what is missing
+	}
+	name, err := oneHeader(h, headerName)
+	if err != nil {
+		return err
+	}
+	if coded, ok := strings.CutPrefix(name, "=?base64?"); ok && strings.HasSuffix(coded, "?=") {
+		plain, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(coded, "?="))
+		if err != nil || !utf8.Valid(plain) {
+			return mismatch("%s cannot be decoded", headerName)
+		}
+		name = string(plain)
+	}
+	if named == nil || name != *named {
+		return mismatch("%s does not name what the body names", headerName)
+	}
+	return nil
+}
+
+// oneHeader returns a header that must be there once, in printable ASCII.
+func oneHeader(h http.Header, name string) (string, *jsonrpc.Error) {
+	values := h.Values(name)
+	switch {
+	case len(values) == 0:
+		return "", mismatch("%s is missing", name)
+	case len(values) > 1:
+		return "", mismatch("%s comes twice", name)
+	case strings.ContainsFunc(values[0], func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') }):
+		return "", mismatch("%s has invalid characters", name)
+	}
+	return values[0], nil
+}
+
+// metaVersion is the version that the _meta of a request names as a string.
+func metaVersion(e *envelope) (version string, ok bool) {
+	if e.meta == nil {
+		return "", false
+	}
+	m, _ := top(e.meta)
+	raw := m[modern.MetaProtocolVersion]
+	if raw.Kind() != '"' || jsonv2.Unmarshal(raw, &version, lenient) != nil {
+		return "", false
+	}
+	return version, true
+}
+
+func mismatch(format string, args ...any) *jsonrpc.Error {
+	return jsonrpc.Errorf(modern.CodeHeaderMismatch, "header mismatch: "+format, args...)
+}
+
+// legacyVersion reports whether a session's request may have such a header: absent
+// before 2025-06-18, and a version that is spoken.
+func legacyVersion(values []string) bool {
+	return len(values) == 0 || len(values) == 1 && values[0] != modern.ProtocolVersion && slices.Contains(own.Versions(), values[0])
+}
+
+// accepts reports whether the client reads both kinds of answers.
+func accepts(r *http.Request, types ...string) bool {
+	values := r.Header.Values("Accept")
+	if len(values) == 0 {
+		return true
+	}
+	var all []string
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, _, _ := strings.Cut(part, ";")
+		all = append(all, strings.ToLower(strings.TrimSpace(name)))
+	}
+	for _, t := range types {
+		group, _, _ := strings.Cut(t, "/")
+		if !slices.Contains(all, t) && !slices.Contains(all, "*/*") && !slices.Contains(all, group+"/*") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package streamable_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+)
+
+const call = `"name":"codex","arguments":{"prompt":"hello"}`
+
+// TestModern sends requests of 2026-07-28, each with headers that say the same as the
+// body, or not.
+func TestModern(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	for _, tt := range []struct {
+		name, method, params string
+		change               headers
+		status               int
+		part                 string
+	}{
+		{"discover", "server/discover", "", nil, 200, `"supportedVersions"`},
+		{"tools", "tools/list", "", nil, 200, `"codex-reply"`},
+		{"unknown method", "no/such", "", nil, 404, `"code":-32601`},
+		{"removed method", "initialize", "", nil, 404, `"code":-32601`},
+		{"unknown tool", "tools/call", `"name":"nope"`, headers{"Mcp-Name": "nope"}, 200, `"code":-32602`},
+		{"no name", "tools/call", ``, headers{"Mcp-Name": ""}, 200, `"code":-32602`},
+		{"another version", "tools/list", "", headers{"MCP-Protocol-Version": "2025-11-25"}, 400, `"code":-32020`},
+		{"no version", "tools/list", "", headers{"MCP-Protocol-Version": ""}, 400, `"code":-32020`},
+		{"no method", "tools/list", "", headers{"Mcp-Method": ""}, 400, `"code":-32020`},
+		{"another method", "tools/list", "", headers{"Mcp-Method": "tools/call"}, 400, `"code":-32020`},
+		{"another method in case", "tools/list", "", headers{"Mcp-Method": "Tools/List"}, 400, `"code":-32020`},
+		{"another name", "tools/call", call, headers{"Mcp-Name": "codex-list"}, 400, `"code":-32020`},
+		{"missing name", "tools/call", call, headers{"Mcp-Name": ""}, 400, `"code":-32020`},
+		{"name without a body's", "tools/call", ``, nil, 400, `"code":-32020`},
+		{"broken base64", "tools/call", call, headers{"Mcp-Name": "=?base64?***?="}, 400, `"code":-32020`},
+		{"other base64", "tools/call", call, headers{"Mcp-Name": "=?base64?bm9wZQ==?="}, 400, `"code":-32020`},
+		{"not ASCII", "tools/call", call, headers{"Mcp-Name": "codéx"}, 400, `"code":-32020`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body, h := modern("7", tt.method, "{}", tt.params)
+			maps.Copy(h, tt.change)
+			got := s.post(body, h)
+			if got.status != tt.status || !strings.Contains(got.body, tt.part) || !strings.Contains(got.body, `"id":7`) {
+				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
+			}
+			if got.header.Get("Content-Type") != "application/json" || got.header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("headers %v", got.header)
+			}
+		})
+	}
+}
+
+// TestModernMetadata sends requests whose _meta is not what it must be.
+func TestModernMetadata(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	for _, tt := range []struct {
+		name, meta, version string
+		status              int
+		part                string
+	}{
+		{"none", `{}`, "2026-07-28", 400, `"code":-32602`},
+		{"none and no header", `{}`, "", 400, `"code":-32602`},
+		{"no capabilities", `{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "2026-07-28", 400, `"code":-32602`},
+		{"no version", `{"io.modelcontextprotocol/clientCapabilities":{}}`, "2026-07-28", 400, `"code":-32602`},
+		{"unknown version", `{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}`, "2099-01-01", 400, `"code":-32022`},
+		{"version twice", `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}`, "2026-07-28", 400, `"code":-32`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := s.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+tt.meta+`}}`,
+				headers{"MCP-Protocol-Version": tt.version, "Mcp-Method": "server/discover"})
+			if got.status != tt.status || !strings.Contains(got.body, tt.part) {
+				t.Errorf("%d %s, want %d with %s", got.status, got.body, tt.status, tt.part)
+			}
+		})
+	}
+	if got := s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`, headers{"MCP-Protocol-Version": "2026-07-28"}); got.status != http.StatusAccepted || got.body != "" {
+		t.Errorf("a notification: %+v", got)
+	}
+}
+
+// TestModernRound asks in a result, and takes the answer with the next request.
+func TestModernRound(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	body, h := modern("1", "tools/call", `{"elicitation":{}}`, call)
+	first := s.stream(http.MethodPost, body, h)
+	asked := first.until(`"input_required"`)
+	if rest := first.next(); rest != "" {
+		t.Errorf("after the answer: %s", rest)
+	}
+	var m struct {
+		Result struct{ RequestState string }
+	}
+	if err := json.Unmarshal([]byte(asked), &m); err != nil {
+		t.Fatal(err)
+	}
+	again := `"requestState":"` + m.Result.RequestState + `","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}},` + call
+	body, h = modern("2", "tools/call", `{"elicitation":{}}`, again)
+	h["Authorization"] = "Bearer bob"
+	if got := s.post(body, h); strings.Contains(got.body, "decided") || !strings.Contains(got.body, `"path":"/requestState"`) {
+		t.Errorf("another principal's state: %+v", got)
+	}
+	h["Authorization"] = "Bearer ann"
+	if got := s.post(body, h); got.status != 200 || !strings.Contains(got.body, "decided approved") {
+		t.Errorf("the second round: %+v", got)
+	}
+}
+
+// TestModernClosingCancels closes the stream of a request, which ends its turn.
+func TestModernClosingCancels(t *testing.T) {
+	e, began, ended := stuck()
+	s := open(t, e, nil, nil)
+	body, h := modern("1", "tools/call", `{"extensions":{"io.github.codexmcp/events":{}}}`, call)
+	v := s.stream(http.MethodPost, body, h)
+	v.until(`"codex/event"`)
+	wait(t, began)
+	v.close()
+	wait(t, ended)
+}
+
+// TestModernTask makes a task, which closing its request does not end, and which
+// another principal does not see.
+func TestModernTask(t *testing.T) {
+	e, began, ended := stuck()
+	s := open(t, e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	tasks := `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+	body, h := modern("1", "tools/call", tasks, call)
+	got := s.post(body, h)
+	wait(t, began)
+	at := strings.Index(got.body, `"taskId":"`)
+	if at < 0 {
+		t.Fatalf("no task: %+v", got)
+	}
+	id, _, _ := strings.Cut(got.body[at+len(`"taskId":"`):], `"`)
+	named := `"taskId":"` + id + `"`
+	body, h = modern("2", "tasks/get", tasks, named)
+	if got := s.post(body, h); !strings.Contains(got.body, `"status":"working"`) {
+		t.Errorf("the task: %+v", got)
+	}
+	h["Authorization"] = "Bearer bob"
+	if got := s.post(body, h); !strings.Contains(got.body, "no such task") || strings.Contains(got.body, "working") {
+		t.Errorf("to another principal: %+v", got)
+	}
+	listen, lh := modern("3", "subscriptions/listen", tasks, `"notifications":{"taskIds":["`+id+`"]}`)
+	v := s.stream(http.MethodPost, listen, lh)
+	v.until("subscriptions/acknowledged")
+	v.until(`"working"`)
+	body, h = modern("4", "tasks/cancel", tasks, named)
+	h["Mcp-Name"] = "another"
+	if got := s.post(body, h); got.status != 400 {
+		t.Errorf("Mcp-Name is another task: %+v", got)
+	}
+	h["Mcp-Name"] = id
+	if got := s.post(body, h); got.status != 200 {
+		t.Errorf("cancel: %+v", got)
+	}
+	wait(t, ended)
+	v.until(`"cancelled"`)
+}

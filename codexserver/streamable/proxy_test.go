@@ -1,0 +1,215 @@
+package streamable_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// connect runs a proxy to a URL, and a peer that is its client.
+func connect(t *testing.T, url string, h jsonrpc.Handler) *jsonrpc.Peer {
+	t.Helper()
+	ours, theirs := jsonrpc.Pipe()
+	p, err := streamable.NewProxy(theirs, &streamable.ProxyOptions{URL: url, Token: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := jsonrpc.NewPeer(ours, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	ran, proxied := make(chan error, 1), make(chan error, 1)
+	go func() { ran <- peer.Run(context.Background()) }()
+	go func() { proxied <- p.Run(context.Background()) }()
+	t.Cleanup(func() {
+		peer.Close()
+		if err := errors.Join(wait(t, ran), wait(t, proxied)); err != nil {
+			t.Error(err)
+		}
+	})
+	return peer
+}
+
+func initialize(t *testing.T, p *jsonrpc.Peer) {
+	t.Helper()
+	answer, err := mcptypes.Initialize.Call(t.Context(), p, &mcptypes.InitializeRequestParams{
+		ProtocolVersion: "2025-11-25", ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
+		Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
+	})
+	if err != nil || answer.ProtocolVersion != "2025-11-25" {
+		t.Fatalf("initialize: %+v, %v", answer, err)
+	}
+	if err := mcptypes.NotificationsInitialized.Notify(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tool(t *testing.T, ctx context.Context, p *jsonrpc.Peer, prompt string) (string, error) {
+	t.Helper()
+	var raw json.RawMessage
+	err := p.Call(ctx, "tools/call", json.RawMessage(`{"name":"codex","arguments":{"prompt":"`+prompt+`"}}`), &raw)
+	return string(raw), err
+}
+
+// TestProxySession asks a client with a handshake through the proxy.
+func TestProxySession(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	m := &jsonrpc.Mux{}
+	asked := make(chan string, 1)
+	mcptypes.ElicitationCreate.Handle(m, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+		asked <- p.Message
+		return &mcptypes.ElicitResult{Action: "accept"}, nil
+	})
+	p := connect(t, s.url, m)
+	if err := p.Call(t.Context(), "ping", nil, nil); !errors.Is(err, jsonrpc.CodeInvalidParams) {
+		t.Errorf("before initialize: %v", err)
+	}
+	initialize(t, p)
+	for range 3 {
+		if got, err := tool(t, t.Context(), p, "go"); err != nil || !strings.Contains(got, "decided "+string(elicit.Approved)) {
+			t.Errorf("%s, %v", got, err)
+		}
+		wait(t, asked)
+	}
+	if err := p.Call(t.Context(), "no/such", nil, nil); !errors.Is(err, jsonrpc.CodeMethodNotFound) {
+		t.Errorf("an unknown method: %v", err)
+	}
+}
+
+// TestProxyModern hands on requests of 2026-07-28.
+func TestProxyModern(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	p := connect(t, s.url, nil)
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	for method, want := range map[string]string{
+		"server/discover": `"supportedVersions"`,
+		"tools/list":      `"codex-reply"`,
+		"tools/call":      "heard hello",
+	} {
+		var raw json.RawMessage
+		if err := p.Call(t.Context(), method, json.RawMessage(`{`+call+`,`+meta+`}`), &raw); err != nil || !strings.Contains(string(raw), want) {
+			t.Errorf("%s: %s, %v", method, raw, err)
+		}
+	}
+	if err := p.Call(t.Context(), "ping", json.RawMessage(`{`+meta+`}`), nil); !errors.Is(err, jsonrpc.CodeMethodNotFound) {
+		t.Errorf("a removed method: %v", err)
+	}
+	if err := p.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nöpe",`+meta+`}`), nil); !errors.Is(err, jsonrpc.CodeInvalidParams) {
+		t.Errorf("an unknown tool: %v", err)
+	}
+}
+
+// TestProxyCancels interrupts the turns of both eras.
+func TestProxyCancels(t *testing.T) {
+	e, began, ended := stuck()
+	s := open(t, e, nil, nil)
+	p := connect(t, s.url, nil)
+	initialize(t, p)
+	for _, params := range []string{
+		`{` + call + `}`,
+		`{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- p.Call(ctx, "tools/call", json.RawMessage(params), nil) }()
+		wait(t, began)
+		cancel()
+		wait(t, ended)
+		if err := wait(t, over); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if err := p.Call(t.Context(), "ping", nil, nil); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+// TestProxyTakesUpStreams breaks every connection in the middle of a call.
+func TestProxyTakesUpStreams(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		close(began)
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		host.Emit(protocol.AgentMessage{Message: "heard " + in[0].Text})
+		return nil
+	})
+	s := open(t, e, nil, nil)
+	events := make(chan string, 64)
+	m := &jsonrpc.Mux{}
+	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
+		events <- string(params)
+		return nil, nil
+	})
+	p := connect(t, s.url, m)
+	initialize(t, p)
+	type outcome struct {
+		text string
+		err  error
+	}
+	over := make(chan outcome, 1)
+	go func() {
+		text, err := tool(t, t.Context(), p, "hello")
+		over <- outcome{text, err}
+	}()
+	wait(t, began)
+	for !strings.Contains(wait(t, events), "task_started") {
+	}
+	s.server.CloseClientConnections()
+	close(goOn)
+	if got := wait(t, over); got.err != nil || !strings.Contains(got.text, "heard hello") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestProxyWithoutServer answers for a server that is not there, refuses the token, or
+// is something else.
+func TestProxyWithoutServer(t *testing.T) {
+	var status atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := int(status.Load()); n != 0 {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(n)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	p := connect(t, other.URL, nil)
+	meta := json.RawMessage(`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+	for _, n := range []int64{0, 200, 202, 302, 401, 403, 500, 503} {
+		status.Store(n)
+		for _, params := range []json.RawMessage{nil, meta} {
+			if err := p.Call(t.Context(), "initialize", params, nil); !errors.Is(err, jsonrpc.CodeInternalError) {
+				t.Errorf("status %d: %v", n, err)
+			}
+		}
+	}
+	other.Close()
+	if err := p.Call(t.Context(), "tools/list", meta, nil); !errors.Is(err, jsonrpc.CodeInternalError) || !strings.Contains(err.Error(), other.URL) {
+		t.Errorf("without a server: %v", err)
+	}
+}
+
+func TestProxyAddress(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"http://127.0.0.1:4517/mcp": true, "http://localhost/mcp": true, "http://[::1]:1/": true, "https://example.com/mcp": true,
+		"http://example.com/mcp": false, "http://localhost.example.com/": false, "ftp://localhost/": false, "localhost:4517": false,
+		"": false, "http://": false, "https://user:password@example.com/": false,
+	} {
+		if _, err := streamable.NewProxy(nil, &streamable.ProxyOptions{URL: url}); (err == nil) != ok {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

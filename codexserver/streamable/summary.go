@@ -1,0 +1,88 @@
+package streamable
+
+import (
+	"bytes"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// summary is what HTTP has to know of a message to a client.
+type summary struct {
+	id     jsonrpc.ID
+	method string // "" for an answer
+	params jsontext.Value
+
+	failed bool // an error answer
+	code   jsonrpc.Code
+	path   string // the member of params at fault
+}
+
+// summarize reads a message that the peer has written. A result is not read.
+func summarize(m []byte) (out summary) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient)
+	if _, err := d.ReadToken(); err != nil {
+		return out
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return out
+		}
+		key := name.String()
+		if key == "result" {
+			return out // the last member, and maybe long
+		}
+		v, err := d.ReadValue()
+		if err != nil {
+			return out
+		}
+		switch key {
+		case "id":
+			out.id, _ = mcptypes.ParseRequestId(v) // null in the answer to what had none
+		case "method":
+			_ = jsonv2.Unmarshal(v, &out.method, lenient)
+		case "params":
+			out.params = v.Clone()
+		case "error":
+			var e struct {
+				Code jsonrpc.Code   `json:"code"`
+				Data jsontext.Value `json:"data"`
+			}
+			_ = jsonv2.Unmarshal(v, &e, lenient) // our own encoding
+			var data struct {
+				Path string `json:"path"`
+			}
+			_ = jsonv2.Unmarshal(e.Data, &data, lenient) // data of other errors has other members
+			out.failed, out.code, out.path = true, e.Code, data.Path
+		}
+	}
+	return out
+}
+
+// relation is what the params of a message say of the request that it belongs to.
+type relation struct {
+	progressToken string // as JSON
+	requestID     string // of codex/event, as JSON
+	cancelled     jsonrpc.ID
+	call          string // the id of a tool's call as text
+}
+
+func (out *summary) relation() (rel relation) {
+	if out.params.Kind() != '{' {
+		return rel
+	}
+	m, _ := top(out.params)
+	rel.progressToken = scalar(m["progressToken"])
+	rel.cancelled, _ = mcptypes.ParseRequestId(m["requestId"])
+	if v := m["codex_mcp_tool_call_id"]; v.Kind() == '"' {
+		_ = jsonv2.Unmarshal(v, &rel.call, lenient)
+	}
+	if meta := m["_meta"]; meta.Kind() == '{' {
+		members, _ := top(meta)
+		rel.requestID = scalar(members["requestId"])
+	}
+	return rel
+}
