@@ -84,7 +84,7 @@ func connect(t *testing.T, e engine.Engine, o *codexserver.Options, answer func(
 
 // result is what the tests look at in a tool's result.
 type result struct {
-	Texts   []string
+	Texts   []string // those for everybody
 	Content string
 	Thread  bool // there is a thread id
 	IsError bool
@@ -105,7 +105,9 @@ func (c *client) call(ctx context.Context, tool string, arguments map[string]any
 	}
 	r := result{Content: structured.Content, Thread: structured.ThreadID != "", IsError: res.IsError != nil && *res.IsError}
 	for _, block := range res.Content {
-		r.Texts = append(r.Texts, block.(*mcptypes.TextContent).Text)
+		if text := block.(*mcptypes.TextContent); text.Annotations == nil {
+			r.Texts = append(r.Texts, text.Text)
+		}
 	}
 	return r, structured.ThreadID, nil
 }

@@ -65,7 +65,7 @@ var cells = []cell{
 		name: "cancel", answer: "cancel",
 		play: func(ctx context.Context, t *testing.T, m *meeting) {
 			m.touching("", "made")
-			m.delegate(ctx, t).is(t, true, "")
+			m.delegate(ctx, t).is(t, true, "", `"status":"aborted"`)
 			m.made(t, false, "made")
 			m.wasAsked(t, 1)
 			if n := len(m.model.Requests()); n != 1 {

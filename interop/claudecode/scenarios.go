@@ -40,6 +40,12 @@ var scenarios = []scenario{
 	{"task/exit", taskExit},
 	{"task/hangup", taskHangup},
 	{"task/killed", taskKilled},
+	{"result/legacy", resultLegacy},
+	{"result/legacy-aborted", resultLegacyAborted},
+	{"result/rounds", resultRounds},
+	{"result/rounds-aborted", resultRoundsAborted},
+	{"result/task", resultTask},
+	{"result/task-failed", resultTaskFailed},
 }
 
 // task is a call of the tool codex that asks before each command.

@@ -120,6 +120,13 @@ func (n *normaliser) value(v any, name string) any {
 			if raw, err := base64.StdEncoding.DecodeString(v); err == nil {
 				return base64.StdEncoding.EncodeToString([]byte(n.text(string(raw))))
 			}
+		case "text": // of a block that says what a turn did
+			var facts map[string]any
+			if strings.HasPrefix(v, `{"threadId":`) && json.Unmarshal([]byte(v), &facts) == nil {
+				if raw, err := json.Marshal(n.value(facts, "")); err == nil {
+					return string(raw)
+				}
+			}
 		case "description", "instructions":
 			return "<TEXT>"
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -261,7 +262,10 @@ func server(t taskfile.Task, owner taskfile.Owner) string {
 // taskResult is what is shown of the result of a tool.
 type taskResult struct {
 	Content []struct {
-		Text string `json:"text"`
+		Text        string `json:"text"`
+		Annotations struct {
+			Audience []string `json:"audience"`
+		} `json:"annotations"`
 	} `json:"content"`
 	IsError bool `json:"isError"`
 }
@@ -273,7 +277,9 @@ func answer(raw jsontext.Value) string {
 	}
 	var texts []string
 	for _, c := range r.Content {
-		texts = append(texts, c.Text)
+		if !slices.Equal(c.Annotations.Audience, []string{"assistant"}) { // else it is for a model alone
+			texts = append(texts, c.Text)
+		}
 	}
 	return strings.Join(texts, "\n\n")
 }

@@ -58,7 +58,10 @@ func keptTasks(t *testing.T, home string) (ids map[string]string, s *taskfile.St
 
 func result(t *testing.T, text string, isError bool) jsontext.Value {
 	t.Helper()
-	raw, err := json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": text}, {"type": "text", "text": "more"}}, "isError": isError})
+	raw, err := json.Marshal(map[string]any{"content": []map[string]any{
+		{"type": "text", "text": text}, {"type": "text", "text": "more"},
+		{"type": "text", "text": "for the model", "annotations": map[string]any{"audience": []string{"assistant"}}},
+	}, "isError": isError})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +107,9 @@ func TestTasks(t *testing.T) {
 			if !strings.Contains(stdout.String(), want) {
 				t.Errorf("%s: no %q in\n%s", tt.args, want, &stdout)
 			}
+		}
+		if !strings.Contains(tt.args, "--json") && strings.Contains(stdout.String(), "for the model") {
+			t.Errorf("%s: shows what is for the model\n%s", tt.args, &stdout)
 		}
 		if found := control.FindString(stdout.String()); found != "" {
 			t.Errorf("%s: %q moves the cursor or hides text", tt.args, found)

@@ -373,8 +373,19 @@ func (c *call) hold(ctx context.Context) (waited bool) {
 // complete is the result of the call as it goes out.
 func (c *call) complete(r *mcptypes.CallToolResult) *modern.CallToolResult {
 	return &modern.CallToolResult{
-		Meta: c.session.resultMeta(), Content: modern.Text(tools.Texts(r)...), IsError: r.IsError, StructuredContent: r.StructuredContent,
+		Meta: c.session.resultMeta(), Content: content(r), IsError: r.IsError, StructuredContent: r.StructuredContent,
 	}
+}
+
+// content is that of a result, all of it texts.
+func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
+	blocks := make([]modern.ContentBlock, 0, len(r.Content))
+	for _, b := range r.Content {
+		if t, ok := b.(*mcptypes.TextContent); ok {
+			blocks = append(blocks, &modern.TextContent{Text: t.Text, Annotations: t.Annotations})
+		}
+	}
+	return blocks
 }
 
 // watcher reports the turn to the request that waits for the call.

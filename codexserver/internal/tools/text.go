@@ -20,6 +20,18 @@ func Texts(r *mcptypes.CallToolResult) []string {
 	return texts
 }
 
+// facts returns a block for the model that says what a turn did that ended with an
+// error. Claude Code hands its model the structured content of other results, but of an
+// error the texts alone, and of these the first and the last 5,000 characters: the block
+// is the last one, and shorter.
+func facts(did report.Report) *mcptypes.TextContent {
+	did.Content = "" // is in the blocks before
+	return &mcptypes.TextContent{
+		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
+		Text:        string(did.JSON(report.MinLimit)),
+	}
+}
+
 // joined returns the texts apart by an empty line.
 func joined(texts []string) string {
 	if len(texts) == 1 {

@@ -320,11 +320,12 @@ func (v *view) spent() string {
 	return "tokens: " + in + ", " + out
 }
 
-// textsOf are the text blocks of a result.
+// textsOf are the text blocks of a result but for those that are for a model alone.
 func textsOf(r *mcptypes.CallToolResult) []string {
 	var texts []string
 	for _, block := range r.Content {
-		if t, ok := block.(*mcptypes.TextContent); ok {
+		t, ok := block.(*mcptypes.TextContent)
+		if ok && (t.Annotations == nil || !slices.Equal(t.Annotations.Audience, []mcptypes.Role{mcptypes.RoleAssistant})) {
 			texts = append(texts, t.Text)
 		}
 	}

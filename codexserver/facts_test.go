@@ -1,0 +1,133 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/google/go-cmp/cmp"
+)
+
+// runs is an engine that runs as many commands as the prompt says, and fails with
+// commands to spare.
+var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
+	n, fails := 0, ""
+	fmt.Sscan(protocol.TextOf(in), &n, &fails) // what is missing is none
+	for i := range n {
+		id := fmt.Sprint("c", i)
+		host.Emit(protocol.ExecCommandBegin{CallID: id, Command: []string{"go", "test", "./" + id}, Cwd: "/work"})
+		host.Emit(protocol.ExecCommandEnd{CallID: id, ExitCode: 3})
+	}
+	if fails != "" {
+		return errors.New("the model is not there")
+	}
+	host.Emit(protocol.AgentMessage{Message: "all is done"})
+	return nil
+})
+
+// block is one of a result's content.
+type block struct {
+	Text     string
+	Audience []mcptypes.Role
+}
+
+func blockOf(text string, a *mcptypes.Annotations) block {
+	if a == nil {
+		return block{text, nil}
+	}
+	return block{text, a.Audience}
+}
+
+// TestFacts looks for the block that says what a turn did where the client hands its
+// model the texts alone, which is of errors.
+func TestFacts(t *testing.T) {
+	for _, tt := range []struct {
+		prompt string
+		text   string
+		failed bool
+		most   int // bytes of the last block
+		cut    bool
+	}{
+		{"2", "all is done", false, 0, false},
+		{"0 fails", "the model is not there", true, 4096, false},
+		{"2 fails", "the model is not there", true, 4096, false},
+		{"200 fails", "the model is not there", true, 4096, true},
+	} {
+		t.Run(tt.prompt, func(t *testing.T) {
+			check := func(t *testing.T, blocks []block, structured json.RawMessage) {
+				t.Helper()
+				if len(blocks) == 0 || blocks[0].Text != tt.text || blocks[0].Audience != nil {
+					t.Fatalf("blocks %q", blocks)
+				}
+				if !tt.failed {
+					if len(blocks) != 1 {
+						t.Errorf("blocks %q", blocks)
+					}
+					return
+				}
+				if len(blocks) != 2 || !cmp.Equal(blocks[1].Audience, []mcptypes.Role{mcptypes.RoleAssistant}) {
+					t.Fatalf("blocks %q", blocks)
+				}
+				if n := len(blocks[1].Text); n > tt.most {
+					t.Errorf("%d bytes, want %d at most", n, tt.most)
+				}
+				var got, want map[string]any
+				if err := errors.Join(json.Unmarshal([]byte(blocks[1].Text), &got), json.Unmarshal(structured, &want)); err != nil {
+					t.Fatal(err)
+				}
+				if want["content"] != tt.text || want["status"] != "failed" {
+					t.Errorf("structured content %v", want)
+				}
+				want["content"] = ""
+				if tt.cut {
+					if got["truncated"] == nil || len(got["commands"].([]any)) == 0 {
+						t.Errorf("the block is %v", got)
+					}
+					for _, m := range []map[string]any{got, want} {
+						delete(m, "truncated")
+						delete(m, "commands")
+					}
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("the block and structured content (-want +got)\n%s", d)
+				}
+			}
+			t.Run("legacy", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := connect(t, runs, nil, nil)
+					r, err := mcptypes.ToolsCall.Call(t.Context(), c, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: json.RawMessage(promptOf(tt.prompt))})
+					if err != nil {
+						t.Fatal(err)
+					}
+					var blocks []block
+					for _, b := range r.Content {
+						text := b.(*mcptypes.TextContent)
+						blocks = append(blocks, blockOf(text.Text, text.Annotations))
+					}
+					check(t, blocks, r.StructuredContent)
+				})
+			})
+			t.Run("modern", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a := connectModern(t, runs, nil).codex(tt.prompt)
+					if a.result == nil {
+						t.Fatal(a.text())
+					}
+					var blocks []block
+					for _, b := range a.result.Content {
+						text := b.(*modern.TextContent)
+						blocks = append(blocks, blockOf(text.Text, text.Annotations))
+					}
+					check(t, blocks, json.RawMessage(a.result.StructuredContent))
+				})
+			})
+		})
+	}
+}
