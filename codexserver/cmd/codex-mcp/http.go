@@ -42,8 +42,8 @@ func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
 		Long: `Serves MCP over Streamable HTTP until a signal comes; work under way may then go
 on for drain.timeout. A request needs the token of
 $CODEX_HOME/codex-mcp/http-token, which is made at the first start; --show-token
-prints it with what clients need. Calls cannot choose sandbox, approval-policy and
-config, unless http.unlocked_arguments says so.
+prints it with what clients need. Calls cannot choose approval-policy, config,
+profile, sandbox and writable-roots, unless http.unlocked_arguments says so.
 
 It listens on this machine alone. For others it needs --tls-cert and --tls-key, or
 --behind-proxy, and http.hosts.`,
