@@ -151,6 +151,8 @@ func isLoopback(host string) bool {
 const (
 	// headerTimeout bounds how long a client takes for the headers of a request.
 	headerTimeout = 10 * time.Second
+	// readTimeout bounds how long a client takes for a request that no handler reads.
+	readTimeout = time.Minute
 	// keepAlive is how long a connection without a request stays open.
 	keepAlive = 2 * time.Minute
 	maxHeader = 64 << 10
@@ -184,7 +186,7 @@ func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.S
 	var draining atomic.Bool
 	server := &http.Server{
 		Handler:           onlyFrom(o.http.proxy, routes(handler, &draining)),
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug), TLSConfig: config,
 	}
 	serving := make(chan error, 1)
