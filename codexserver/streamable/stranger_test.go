@@ -13,17 +13,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// rolled is an engine whose every thread has a rollout.
-type rolled struct {
+// archive is an engine whose every thread has a rollout.
+type archive struct {
 	engine.Engine
 	path string
 }
 
 // FindRollout implements [engine.Resumer].
-func (e rolled) FindRollout(context.Context, string) (string, error) { return e.path, nil }
+func (e archive) FindRollout(context.Context, string) (string, error) { return e.path, nil }
 
 // Resume implements [engine.Resumer].
-func (e rolled) Resume(ctx context.Context, _ string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e archive) Resume(ctx context.Context, _ string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	return e.Start(ctx, cfg, host)
 }
 
@@ -49,7 +49,7 @@ func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 	if err := os.WriteFile(path, []byte(rollout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, rolled{echo, path}, nil, nil)
+	s := open(t, archive{echo, path}, nil, nil)
 	body, h := modern("1", "tools/call", "{}", call)
 	today := threadOf(t, s.post(body, h).body)
 	session := s.initialize(nil)
