@@ -484,3 +484,7 @@ func TestMethodsOfAPlainEngine(t *testing.T) {
 		}
 	})
 }
+
+func (*full) Models(context.Context) (*protocol.ModelList, error) {
+	return &protocol.ModelList{}, nil
+}

@@ -202,7 +202,7 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("the instructions do not say what %s is for", tool.Name)
 			}
 		}
-		if diff := cmp.Diff([]string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"codex", "codex-reply", "codex-wait", "codex-show", "codex-list", "codex-interrupt", "codex-models"}, names); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 		if n := len([]rune(*d.Instructions)); n >= 2000 {

@@ -179,13 +179,13 @@ func TestStuckTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var kept string
+		var kept strings.Builder
 		for _, file := range files {
 			b, _ := os.ReadFile(file) // the folder of locks is none
-			kept += string(b)
+			kept.Write(b)
 		}
-		if !strings.Contains(kept, "stuck: the model has been silent; wait, or stop it with codex-interrupt") {
-			t.Errorf("the files %q: %s", files, kept)
+		if !strings.Contains(kept.String(), "stuck: the model has been silent; wait, or stop it with codex-interrupt") {
+			t.Errorf("the files %q: %s", files, kept.String())
 		}
 		<-time.After(2 * time.Minute)
 		if got := get(); strings.Contains(got, "stuck") {

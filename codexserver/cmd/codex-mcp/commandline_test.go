@@ -117,8 +117,8 @@ func TestStarted(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"", 2, "", "codex mcp-server, codex ask"},
-		{"-m o3", 2, "", "codex mcp-server, codex ask"},
+		{"", 2, "", "codex mcp-server, codex http"},
+		{"-m o3", 2, "", "codex mcp-server, codex http"},
 		{"exec x", 2, "", `unknown command "exec x"; this codex is codex-mcp`},
 		{"app-server -c a=b", 2, "", `unknown command "app-server"`},
 		{"mcp list", 2, "", `unknown command "mcp list"`},

@@ -2,6 +2,7 @@ package review_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,9 +19,7 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) *n
 		"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
 		"model_providers.local.wire_api": "responses",
 	}
-	for key, value := range more {
-		overrides[key] = value
-	}
+	maps.Copy(overrides, more)
 	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: overrides})
 	if err != nil {
 		t.Fatal(err)
