@@ -67,19 +67,24 @@ func (s *httpServer) get(path string) int {
 	return answer.StatusCode
 }
 
-// call calls the tool codex with a prompt, as MCP 2026-07-28 does.
+// call calls the tool codex with a prompt.
 func (s *httpServer) call(prompt string) (status int, body string, err error) {
+	return s.tool("codex", `{"prompt":"`+prompt+`"}`)
+}
+
+// tool calls a tool, as MCP 2026-07-28 does.
+func (s *httpServer) tool(name, arguments string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"`+prompt+`"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+name+`","arguments":`+arguments+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
 	if err != nil {
 		return 0, "", err
 	}
-	for name, value := range map[string]string{
-		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex",
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
 	} {
-		r.Header.Set(name, value)
+		r.Header.Set(header, value)
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -196,5 +201,58 @@ func TestEndToEndBehindProxy(t *testing.T) {
 				t.Errorf("/healthz with other addresses: %s, want %d", answer.Status, want)
 			}
 		})
+	}
+}
+
+// TestEndToEndLockedArguments sends calls that choose more than the configuration gives.
+func TestEndToEndLockedArguments(t *testing.T) {
+	model := providertest.New()
+	t.Cleanup(model.Close)
+	s := startHTTP(t, newFolders(t), model)
+	for name, value := range map[string]string{
+		"approval-policy": `"never"`, "config": `{"sandbox_mode":"danger-full-access"}`, "profile": `"loose"`,
+		"sandbox": `"danger-full-access"`, "writable-roots": `["/"]`, "web-search": `true`,
+	} {
+		status, body, err := s.tool("codex", `{"prompt":"p","`+name+`":`+value+`}`)
+		if status != 200 || err != nil || !strings.Contains(body, "argument /"+name+" is locked") {
+			t.Errorf("%s: %d %s %v", name, status, body, err)
+		}
+	}
+	if n := len(model.Requests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestEndToEndRevivedThread goes on over HTTP with a thread that had full access without
+// questions on standard input and output.
+func TestEndToEndRevivedThread(t *testing.T) {
+	f := newFolders(t)
+	made := filepath.Join(f.user, "made")
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		if n := len(r.ToolOutputs()); n == 1 && r.LastUserText() == "first" || n == 2 {
+			return providertest.Say("done")
+		}
+		return providertest.Call(providertest.Shell("c-"+r.LastUserText(), "sh", "-c", "echo >> "+made))
+	}})
+	t.Cleanup(model.Close)
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, f, "-engine", "native")
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"first","sandbox":"danger-full-access","approval-policy":"never"}}}`)
+	answer := p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+	thread, _ := answer["result"].(map[string]any)["structuredContent"].(map[string]any)["threadId"].(string)
+	p.stdin.Close()
+	p.wait()
+	if text, err := os.ReadFile(made); err != nil || len(text) != 1 {
+		t.Fatalf("the first command wrote %q, %v", text, err)
+	}
+	s := startHTTP(t, f, model, "-c", "sandbox_mode=read-only", "-c", "approval_policy=never")
+	status, body, err := s.tool("codex-reply", `{"threadId":"`+thread+`","prompt":"second"}`)
+	if status != 200 || err != nil || !strings.Contains(body, "done") {
+		t.Errorf("%d %s %v", status, body, err)
+	}
+	if text, err := os.ReadFile(made); err != nil || len(text) != 1 {
+		t.Errorf("the second command wrote: %q, %v", text, err)
 	}
 }
