@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -103,9 +104,7 @@ func TestHTTP2(t *testing.T) {
 		{"Content-Type", "text/plain", 415},
 	} {
 		more := headers{}
-		for name, value := range h {
-			more[name] = value
-		}
+		maps.Copy(more, h)
 		more[tt.name] = tt.value
 		if got := do(http.MethodPost, body, more); got.StatusCode != tt.status {
 			t.Errorf("%s %s: %s", tt.name, tt.value, got.Status)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-var errTwice = errors.New("Authorization comes twice")
+var errTwice = errors.New("the header Authorization comes twice")
 
 // guard refuses a request that a web page could have sent by DNS rebinding, and one
 // without a principal. It reports whether the request may go on.

@@ -3,6 +3,7 @@ package streamable_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -90,9 +91,7 @@ func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 		if h["Mcp-Session-Id"] == "" {
 			var more headers
 			body, more = modern("3", "resources/list", "{}", "")
-			for name, value := range more {
-				h[name] = value
-			}
+			maps.Copy(h, more)
 		}
 		if got := s.post(body, h); got.status != 200 || strings.Contains(got.body, "codex://") {
 			t.Errorf("the list of a stranger: %+v", got)
