@@ -2,6 +2,7 @@ package codexserver
 
 import (
 	"context"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
@@ -23,6 +24,9 @@ type Principal struct {
 	threads *thread.Share
 	jobs    *tools.Jobs
 	session *modern.Session
+
+	mu      sync.Mutex
+	clients map[*tools.Jobs]bool // the turns of clients with a handshake
 }
 
 // Principal returns what the user of that name has here, to be closed. Its turns end
@@ -32,7 +36,8 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	threads, jobs := s.threads.Share(name), tools.NewJobs(turns)
 	return &Principal{
 		server: s, name: name, end: end, threads: threads, jobs: jobs,
-		session: modern.NewSession(turns, s.modern, name, threads, jobs, &pace.Pace{}),
+		session: modern.NewSession(turns, s.modern, name, true, threads, jobs, &pace.Pace{}),
+		clients: map[*tools.Jobs]bool{},
 	}
 }
 
@@ -40,7 +45,7 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 // alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox
 // without asking, as the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return p.server.serve(ctx, p.name, false, t)
+	return p.server.serve(ctx, p, t)
 }
 
 // Exchange serves requests that say everything in their _meta (MCP 2026-07-28), until
@@ -51,9 +56,33 @@ func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	return verdict(ctx, jsonrpc.NewPeer(t, p.session.Handler(), p.server.peerOptions(&hooks)).Run(ctx))
 }
 
-// Busy reports whether a call or a turn in the background is under way, on
-// connections without a handshake.
-func (p *Principal) Busy() bool { return p.session.Busy() || p.jobs.Busy() }
+// joined adds the turns of a client with a handshake.
+func (p *Principal) joined(jobs *tools.Jobs) (left func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clients[jobs] = true
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.clients, jobs)
+	}
+}
+
+// Busy reports whether a turn is under way, in the background too, or a call that did
+// not come over [Principal.Serve].
+func (p *Principal) Busy() bool {
+	if p.session.Busy() || p.jobs.Busy() {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for jobs := range p.clients {
+		if jobs.Busy() {
+			return true
+		}
+	}
+	return false
+}
 
 // Close ends the principal's turns and closes its threads. Exchange and Serve must
 // have returned.

@@ -193,24 +193,31 @@ func New(e engine.Engine, o *Options) *Server {
 // every answer that the client still took was written. A thread is closed with the
 // last session that has used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return s.serve(ctx, "", true, t)
+	return s.serve(ctx, nil, t)
 }
 
-// serve is [Server.Serve] for a client of a principal, with the methods of September
-// 2025 or without them.
-func (s *Server) serve(ctx context.Context, principal string, methods bool, t jsonrpc.Transport) error {
+// serve is [Server.Serve]. A client of a principal does not have the methods of
+// September 2025.
+func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) error {
+	principal := ""
+	if p != nil {
+		principal = p.name
+	}
 	turns, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	handling, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	threads, jobs, pace := s.threads.Share(principal), tools.NewJobs(turns), &pace.Pace{}
-	session := legacy.NewSession(turns, s.legacy, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
-	own := modern.NewSession(turns, s.modern, principal, threads, jobs, pace)
+	if p != nil {
+		defer p.joined(jobs)()
+	}
+	session := legacy.NewSession(turns, s.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
+	own := modern.NewSession(turns, s.modern, principal, false, threads, jobs, pace)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
 	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
-	peer := jsonrpc.NewPeer(t, byEra(session.Handler(methods), session, own), o)
+	peer := jsonrpc.NewPeer(t, byEra(session.Handler(p == nil), session, own), o)
 	session.Connect(peer)
 	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)

@@ -1,13 +1,16 @@
 package appserver
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -59,6 +62,32 @@ const (
 	workspaceTable = "sandbox_workspace_write"
 	rootsKey       = workspaceTable + ".writable_roots"
 )
+
+// bound makes a thread that is taken up again ask and be confined as the file says:
+// what its last turn had may have been chosen by somebody who may more.
+func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
+	p.bounded = true
+	if p.Sandbox == "" {
+		p.Sandbox = cmp.Or(value[protocol.SandboxMode](p.setting(file, "sandbox_mode")), protocol.SandboxReadOnly)
+	}
+	if p.ApprovalPolicy == "" {
+		policy := cmp.Or(c.policy, value[string](p.setting(file, "approval_policy")), string(protocol.ApprovalOnRequest))
+		p.ApprovalPolicy = policyWord(policy, c.version)
+	}
+}
+
+// keeps returns an error unless Codex says that a bounded thread is as it was asked
+// for: one that is in its memory already keeps what it has.
+func (r *threadReply) keeps(p *threadParams) error {
+	types := []string{"readOnly", "workspaceWrite", "dangerFullAccess"}
+	modes := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess}
+	is, asked := slices.Index(types, r.Sandbox.Type), slices.Index(modes, p.Sandbox)
+	policy := r.policy()
+	if is >= 0 && is <= asked && (policy == p.ApprovalPolicy || policy == string(protocol.ApprovalUntrusted)) {
+		return nil
+	}
+	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, and the server's configuration gives less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
+}
 
 // setting is the value of a key of one word, or of a table and a word, as the
 // conversation will have it.

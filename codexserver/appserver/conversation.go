@@ -60,6 +60,11 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 			return nil, err
 		}
 	}
+	if p.bounded {
+		if err := r.keeps(&p); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
 	}

@@ -146,6 +146,9 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := p.choose(&cfg, file, home); err != nil {
 		return p, err
 	}
+	if cfg.Bounded && !isNew {
+		p.bound(file, c)
+	}
 	if e.options.AskUser {
 		p.ApprovalsReviewer = "user"
 	}

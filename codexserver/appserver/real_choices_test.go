@@ -4,6 +4,7 @@ package appserver_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,43 @@ func TestRealChoices(t *testing.T) {
 	}
 	if got := turn(again, text("again"), "ok"); !strings.Contains(got, `"effort":"low"`) {
 		t.Errorf("after a restart: %s", got)
+	}
+}
+
+// TestRealResumeWithinTheConfiguration takes up a thread that had full access without
+// questions, for a caller who may not choose that.
+func TestRealResumeWithinTheConfiguration(t *testing.T) {
+	for bounded, want := range map[bool]int{false: 2, true: 1} {
+		t.Run(fmt.Sprint(bounded), func(t *testing.T) {
+			r := newReal(t, "")
+			made := filepath.Join(t.TempDir(), "made")
+			h := &recorder{}
+			turn := func(c engine.Conversation) {
+				t.Helper()
+				r.Add(
+					providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo >> " + made, "yield_time_ms": 20000})),
+					providertest.Say("done"))
+				if err := c.Turn(t.Context(), text("go")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn(r.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxDangerFullAccess}))
+			var path string
+			for _, m := range h.events {
+				if s, ok := m.(protocol.SessionConfigured); ok {
+					path = s.RolloutPath
+				}
+			}
+			r.restart(t)
+			again, err := r.engine.Resume(t.Context(), path, protocol.Config{Bounded: bounded}, &recorder{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn(again)
+			if written, _ := os.ReadFile(made); len(written) != want {
+				t.Errorf("written %d times, want %d", len(written), want)
+			}
+		})
 	}
 }
 

@@ -51,6 +51,7 @@ type threadParams struct {
 
 	workspace bool // the sandbox has to be workspaceWrite
 	readOnly  bool // Codex must say that it is
+	bounded   bool // Codex must say that it allows no more
 }
 
 // threadReply answers thread/start and thread/resume with what holds for the thread.

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,7 +49,10 @@ func (c *conversation) restoreChoices(old *rollout.Rollout, call *protocol.Confi
 		last.Model == c.now.Model && last.Effort != "" && last.Effort != c.now.Effort {
 		c.now.Effort, c.chosen = last.Effort, true
 	}
-	c.search = cmp.Or(call.WebSearch, old.Meta.WebSearch)
+	c.search = call.WebSearch
+	if before := old.Meta.WebSearch; c.search == nil && before != nil && (!*before || !call.Bounded) {
+		c.search = before
+	}
 	if call.WebSearch == nil && c.search != nil && !chooses(call, "tools", "web_search") {
 		_ = c.cfg.SearchWeb(*c.search) // what the configuration no longer allows stays off
 	}

@@ -110,10 +110,12 @@ func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
 	if last == nil || call.Profile != "" {
 		return
 	}
-	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
+	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) &&
+		(!call.Bounded || last.ApprovalPolicy == protocol.ApprovalUntrusted) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
-	if call.Sandbox == "" && len(call.WritableRoots) == 0 && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+	if call.Sandbox == "" && len(call.WritableRoots) == 0 && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
+		(!call.Bounded || width(last.SandboxPolicy.Mode) < width(c.now.SandboxPolicy.Mode)) {
 		if call.Worktree == nil || last.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
 			c.now.SandboxPolicy = last.SandboxPolicy
 			return
@@ -123,6 +125,11 @@ func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
 		c.now.SandboxPolicy = c.cfg.Sandbox() // the worktree's
 		c.now.SandboxPolicy.NetworkAccess = network
 	}
+}
+
+// width orders the sandbox modes by what they allow.
+func width(m protocol.SandboxMode) int {
+	return slices.Index([]protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess}, m)
 }
 
 // chooses reports whether the call's own configuration has one of these keys.

@@ -2,12 +2,15 @@ package native_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,6 +208,7 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 		{"its own folder and model aside", protocol.Config{Overrides: map[string]json.RawMessage{"model": json.RawMessage(`"x"`)}}, 0},
 		{"another by argument", protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, 1},
 		{"another by override", protocol.Config{Overrides: map[string]json.RawMessage{"approval_policy": json.RawMessage(`"untrusted"`)}}, 1},
+		{"none that allows more", protocol.Config{Bounded: true}, 1},
 		{"a profile", protocol.Config{Overrides: map[string]json.RawMessage{"profile": json.RawMessage(`"other"`)}}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,6 +241,62 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 			}
 			if questions != tt.questions {
 				t.Errorf("asked %d times, want %d", questions, tt.questions)
+			}
+		})
+	}
+}
+
+// TestResumeWithinTheConfiguration takes up conversations whose callers could choose
+// more than the one that takes them up.
+func TestResumeWithinTheConfiguration(t *testing.T) {
+	for _, tt := range []struct {
+		configured, last, want protocol.SandboxMode
+		bounded                bool
+	}{
+		{protocol.SandboxReadOnly, protocol.SandboxDangerFullAccess, protocol.SandboxReadOnly, true},
+		{protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess, protocol.SandboxWorkspaceWrite, true},
+		{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxReadOnly, true},
+		{protocol.SandboxDangerFullAccess, protocol.SandboxReadOnly, protocol.SandboxReadOnly, true},
+		{protocol.SandboxReadOnly, protocol.SandboxDangerFullAccess, protocol.SandboxDangerFullAccess, false},
+	} {
+		t.Run(fmt.Sprintf("%s, last %s, bounded %t", tt.configured, tt.last, tt.bounded), func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \"chat\"", native.Limits{}, providertest.Say("hello"), providertest.Say("again"))
+			c := b.start(t, &host{}, protocol.Config{Sandbox: tt.last})
+			if err := c.Turn(t.Context(), say("first")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(b.home, "config.toml")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = bytes.Replace(text, []byte("danger-full-access"), []byte(tt.configured), 1)
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b.reopen(t)
+			path, err := b.engine.FindRollout(t.Context(), c.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := b.engine.Resume(t.Context(), path, protocol.Config{Bounded: tt.bounded}, &host{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if err := again.Turn(t.Context(), say("second")); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contexts := regexp.MustCompile(`"sandbox_policy":\{"(?:mode|type)":"([a-z-]+)"`).FindAllSubmatch(raw, -1)
+			if got := string(contexts[len(contexts)-1][1]); got != string(tt.want) {
+				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}

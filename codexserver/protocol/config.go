@@ -109,6 +109,10 @@ type Config struct {
 	// shell_environment_policy and not widen it, and a writable root of theirs
 	// is not one that the configuration names.
 	FromCall bool
+	// Bounded says that callers may not choose the sandbox or the approval policy. A
+	// conversation that is taken up again does then not have those of its last turn
+	// where they allow more than the configuration does.
+	Bounded bool
 	// BaseInstructions replaces the model's instructions; empty is a value.
 	BaseInstructions *string
 	// DeveloperInstructions overrides developer_instructions: a message with

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -183,6 +184,126 @@ func TestSlowBody(t *testing.T) {
 	got := s.raw(t, head+"Content-Length: 100\r\n\r\n{")
 	if len(got) != 1 || !strings.Contains(got[0], " 408 ") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestBodiesThatNobodyReads sends the head of a request that is refused, and no body: its
+// connection is not held for ever.
+func TestBodiesThatNobodyReads(t *testing.T) {
+	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.BodyTimeout = 10 * time.Millisecond })
+	for name, tt := range map[string]struct{ request, want string }{
+		"no token":      {"POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 100\r\n\r\n{", " 401 "},
+		"another host":  {"POST / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100\r\n\r\n{", " 403 "},
+		"another type":  {"POST / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nContent-Length: 100\r\n\r\n{", " 415 "},
+		"PUT":           {"PUT / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nContent-Length: 100\r\n\r\n{", " 405 "},
+		"GET":           {"GET / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nMcp-Session-Id: x\r\nContent-Length: 100\r\n\r\n{", " 400 "},
+		"GET in chunks": {"GET / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nMcp-Session-Id: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", " 400 "},
+		"DELETE":        {"DELETE / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nMcp-Session-Id: x\r\nContent-Length: 100\r\n\r\n{", " 400 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := s.raw(t, tt.request); len(got) != 1 || !strings.Contains(got[0], tt.want) {
+				t.Errorf("%q, want%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// readDeadline notes the deadline that a handler gives the client last.
+type readDeadline struct {
+	http.ResponseWriter
+	last chan time.Time
+}
+
+// SetReadDeadline is for [http.ResponseController].
+func (w *readDeadline) SetReadDeadline(until time.Time) error {
+	select {
+	case <-w.last:
+	default:
+	}
+	w.last <- until
+	return nil
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *readDeadline) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestStreamsHaveNoReadDeadline lets what is open last longer than a body may take, and
+// bounds the body of a request that is refused.
+func TestStreamsHaveNoReadDeadline(t *testing.T) {
+	e, began, ended := stuck()
+	s := open(t, e, nil, nil)
+	deadlines := make(chan *readDeadline, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d := &readDeadline{w, make(chan time.Time, 1)}
+		deadlines <- d
+		s.handler.ServeHTTP(d, r)
+	}))
+	defer server.Close()
+	s.url = server.URL
+	session := s.initialize(nil)
+	wait(t, deadlines)
+	standing := s.stream(http.MethodGet, "", session)
+	if until := wait(t, wait(t, deadlines).last); !until.IsZero() {
+		t.Errorf("GET must end at %v", until)
+	}
+	body, h := modern("1", "tools/call", `{"extensions":{"io.github.codexmcp/events":{}}}`, call)
+	v := s.stream(http.MethodPost, body, h)
+	wait(t, began)
+	if until := wait(t, wait(t, deadlines).last); !until.IsZero() {
+		t.Errorf("POST must end at %v", until)
+	}
+	v.close()
+	wait(t, ended)
+	standing.close()
+	s.post(body, headers{"Authorization": "Bearer mallory"})
+	if until := wait(t, wait(t, deadlines).last); until.IsZero() {
+		t.Error("a refused request has no deadline")
+	}
+}
+
+// TestHeadersThatComeTwice sends the headers that are compared with the body twice.
+func TestHeadersThatComeTwice(t *testing.T) {
+	s := open(t, untouched(t), nil, nil)
+	session := s.initialize(nil)
+	body, today := modern("1", "tools/call", "{}", call)
+	for name, values := range map[string][]string{
+		"Mcp-Method":           {"tools/call", "tools/list"},
+		"Mcp-Name":             {"codex", "codex-list"},
+		"Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"},
+		"Mcp-Session-Id":       {session["Mcp-Session-Id"], "other"},
+		"Content-Type":         {"application/json", "text/plain"},
+		"Content-Encoding":     {"", "gzip"},
+		"Last-Event-ID":        {"1-1", "1-2"},
+		"Authorization":        {"Bearer ann", "Bearer bob"},
+		"Origin":               {"http://localhost", "http://evil.example"},
+	} {
+		for _, way := range []struct {
+			body string
+			h    headers
+		}{{body, today}, {codex("1", "p", ""), session}} {
+			for _, order := range [][]string{values, {values[1], values[0]}} {
+				r := s.request(t.Context(), http.MethodPost, way.body, way.h)
+				r.Header[http.CanonicalHeaderKey(name)] = order
+				answer, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer.Body.Close()
+				if answer.StatusCode/100 != 4 {
+					t.Errorf("%s %q: %s", name, order, answer.Status)
+				}
+			}
+		}
+	}
+	// So are members of the body.
+	for _, more := range []string{`"name":"codex-list","name":"codex","arguments":{"prompt":"p"}`, `"name":"codex","name":"codex-list","arguments":{"prompt":"p"}`} {
+		body, h := modern("1", "tools/call", "{}", more)
+		for _, name := range []string{"codex", "codex-list"} {
+			h["Mcp-Name"] = name
+			if got := s.post(body, h); !strings.Contains(got.body, `"error"`) {
+				t.Errorf("%s as %s: %+v", more, name, got)
+			}
+		}
 	}
 }
 

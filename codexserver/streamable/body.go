@@ -33,8 +33,6 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 		h.tooLong(w)
 		return nil, nil, false
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout)) // where there are no deadlines the server's own hold
 	release = func() {}
 	var b bytes.Buffer
 	in := http.MaxBytesReader(w, r.Body, int64(h.o.MaxBody))
@@ -67,7 +65,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 		refuse(w, http.StatusRequestTimeout, "the body did not come in time")
 		return nil, nil, false
 	}
-	_ = control.SetReadDeadline(time.Time{})
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the answer may take long
 	return b.Bytes(), release, true
 }
 

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 )
+
+var errTwice = errors.New("the header Authorization comes twice")
 
 // guard refuses a request that a web page could have sent by DNS rebinding, and one
 // without a principal. It reports whether the request may go on.
@@ -20,7 +23,11 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) (Principal, bool
 		refuse(w, http.StatusForbidden, "pages of this Origin may not use this server")
 		return Principal{}, false
 	}
-	who, err := h.o.Authenticate(r)
+	var who Principal
+	err := errTwice
+	if len(r.Header.Values("Authorization")) <= 1 {
+		who, err = h.o.Authenticate(r)
+	}
 	if err != nil || who.Name == "" {
 		h.o.Logger.Debug("request refused", "remote", r.RemoteAddr, "error", err)
 		w.Header().Set("WWW-Authenticate", h.o.Challenge)

@@ -53,6 +53,11 @@ func New(s *codexserver.Server, o *Options) (*Handler, error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
+	// The server reads on for what nobody reads, such as the body of a refused request,
+	// before it answers. It does not wait for that for ever.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout)) // where there are no deadlines the server's own hold
+	_ = control.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
 	who, ok := h.guard(w, r)
 	if !ok {
 		return
@@ -64,9 +69,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.leave(p)
-	if len(r.Header.Values(headerSession)) > 1 {
-		refuse(w, http.StatusBadRequest, headerSession+" comes twice")
-		return
+	for _, name := range once {
+		if len(r.Header.Values(name)) > 1 {
+			refuse(w, http.StatusBadRequest, name+" comes twice")
+			return
+		}
 	}
 	switch r.Method {
 	case http.MethodPost:
@@ -207,6 +214,11 @@ func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *princip
 		notAllowed(w)
 		return
 	}
+	if r.ContentLength != 0 {
+		refuse(w, http.StatusBadRequest, "want no body")
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream may last
 	if !legacyVersion(r.Header.Values(headerVersion)) {
 		refuse(w, http.StatusBadRequest, headerVersion+": unknown version")
 		return

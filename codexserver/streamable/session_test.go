@@ -2,10 +2,12 @@ package streamable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +56,8 @@ func TestSession(t *testing.T) {
 	if rest := standing.next(); rest != "" {
 		t.Errorf("on the standing stream: %s", rest)
 	}
-	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		if got := s.do(method, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, h); got.status != 404 {
+	for method, body := range map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, http.MethodGet: "", http.MethodDelete: ""} {
+		if got := s.do(method, body, h); got.status != 404 {
 			t.Errorf("%s after the end: %+v", method, got)
 		}
 	}
@@ -271,5 +273,50 @@ func TestDrain(t *testing.T) {
 	v.until("decided approved")
 	if err := wait(t, drained); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDrainWaitsForTheBackground does not return while a turn in the background runs that
+// no request waits for, in either era.
+func TestDrainWaitsForTheBackground(t *testing.T) {
+	const background = `"name":"codex","arguments":{"prompt":"work","background":true}`
+	for name, begin := range map[string]func(*site) reply{
+		"a request of today": func(s *site) reply {
+			body, h := modern("1", "tools/call", "{}", background)
+			return s.post(body, h)
+		},
+		"a session": func(s *site) reply {
+			return s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+background+`}}`, s.initialize(nil))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began, goOn := make(chan struct{}), make(chan struct{})
+			var ended atomic.Bool
+			s := open(t, engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+				close(began)
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				ended.Store(true)
+				return nil
+			}), nil, nil)
+			if got := begin(s); !strings.Contains(got.body, "runs in the background") {
+				t.Fatalf("%+v", got)
+			}
+			wait(t, began)
+			gone, leave := context.WithCancel(t.Context())
+			leave()
+			if err := s.handler.Drain(gone); !errors.Is(err, context.Canceled) {
+				t.Errorf("the turn runs, and Drain returned %v", err)
+			}
+			close(goOn)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			if err := s.handler.Drain(ctx); err != nil || !ended.Load() {
+				t.Errorf("Drain returned %v, and the turn has ended: %t", err, ended.Load())
+			}
+		})
 	}
 }

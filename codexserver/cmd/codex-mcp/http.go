@@ -42,8 +42,8 @@ func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
 		Long: `Serves MCP over Streamable HTTP until a signal comes; work under way may then go
 on for drain.timeout. A request needs the token of
 $CODEX_HOME/codex-mcp/http-token, which is made at the first start; --show-token
-prints it with what clients need. Calls cannot choose sandbox, approval-policy and
-config, unless http.unlocked_arguments says so.
+prints it with what clients need. Calls cannot choose approval-policy, config,
+profile, sandbox and writable-roots, unless http.unlocked_arguments says so.
 
 It listens on this machine alone. For others it needs --tls-cert and --tls-key, or
 --behind-proxy, and http.hosts.`,
@@ -151,6 +151,8 @@ func isLoopback(host string) bool {
 const (
 	// headerTimeout bounds how long a client takes for the headers of a request.
 	headerTimeout = 10 * time.Second
+	// readTimeout bounds how long a client takes for a request that no handler reads.
+	readTimeout = time.Minute
 	// keepAlive is how long a connection without a request stays open.
 	keepAlive = 2 * time.Minute
 	maxHeader = 64 << 10
@@ -184,7 +186,7 @@ func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.S
 	var draining atomic.Bool
 	server := &http.Server{
 		Handler:           onlyFrom(o.http.proxy, routes(handler, &draining)),
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug), TLSConfig: config,
 	}
 	serving := make(chan error, 1)

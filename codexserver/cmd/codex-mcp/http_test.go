@@ -50,10 +50,10 @@ func TestHTTPLocksArguments(t *testing.T) {
 		locked, unlocked []string
 		want             string
 	}{
-		{nil, nil, "[approval-policy config sandbox]"},
-		{[]string{"cwd", "config"}, nil, "[cwd config approval-policy sandbox]"},
-		{nil, []string{"sandbox"}, "[approval-policy config]"},
-		{[]string{"sandbox"}, []string{"sandbox"}, "[sandbox approval-policy config]"},
+		{nil, nil, "[approval-policy config profile sandbox writable-roots]"},
+		{[]string{"cwd", "config"}, nil, "[cwd config approval-policy profile sandbox writable-roots]"},
+		{nil, []string{"sandbox"}, "[approval-policy config profile writable-roots]"},
+		{[]string{"sandbox"}, []string{"sandbox"}, "[sandbox approval-policy config profile writable-roots]"},
 	} {
 		c := &configuration{settings: &config.Settings{LockedArguments: tt.locked, HTTP: config.HTTP{UnlockedArguments: tt.unlocked}}}
 		c.lockForHTTP()

@@ -225,6 +225,8 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"negative", "", "approvals.timeout=-1s", "approvals.timeout: want a duration"},
 		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
 		{"locked", "locked_arguments = [\"confg\"]", "", `locked_arguments: "confg" is not one of`},
+		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", `http.unlocked_arguments: "cwd" is not one of`},
+		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", `http.unlocked_arguments: writable-roots goes with sandbox or config`},
 		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is no port"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "missing '='"},

@@ -219,8 +219,9 @@ type HTTP struct {
 }
 
 // LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not
-// choose, unless the configuration says so. It is read only.
-var LockedOverHTTP = []string{"approval-policy", "config", "sandbox"}
+// choose, unless the configuration says so: all that could loosen the sandbox or have
+// less asked. Without config a call does not choose web-search either. It is read only.
+var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
 
 // unset is a duration that no file and no argument sets.
 const unset Duration = -1
@@ -429,6 +430,9 @@ func (f *settingsFile) check() error {
 		if !slices.Contains(LockedOverHTTP, name) {
 			return fmt.Errorf("http.unlocked_arguments: %q is not one of %q", name, LockedOverHTTP)
 		}
+	}
+	if has := f.HTTP.UnlockedArguments; slices.Contains(has, "writable-roots") && !slices.Contains(has, "config") && !slices.Contains(has, "sandbox") {
+		return errors.New("http.unlocked_arguments: writable-roots goes with sandbox or config, which are locked")
 	}
 	return f.checkLimits()
 }

@@ -49,6 +49,7 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 		Background: thread.Attendance{Watcher: remarks{ss}, Place: client{ss, id}, Elicit: ss.elicit},
 		Asks:       ss.canAsk(),
 		Folder:     ss.folder,
+		OpenOnly:   ss.principal != "",
 		Begun:      w.progress.begin,
 	}
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)

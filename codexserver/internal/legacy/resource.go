@@ -47,7 +47,7 @@ func (ss *Session) listTemplates(_ context.Context, p *mcptypes.ListResourceTemp
 }
 
 func (ss *Session) readResource(ctx context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
-	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.Uri, false)
+	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.Uri, ss.principal != "")
 	var none *tools.NoResourceError
 	if errors.As(err, &none) {
 		e := jsonrpc.Errorf(codeNoResource, "params/uri: %s", none.Reason)

@@ -43,16 +43,17 @@ type Server struct {
 
 // Session is one connection to a client, from its first message to its last.
 type Session struct {
-	server  *Server
-	log     *slog.Logger
-	ctx     context.Context // ends with the session
-	peer    *jsonrpc.Peer
-	threads *thread.Share
-	jobs    *tools.Jobs
-	turns   sync.WaitGroup // turns that no request waits for
-	end     inputEnd
-	stop    func() // ends the handling of requests
-	pace    *pace.Pace
+	server    *Server
+	log       *slog.Logger
+	ctx       context.Context // ends with the session
+	principal string          // whose session it is; "" where a server has one user
+	peer      *jsonrpc.Peer
+	threads   *thread.Share
+	jobs      *tools.Jobs
+	turns     sync.WaitGroup // turns that no request waits for
+	end       inputEnd
+	stop      func() // ends the handling of requests
+	pace      *pace.Pace
 
 	limit             limit
 	settings, account lane
@@ -65,12 +66,12 @@ type Session struct {
 	asker   *elicit.Asker // of what the client said in initialize; it cannot be asked before
 }
 
-// NewSession returns a session whose turns end with ctx, with the threads and jobs
-// of its client. It serves nothing before
+// NewSession returns a session of a principal whose turns end with ctx, with the
+// threads and jobs of its client. It serves nothing before
 // [Session.Connect]. It calls stop when the client has gone, or reads nothing, and
 // its calls should end.
-func NewSession(ctx context.Context, s *Server, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace, stop func()) *Session {
-	ss := &Session{server: s, log: s.Logger, ctx: ctx, threads: threads, jobs: jobs, pace: p, level: mcptypes.LoggingLevelWarning, stop: stop}
+func NewSession(ctx context.Context, s *Server, principal string, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace, stop func()) *Session {
+	ss := &Session{server: s, log: s.Logger, ctx: ctx, principal: principal, threads: threads, jobs: jobs, pace: p, level: mcptypes.LoggingLevelWarning, stop: stop}
 	if !s.Finish {
 		ss.end.stop = stop
 	}

@@ -107,6 +107,7 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 		Background: thread.Attendance{Watcher: silence{}, Place: deaf{s}, Leaves: true},
 		Folder:     func(context.Context) string { return s.folder() },
 		OpenOnly:   s.principal != "",
+		Shared:     s.shared,
 		MaxText:    maxText,
 		Begun:      c.begin,
 	}

@@ -49,6 +49,7 @@ type Server struct {
 type Session struct {
 	server    *Server
 	principal string          // whose session it is; "" where a server has one user
+	shared    bool            // by several clients
 	ctx       context.Context // ends with the session
 	threads   *thread.Share
 	jobs      *tools.Jobs
@@ -62,9 +63,10 @@ type Session struct {
 }
 
 // NewSession returns a session of a principal whose turns end with ctx, with the
-// threads and jobs of its client.
-func NewSession(ctx context.Context, s *Server, principal string, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
-	return &Session{server: s, principal: principal, ctx: ctx, threads: threads, jobs: jobs, pace: p}
+// threads and jobs of its client, or of all its clients that have no connection of
+// their own.
+func NewSession(ctx context.Context, s *Server, principal string, shared bool, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
+	return &Session{server: s, principal: principal, shared: shared, ctx: ctx, threads: threads, jobs: jobs, pace: p}
 }
 
 // Wait waits for the calls of the session, whose context must have ended.

@@ -9,7 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -124,7 +123,7 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget
-	th, err := c.Threads.Revive(ctx, id, job.attendance, func() protocol.Config { return t.worktrees.config(id) })
+	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}

@@ -238,7 +238,7 @@ func (t *Table) reviewThread(ctx context.Context, c *Call, job *Job) (*thread.Th
 	if a.ThreadID != "" {
 		id := thread.CanonicalID(a.ThreadID)
 		job.attendance.Submission = ""
-		th, err := c.Threads.Revive(ctx, id, job.attendance, func() protocol.Config { return t.worktrees.config(id) })
+		th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
 		if err != nil {
 			return nil, err
 		}

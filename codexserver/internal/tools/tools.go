@@ -41,6 +41,8 @@ type Call struct {
 	// OpenOnly hides threads that are not open, whose rollouts may be of another
 	// principal.
 	OpenOnly bool
+	// Shared says that Jobs are those of several clients.
+	Shared bool
 	// MaxText bounds the text of a result, in bytes of JSON; 0 is no bound.
 	MaxText int
 	// Begun is called when the call has a thread and its turn is queued. Nil does
@@ -89,6 +91,8 @@ type Table struct {
 	// locked are the arguments that a call of a tool may not choose: those of the
 	// options, and those whose results another tool has that is not offered.
 	locked map[string][]string
+	// bounded is true when calls may not choose the sandbox or the approval policy.
+	bounded bool
 }
 
 // tool is one tool: what clients see of it, and what it does.
@@ -108,7 +112,7 @@ func New(e engine.Engine, o Options) *Table {
 	}
 	if o.Home != "" {
 		t.worktrees = &worktrees{store: worktree.In(o.Home)}
-		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.worktrees.call}, tool{"codex-review", reviewTool, t.callReview})
+		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.callWorktree}, tool{"codex-review", reviewTool, t.callReview})
 	}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
@@ -123,6 +127,7 @@ func New(e engine.Engine, o Options) *Table {
 		})
 	}
 	locked := allLocked(o.LockedArguments)
+	t.bounded = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
 	t.locked = map[string][]string{"codex": slices.Clone(locked), "codex-reply": lockedOf(locked), "codex-review": slices.Clone(locked)}
 	if !t.Has("codex-wait") {
 		for name, locked := range t.locked {

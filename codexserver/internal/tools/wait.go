@@ -89,6 +89,9 @@ func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallT
 	if err := decodeArguments(raw, &a); err != nil {
 		return failure("", "codex-wait: "+err.Error())
 	}
+	if c.Shared && a.ThreadIDs == nil {
+		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
+	}
 	a.canonicalize()
 	jobs := c.jobs(&a)
 	if c.Place != nil {

@@ -73,7 +73,7 @@ func (a *worktreeArguments) check() error {
 	return oneOf("action", &a.Action, []worktreeAction{statusAction, applyAction, branchAction, discardAction})
 }
 
-func (ws *worktrees) call(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
+func (t *Table) callWorktree(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
 	var a worktreeArguments
 	err := decodeArguments(raw, &a)
 	if err == nil {
@@ -82,7 +82,7 @@ func (ws *worktrees) call(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure("", "codex-worktree: "+err.Error())
 	}
-	id := thread.CanonicalID(a.ThreadID)
+	ws, id := t.worktrees, thread.CanonicalID(a.ThreadID)
 	w, err := ws.open().Find(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return failure(id, fmt.Sprintf("codex-worktree: conversation %q has no worktree", id))
@@ -90,7 +90,7 @@ func (ws *worktrees) call(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure(id, "codex-worktree: "+err.Error())
 	}
-	v := &visit{Call: c, worktree: w, id: id, config: func() protocol.Config { return ws.config(id) }}
+	v := &visit{Call: c, worktree: w, id: id, config: t.revived(id)}
 	v.job = c.newJob(c.Attendance)
 	if ws.trouble != nil {
 		v.job.remark(ws.trouble.Error())

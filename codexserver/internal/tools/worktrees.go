@@ -55,6 +55,16 @@ func place(cfg *protocol.Config, w *worktree.Worktree) {
 	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
 }
 
+// revived is what a thread is taken up with: its rollout may be of somebody who could
+// choose more than callers can here.
+func (t *Table) revived(id string) func() protocol.Config {
+	return func() protocol.Config {
+		cfg := t.worktrees.config(id)
+		cfg.Bounded = t.bounded
+		return cfg
+	}
+}
+
 // config is what a thread is taken up with that may have a worktree.
 func (ws *worktrees) config(id string) (cfg protocol.Config) {
 	if ws == nil {

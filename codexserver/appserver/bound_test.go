@@ -1,0 +1,64 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestResumeWithinTheConfiguration takes up a thread whose last turn may have had more
+// than the configuration gives.
+func TestResumeWithinTheConfiguration(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		file            map[string]any
+		cfg             protocol.Config
+		sandbox, policy string // what Codex says
+		want            string // part of the parameters
+		refused         bool
+	}{
+		{"configured", map[string]any{"sandbox_mode": "workspace-write", "approval_policy": "untrusted"}, protocol.Config{Bounded: true}, "workspaceWrite", "untrusted", `"approvalPolicy":"untrusted","sandbox":"workspace-write"`, false},
+		{"not configured", nil, protocol.Config{Bounded: true}, "readOnly", "on-request", `"approvalPolicy":"on-request","sandbox":"read-only"`, false},
+		{"less", map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"}, protocol.Config{Bounded: true}, "readOnly", "untrusted", `"sandbox":"danger-full-access"`, false},
+		{"a wider sandbox", nil, protocol.Config{Bounded: true}, "dangerFullAccess", "on-request", `"sandbox":"read-only"`, true},
+		{"an unknown sandbox", nil, protocol.Config{Bounded: true}, "externalSandbox", "on-request", `"sandbox":"read-only"`, true},
+		{"no sandbox", nil, protocol.Config{Bounded: true}, "", "on-request", `"sandbox":"read-only"`, true},
+		{"another policy", nil, protocol.Config{Bounded: true}, "readOnly", "never", `"sandbox":"read-only"`, true},
+		{"not bounded", nil, protocol.Config{}, "dangerFullAccess", "never", `{"threadId"`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+					return map[string]any{"config": tt.file}, nil
+				}
+				var sent string
+				f.on["thread/resume"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					sent = string(req.Params)
+					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":"/","approvalPolicy":%q,"sandbox":{"type":%q}}`, threadID, tt.policy, tt.sandbox)), nil
+				}
+				tt.cfg.Cwd = t.TempDir()
+				_, err := f.engine(appserver.Options{}).Resume(t.Context(), "/rollout-"+threadID+".jsonl", tt.cfg, &recorder{})
+				var refused *engine.RefusedError
+				if errors.As(err, &refused) != tt.refused || err != nil && !tt.refused {
+					t.Errorf("%v", err)
+				}
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if !strings.Contains(sent, tt.want) || !tt.cfg.Bounded && strings.Contains(sent, "sandbox") {
+					t.Errorf("sent %s, want %s", sent, tt.want)
+				}
+			})
+		})
+	}
+}
