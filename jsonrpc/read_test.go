@@ -119,8 +119,8 @@ func TestLentReadingGoesOn(t *testing.T) {
 			if err := c.Result(nil); err != nil {
 				t.Error(err)
 			}
-			if n := server.methods["x"].streak.Load(); n > -longer+10 {
-				t.Errorf("a method that kept the reading is trusted again after %d quick ones", proof-n)
+			for server.methods["x"].streak.Load() > -longer+10 {
+				runtime.Gosched() // until it is noted that the method kept the reading, which is after its answer
 			}
 			n := lent()
 			if err := client.Call(t.Context(), "x", nil, nil); err != nil || lent() != n {

@@ -49,11 +49,15 @@ func (ss *Session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 	if o.EngineName != "" {
 		extra["engine"] = fmt.Appendf(nil, `{"name":%s,"reason":%s}`, quote(o.EngineName), quote(o.EngineReason))
 	}
+	var resources *mcptypes.ServerCapabilitiesResources
+	if version >= resourcesSince {
+		resources = &mcptypes.ServerCapabilitiesResources{}
+	}
 	return &mcptypes.InitializeResult{
 		ProtocolVersion: version,
 		Capabilities: mcptypes.ServerCapabilities{
 			Tools:     &mcptypes.ServerCapabilitiesTools{},
-			Resources: &mcptypes.ServerCapabilitiesResources{},
+			Resources: resources,
 			Logging:   map[string]json.RawMessage{},
 		},
 		ServerInfo: mcptypes.Implementation{

@@ -15,9 +15,30 @@ import (
 const codeNoResource = -32002
 
 func (ss *Session) addResourceMethods(m *jsonrpc.Mux) {
-	mcptypes.ResourcesList.Handle(m, ss.listResources)
-	mcptypes.ResourcesTemplatesList.Handle(m, ss.listTemplates)
-	mcptypes.ResourcesRead.Handle(m, ss.readResource)
+	own := &jsonrpc.Mux{}
+	mcptypes.ResourcesList.Handle(own, ss.listResources)
+	mcptypes.ResourcesTemplatesList.Handle(own, ss.listTemplates)
+	mcptypes.ResourcesRead.Handle(own, ss.readResource)
+	for _, name := range []string{mcptypes.ResourcesList.Name(), mcptypes.ResourcesTemplatesList.Name(), mcptypes.ResourcesRead.Name()} {
+		m.Handle(name, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+			if !ss.hasResources() {
+				return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is served from MCP %s on", r.Method, resourcesSince)
+			}
+			return own.ServeRPC(ctx, r)
+		}))
+	}
+}
+
+// resourcesSince is the version of MCP from which on there are resources. Clients of
+// earlier versions know the server of September 2025, which had none.
+const resourcesSince = "2025-11-25"
+
+// hasResources reports whether the session's client has said that it speaks such a
+// version.
+func (ss *Session) hasResources() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.version >= resourcesSince
 }
 
 // noCursor refuses a cursor: the lists have one page.
