@@ -341,7 +341,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		}{
 			{"server/discover", `{}`, jsonrpc.CodeMethodNotFound}, // says no version
 			{"prompts/list", `{}`, jsonrpc.CodeMethodNotFound},
-			{"resources/read", `{}`, jsonrpc.CodeInvalidParams},
+			{"resources/read", `{}`, jsonrpc.CodeMethodNotFound}, // before initialize, as before 2025-11-25
 			{"initialize", `{"protocolVersion":5}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"arguments":{}}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"name":7}`, jsonrpc.CodeInvalidParams},
@@ -360,6 +360,34 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestResourcesByVersion lists resources for clients of the versions that have them
+// here.
+func TestResourcesByVersion(t *testing.T) {
+	for version, has := range map[string]bool{"2024-11-05": false, "2025-06-18": false, "2025-11-25": true} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := jsonrpc.Pipe()
+			peer := jsonrpc.NewPeer(ours, nil, nil)
+			running, served := make(chan error, 1), make(chan error, 1)
+			go func() { running <- peer.Run(context.Background()) }()
+			go func() { served <- codexserver.New(asking, nil).Serve(context.Background(), theirs) }()
+			hello, err := mcptypes.Initialize.Call(t.Context(), peer, &mcptypes.InitializeRequestParams{ProtocolVersion: version})
+			if err != nil || (hello.Capabilities.Resources != nil) != has {
+				t.Errorf("%s: %+v, %v", version, hello, err)
+			}
+			for _, method := range []string{"resources/list", "resources/templates/list"} {
+				err := peer.Call(t.Context(), method, nil, nil)
+				if has != (err == nil) || !has && !errors.Is(err, jsonrpc.CodeMethodNotFound) {
+					t.Errorf("%s in %s: %v", method, version, err)
+				}
+			}
+			peer.Close()
+			if err := errors.Join(<-running, <-served); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // TestVersions gives clients of every version what that version has, and the
