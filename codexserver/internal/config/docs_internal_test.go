@@ -33,6 +33,7 @@ func TestDocsKeys(t *testing.T) {
 	ours, theirs := section("## codex-mcp.toml"), section("## config.toml, as the native engine reads it")
 
 	compare(t, "codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), rows(ours))
+	compare(t, "http.principals.NAME", keys("", reflect.TypeFor[Principal]()), rows(section("### Principals")))
 	compare(t, "model_providers.NAME", keys("", reflect.TypeFor[Provider]()), rows(section("### Providers")))
 	compare(t, "mcp_servers.NAME", keys("", reflect.TypeFor[MCPServer]()), rows(section("### MCP servers")))
 	want := append(keys("", reflect.TypeFor[Config]()), "profile", "profiles.NAME")
@@ -46,7 +47,7 @@ func TestDocsKeys(t *testing.T) {
 	if err := toml.Unmarshal([]byte(block[1]), &shown); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), leaves("", shown))
+	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), append(leaves("", shown), "http.principals.NAME"))
 	home := t.TempDir()
 	defaults, _, err := LoadSettings(home, nil)
 	if err != nil {

@@ -85,11 +85,7 @@ type settingsFile struct {
 	LockedArguments []string `json:"locked_arguments"`
 	TrustedCalls    bool     `json:"trusted_calls"`
 
-	HTTP struct {
-		UnlockedArguments []string `json:"unlocked_arguments"`
-		Hosts             []string `json:"hosts"`
-		Origins           []string `json:"origins"`
-	} `json:"http"`
+	HTTP  httpTable `json:"http"`
 	Drain struct {
 		Timeout Duration `json:"timeout"`
 	} `json:"drain"`
@@ -139,10 +135,7 @@ func (f *settingsFile) settings() *Settings {
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
-		HTTP: HTTP{
-			UnlockedArguments: f.HTTP.UnlockedArguments, Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins,
-			Drain: time.Duration(f.Drain.Timeout),
-		},
+		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout), f.Limits.Tasks),
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
@@ -206,22 +199,6 @@ const (
 	tasksAuto  = "auto"
 	tasksNever = "never"
 )
-
-// HTTP says how codex-mcp http serves.
-type HTTP struct {
-	// UnlockedArguments are those of [LockedOverHTTP] that a call may choose all
-	// the same.
-	UnlockedArguments []string
-	// Hosts and Origins are further ones that are served.
-	Hosts, Origins []string
-	// Drain is how long work under way may go on after a signal.
-	Drain time.Duration
-}
-
-// LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not
-// choose, unless the configuration says so: all that could loosen the sandbox or have
-// less asked. Without config a call does not choose web-search either. It is read only.
-var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
 
 // unset is a duration that no file and no argument sets.
 const unset Duration = -1
@@ -426,13 +403,8 @@ func (f *settingsFile) check() error {
 			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
 		}
 	}
-	for _, name := range f.HTTP.UnlockedArguments {
-		if !slices.Contains(LockedOverHTTP, name) {
-			return fmt.Errorf("http.unlocked_arguments: %q is not one of %q", name, LockedOverHTTP)
-		}
-	}
-	if has := f.HTTP.UnlockedArguments; slices.Contains(has, "writable-roots") && !slices.Contains(has, "config") && !slices.Contains(has, "sandbox") {
-		return errors.New("http.unlocked_arguments: writable-roots goes with sandbox or config, which are locked")
+	if err := f.HTTP.check(); err != nil {
+		return err
 	}
 	return f.checkLimits()
 }

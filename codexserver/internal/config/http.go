@@ -1,0 +1,298 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// HTTP says how codex-mcp http serves.
+type HTTP struct {
+	// UnlockedArguments are those of [LockedOverHTTP] that a call may choose all
+	// the same.
+	UnlockedArguments []string
+	// Hosts and Origins are further ones that are served.
+	Hosts, Origins []string
+	// Drain is how long work under way may go on after a signal.
+	Drain time.Duration
+	// URL is where clients find the server, such as https://codex.example.com/mcp.
+	// It is the server's name as an OAuth resource.
+	URL string
+	// OAuth is the authorization server; its zero value means that there is none.
+	OAuth OAuth
+	// Principals are the users by name. Without any the server has one user, who is
+	// the one that started it.
+	Principals map[string]Principal
+}
+
+// OAuth says which access tokens the server takes (RFC 9068).
+type OAuth struct {
+	// Issuer is the authorization server's issuer identifier.
+	Issuer string `json:"issuer"`
+	// Audience is what a token's aud must contain. Default: [HTTP].URL.
+	Audience string `json:"audience"`
+	// Claim is the claim that [Principal].Subject is compared with. Default: sub.
+	Claim string `json:"claim"`
+}
+
+// Principal is one user of codex-mcp http.
+type Principal struct {
+	// Tokens are the hashes of the user's tokens, each as sha256:HEX.
+	Tokens []string `json:"tokens"`
+	// Subject is who the user is to the authorization server. Default: the name.
+	Subject string `json:"subject"`
+	// Scopes bound what the user may do, whatever a token says. Default: [Scopes].
+	Scopes []string `json:"scopes"`
+	// Approver is the principal that decides the questions of one without the scope
+	// codex:approve. By default they are decided by approvals.on_unsupported.
+	Approver string `json:"approver"`
+	// Folders are where the user's threads may work, and all that they may read and
+	// write by name. They are absolute.
+	Folders []string `json:"folders"`
+	// Home is the user's own $CODEX_HOME. Default: a folder below the server's.
+	Home string `json:"home"`
+	// UnlockedArguments add to [HTTP].UnlockedArguments.
+	UnlockedArguments []string `json:"unlocked_arguments"`
+	// Limits bound what the user may have under way.
+	Limits PrincipalLimits `json:"limits"`
+}
+
+// PrincipalLimits bound what one user has under way. 0 is the default.
+type PrincipalLimits struct {
+	// Turns is how many turns run at a time. Default: 16.
+	Turns int `json:"turns"`
+	// Tasks is how many tasks are unfinished at a time. Default: limits.tasks.
+	Tasks int `json:"tasks"`
+	// Requests is how many HTTP requests come in a second. Default: 100.
+	Requests int `json:"requests"`
+}
+
+// The defaults of [PrincipalLimits].
+const (
+	DefaultTurns    = 16
+	DefaultRequests = 100
+)
+
+// Scopes are all that there are: to run turns, to decide questions, and to read what
+// there is. It is read only.
+var Scopes = []string{"codex:run", "codex:approve", "codex:read"}
+
+const scopeApprove = "codex:approve"
+
+// LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not
+// choose, unless the configuration says so: all that could loosen the sandbox or have
+// less asked. Without config a call does not choose web-search either. It is read only.
+var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
+
+// httpTable is the form of the table http.
+type httpTable struct {
+	UnlockedArguments []string             `json:"unlocked_arguments"`
+	Hosts             []string             `json:"hosts"`
+	Origins           []string             `json:"origins"`
+	URL               string               `json:"url"`
+	OAuth             OAuth                `json:"oauth"`
+	Principals        map[string]Principal `json:"principals"`
+}
+
+// settings returns the table with its defaults.
+func (t *httpTable) settings(drain time.Duration, tasks int) HTTP {
+	h := HTTP{
+		UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain,
+		URL: t.URL, OAuth: t.OAuth,
+	}
+	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
+	h.OAuth.Claim = cmp.Or(h.OAuth.Claim, "sub")
+	if t.OAuth == (OAuth{}) {
+		h.OAuth = OAuth{}
+	}
+	for name, p := range t.Principals {
+		if h.Principals == nil {
+			h.Principals = map[string]Principal{}
+		}
+		p.Subject = cmp.Or(p.Subject, name)
+		if p.Scopes == nil {
+			p.Scopes = slices.Clone(Scopes)
+		}
+		p.Limits.Turns = cmp.Or(p.Limits.Turns, DefaultTurns)
+		p.Limits.Tasks = cmp.Or(p.Limits.Tasks, tasks)
+		p.Limits.Requests = cmp.Or(p.Limits.Requests, DefaultRequests)
+		h.Principals[name] = p
+	}
+	return h
+}
+
+func (t *httpTable) check() error {
+	if err := checkUnlocked("http.unlocked_arguments", t.UnlockedArguments); err != nil {
+		return err
+	}
+	if t.URL != "" {
+		if err := checkURL(t.URL); err != nil {
+			return fmt.Errorf("http.url: %w", err)
+		}
+	}
+	if err := t.checkOAuth(); err != nil {
+		return err
+	}
+	// In the order of names, so that the first fault is always the same one.
+	names := make([]string, 0, len(t.Principals))
+	for name := range t.Principals {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	tokens, subjects := map[string]string{}, map[string]string{}
+	for _, name := range names {
+		p := t.Principals[name]
+		key := "http.principals." + name
+		if err := t.checkPrincipal(name, &p); err != nil {
+			return fmt.Errorf("%s%w", key, err)
+		}
+		for _, token := range p.Tokens {
+			if other, taken := tokens[token]; taken {
+				return fmt.Errorf("%s.tokens: a token is that of %s too", key, other)
+			}
+			tokens[token] = name
+		}
+		subject := cmp.Or(p.Subject, name)
+		if other, taken := subjects[subject]; taken {
+			return fmt.Errorf("%s.subject: %q is %s too", key, subject, other)
+		}
+		subjects[subject] = name
+	}
+	return t.checkFolders(names)
+}
+
+func (t *httpTable) checkOAuth() error {
+	o := t.OAuth
+	if o == (OAuth{}) {
+		return nil
+	}
+	switch {
+	case o.Issuer == "":
+		return errors.New("http.oauth.issuer: missing")
+	case t.URL == "":
+		return errors.New("http.url: missing; http.oauth needs the address that tokens are made for")
+	case len(t.Principals) == 0:
+		return errors.New("http.principals: missing; http.oauth needs the users that it lets in")
+	}
+	if err := checkURL(o.Issuer); err != nil {
+		return fmt.Errorf("http.oauth.issuer: %w", err)
+	}
+	return nil
+}
+
+// checkURL wants https, but for this machine.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return err
+	}
+	name := u.Hostname()
+	local := name == "localhost" || name == "127.0.0.1" || name == "::1"
+	if name == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !local) {
+		return fmt.Errorf("want an https URL without a query, not %q", u.Redacted())
+	}
+	return nil
+}
+
+var (
+	principalName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	tokenHash     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// checkPrincipal checks what is the principal's alone. Its errors begin behind the
+// principal's key.
+func (t *httpTable) checkPrincipal(name string, p *Principal) error {
+	if !principalName.MatchString(name) {
+		return errors.New(": want a name of small letters, digits, - and _")
+	}
+	for _, hash := range p.Tokens {
+		if !tokenHash.MatchString(hash) {
+			return errors.New(".tokens: want sha256: and 64 hexadecimal digits, as codex-mcp http --new-token prints them")
+		}
+	}
+	switch {
+	case len(p.Tokens) == 0 && t.OAuth.Issuer == "":
+		return errors.New(".tokens: missing; without http.oauth the user has no other way in")
+	case p.Subject != "" && t.OAuth.Issuer == "":
+		return errors.New(".subject: means nothing without http.oauth")
+	case p.Scopes != nil && len(p.Scopes) == 0:
+		return errors.New(".scopes: empty")
+	}
+	for _, scope := range p.Scopes {
+		if !slices.Contains(Scopes, scope) {
+			return fmt.Errorf(".scopes: %q is not one of %q", scope, Scopes)
+		}
+	}
+	if err := t.checkApprover(name, p); err != nil {
+		return err
+	}
+	if p.Home != "" && !filepath.IsAbs(p.Home) {
+		return fmt.Errorf(".home: %q is not absolute", p.Home)
+	}
+	if err := checkUnlocked(".unlocked_arguments", p.UnlockedArguments); err != nil {
+		return err
+	}
+	l := p.Limits
+	if min(l.Turns, l.Tasks, l.Requests) < 0 {
+		return errors.New(".limits: want no negative number")
+	}
+	return nil
+}
+
+func (t *httpTable) checkApprover(name string, p *Principal) error {
+	if p.Approver == "" {
+		return nil
+	}
+	other, known := t.Principals[p.Approver]
+	switch {
+	case !known || p.Approver == name:
+		return fmt.Errorf(".approver: %q is no other principal", p.Approver)
+	case other.Scopes != nil && !slices.Contains(other.Scopes, scopeApprove):
+		return fmt.Errorf(".approver: %s does not have the scope %s", p.Approver, scopeApprove)
+	case p.Scopes == nil || slices.Contains(p.Scopes, scopeApprove):
+		return fmt.Errorf(".approver: the user has the scope %s and decides for itself", scopeApprove)
+	}
+	return nil
+}
+
+// checkFolders wants folders that are one user's, or the same of several: one that
+// holds another user's could not be hidden from that one.
+func (t *httpTable) checkFolders(names []string) error {
+	for _, name := range names {
+		folders := t.Principals[name].Folders
+		if len(folders) == 0 {
+			return fmt.Errorf("http.principals.%s.folders: missing; a user works in folders of its own", name)
+		}
+		for _, folder := range folders {
+			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || filepath.Dir(folder) == folder {
+				return fmt.Errorf("http.principals.%s.folders: %q is not an absolute path of a folder", name, folder)
+			}
+			for _, other := range names {
+				for _, theirs := range t.Principals[other].Folders {
+					if other != name && strings.HasPrefix(folder, theirs+string(filepath.Separator)) {
+						return fmt.Errorf("http.principals.%s.folders: %s lies in %s of %s", name, folder, theirs, other)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func checkUnlocked(key string, unlocked []string) error {
+	for _, name := range unlocked {
+		if !slices.Contains(LockedOverHTTP, name) {
+			return fmt.Errorf("%s: %q is not one of %q", key, name, LockedOverHTTP)
+		}
+	}
+	if slices.Contains(unlocked, "writable-roots") && !slices.Contains(unlocked, "config") && !slices.Contains(unlocked, "sandbox") {
+		return fmt.Errorf("%s: writable-roots goes with sandbox or config, which are locked", key)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+var hashOfA, hashOfB = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)
+
+// TestPrincipals reads users with all that there is to say of them, and with nothing
+// but what they need.
+func TestPrincipals(t *testing.T) {
+	s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: `
+[limits]
+tasks = 5
+[http]
+url = "https://codex.example.com/mcp"
+[http.oauth]
+issuer = "https://login.example.com"
+[http.principals.ann]
+folders = ["/srv/ann"]
+[http.principals.ben]
+tokens = ["` + hashOfB + `"]
+subject = "ben@example.com"
+scopes = ["codex:run"]
+approver = "ann"
+folders = ["/srv/ben", "/srv/team"]
+home = "/home/ben/.codex"
+unlocked_arguments = ["sandbox"]
+[http.principals.ben.limits]
+turns = 1
+tasks = 2
+requests = 3
+`}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.HTTP{
+		Drain: 30 * time.Second,
+		URL:   "https://codex.example.com/mcp",
+		OAuth: config.OAuth{Issuer: "https://login.example.com", Audience: "https://codex.example.com/mcp", Claim: "sub"},
+		Principals: map[string]config.Principal{
+			"ann": {
+				Subject: "ann", Scopes: []string{"codex:run", "codex:approve", "codex:read"}, Folders: []string{"/srv/ann"},
+				Limits: config.PrincipalLimits{Turns: 16, Tasks: 5, Requests: 100},
+			},
+			"ben": {
+				Tokens: []string{hashOfB}, Subject: "ben@example.com", Scopes: []string{"codex:run"}, Approver: "ann",
+				Folders: []string{"/srv/ben", "/srv/team"}, Home: "/home/ben/.codex", UnlockedArguments: []string{"sandbox"},
+				Limits: config.PrincipalLimits{Turns: 1, Tasks: 2, Requests: 3},
+			},
+		},
+	}
+	if d := cmp.Diff(want, s.HTTP); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestPrincipalsThatAreWrong(t *testing.T) {
+	token := `tokens = ["` + hashOfA + `"]` + "\n"
+	folders := `folders = ["/srv/ann"]` + "\n"
+	ann := "[http.principals.ann]\n"
+	oauth := "[http]\nurl = \"https://codex.example.com/mcp\"\n[http.oauth]\nissuer = \"https://login.example.com\"\n"
+	for _, tt := range []struct{ name, file, want string }{
+		{"no token", ann + folders, "http.principals.ann.tokens: missing"},
+		{"a token in plain text", ann + folders + `tokens = ["secret"]`, "http.principals.ann.tokens: want sha256:"},
+		{"no folder", ann + token, "http.principals.ann.folders: missing"},
+		{"a relative folder", ann + token + `folders = ["srv"]`, `"srv" is not an absolute path`},
+		{"a folder that climbs", ann + token + `folders = ["/srv/../etc"]`, `"/srv/../etc" is not an absolute path`},
+		{"the root", ann + token + `folders = ["/"]`, `"/" is not an absolute path`},
+		{"a relative home", ann + token + folders + `home = "ann"`, "http.principals.ann.home"},
+		{"a name", "[http.principals.\"../ann\"]\n" + token + folders, "http.principals.../ann: want a name"},
+		{"a scope", ann + token + folders + `scopes = ["run"]`, `http.principals.ann.scopes: "run" is not one of`},
+		{"no scope", ann + token + folders + `scopes = []`, "http.principals.ann.scopes: empty"},
+		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},
+		{"a limit", ann + token + folders + "[http.principals.ann.limits]\nturns = -1", "http.principals.ann.limits"},
+		{"an unknown key", ann + token + folders + "token = \"x\"", "http.principals.ann.token: unknown key"},
+		{"an approver that is not there", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"", `http.principals.ann.approver: "ben" is no other principal`},
+		{"an approver of itself", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ann\"", `http.principals.ann.approver: "ann" is no other principal`},
+		{"an approver of one that decides", ann + token + folders + "approver = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]", "http.principals.ann.approver: the user has the scope"},
+		{"an approver without the scope", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]\nscopes = [\"codex:read\"]", "http.principals.ann.approver: ben does not have the scope"},
+		{"one token of two", ann + token + folders + "[http.principals.ben]\n" + token + "folders = [\"/srv/ben\"]", "http.principals.ben.tokens: a token is that of ann too"},
+		{"one folder in another", ann + token + folders + "[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ann/ben\"]", "/srv/ann/ben lies in /srv/ann of ann"},
+		{"one subject of two", oauth + ann + folders + "[http.principals.ben]\nsubject = \"ann\"\nfolders = [\"/srv/ben\"]", `http.principals.ben.subject: "ann" is ann too`},
+		{"a subject for nothing", ann + token + folders + `subject = "x"`, "http.principals.ann.subject: means nothing without http.oauth"},
+		{"an issuer in plain text", "[http]\nurl = \"https://codex.example.com/mcp\"\n[http.oauth]\nissuer = \"http://login.example.com\"\n" + ann + folders, "http.oauth.issuer: want an https URL"},
+		{"no issuer", "[http.oauth]\naudience = \"x\"\n", "http.oauth.issuer: missing"},
+		{"no resource", "[http.oauth]\nissuer = \"https://login.example.com\"\n" + ann + folders, "http.url: missing"},
+		{"no users", oauth, "http.principals: missing"},
+		{"a resource with a password", "[http]\nurl = \"https://a:b@codex.example.com/mcp\"\n", `http.url: want an https URL without a query, not "https://a:xxxxx@`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), nil)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
