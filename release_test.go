@@ -4,16 +4,19 @@ package codexmcp_test
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,8 +52,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the second release differs (-first +second):\n%s", diff)
 	}
 	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
-	if n := strings.Count(sums, "\n"); n != 13 {
-		t.Errorf("%d files in SHA256SUMS, want two for each of six systems, and server.json", n)
+	if n := strings.Count(sums, "\n"); n != 20 {
+		t.Errorf("%d files in SHA256SUMS, want three for each of six systems, the npm package that starts them, and server.json", n)
 	}
 
 	system := runtime.GOOS + "_" + runtime.GOARCH
@@ -62,6 +65,7 @@ func TestRelease(t *testing.T) {
 		}
 		try(t, filepath.Join(dir, "codex-mcp"), version)
 	})
+	t.Run("npm", func(t *testing.T) { tryNPM(t, dist, version) })
 	t.Run("bundle", func(t *testing.T) {
 		entry := readJSON(t, filepath.Join(dist, "server.json"))
 		validate(t, "server.schema.json", entry)
@@ -90,6 +94,72 @@ func TestRelease(t *testing.T) {
 	})
 }
 
+// tryNPM installs the packages of this system from their files, without a registry,
+// and uses the program as npx and clients start it.
+func tryNPM(t *testing.T, dist, version string) {
+	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	launcher := filepath.Join(dist, "codexmcp-codex-mcp-"+version+".tgz")
+	own := filepath.Join(dist, "codexmcp-codex-mcp-"+runtime.GOOS+"-"+cpu+"-"+version+".tgz")
+	dir := t.TempDir()
+	install := []string{"install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", t.TempDir(), "--prefix", dir}
+	command(t, dist, "npm", append(install, own, launcher)...)
+	try(t, filepath.Join(dir, "node_modules/.bin/codex-mcp"), version)
+	command(t, dir, "npx", "--offline", "codex-mcp", "--version")
+
+	t.Run("end", func(t *testing.T) {
+		for name, tt := range map[string]struct {
+			end  func(*exec.Cmd, io.Closer) error
+			code int
+		}{
+			"its input ends": {func(_ *exec.Cmd, in io.Closer) error { return in.Close() }, 0},
+			"SIGTERM":        {func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) }, 0},
+		} {
+			t.Run(name, func(t *testing.T) {
+				cmd := exec.Command(filepath.Join(dir, "node_modules/.bin/codex-mcp"), "-engine", "native")
+				cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := in.Write([]byte(hello)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+				if err := tt.end(cmd, in); err != nil {
+					t.Fatal(err)
+				}
+				if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 { // until the program has ended, and not its starter alone
+					t.Errorf("%q, %v", rest, err)
+				}
+				if err := cmd.Wait(); cmd.ProcessState.ExitCode() != tt.code {
+					t.Errorf("it ended with %v", err)
+				}
+			})
+		}
+	})
+	t.Run("no program", func(t *testing.T) {
+		dir := t.TempDir()
+		install[len(install)-1] = dir
+		command(t, dist, "npm", append(install, launcher)...)
+		out, err := exec.Command(filepath.Join(dir, "node_modules/.bin/codex-mcp"), "--version").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "@codexmcp/codex-mcp-"+runtime.GOOS+"-"+cpu+" is missing") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// hello begins a session.
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}` + "\n"
+
 // try asks a program for its version and says hello to it over stdio.
 func try(t *testing.T, program, version string) {
 	t.Helper()
@@ -100,7 +170,7 @@ func try(t *testing.T, program, version string) {
 	}
 	cmd := exec.Command(program, "-engine", "native")
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}` + "\n")
+	cmd.Stdin = strings.NewReader(hello)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
