@@ -155,7 +155,12 @@ var volatile = []struct {
 // recording is what is shown with what differs from run to run replaced.
 func (p *pane) recording() string {
 	p.t.Helper()
-	text := strings.ReplaceAll(p.shows(), p.home, "/home/you")
+	return p.stable(p.shows())
+}
+
+// stable is a screen with what differs from run to run replaced.
+func (p *pane) stable(text string) string {
+	text = strings.ReplaceAll(text, p.home, "/home/you")
 	for _, v := range volatile {
 		text = v.pattern.ReplaceAllString(text, v.text)
 	}
@@ -193,14 +198,20 @@ func TestTerminalRecordings(t *testing.T) {
 		providertest.Call(planned("p3", "completed", "completed")),
 		say("Done: `hello.sh` greets whoever runs it.\n"))
 	p.types(`codex-mcp ask "write a script that says hello, and run it"`)
+	p.until(func(screen string) bool {
+		return strings.Contains(from(screen, "Allow Codex to apply"), "s stop")
+	}, "the patch is asked about")
+	screens := []string{p.coloured()}
 	p.press("Allow Codex to apply", "y")
 	p.until(func(screen string) bool {
 		return strings.Contains(from(screen, "Allow Codex to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`")
 	}, "the command is asked about")
 	recorded["question"] = from(p.recording(), "? Allow Codex to run")
+	screens = append(screens, p.coloured())
 	p.press("Allow Codex to run `sh hello.sh`", "y")
 	p.done()
 	recorded["approve"] = p.recording()
+	keepPicture(t, append(screens, p.coloured()))
 	colours := p.shows("-e")
 	for _, want := range []string{"\x1b[32m+echo", "\x1b[2mnative engine", "\x1b[1mPlan", "\x1b[35m?", "\x1b[32mexit 0"} {
 		if !strings.Contains(colours, want) {
