@@ -143,14 +143,21 @@ type turnCall struct {
 	call *jsonrpc.Call
 }
 
-// start starts a turn. It first resumes a thread that the app-server has not loaded,
-// because it is a new process or has dropped the thread.
+// start starts a turn.
 func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnCall, error) {
 	items, err := inputItems(in.Items)
 	if err != nil {
 		return nil, err
 	}
 	items = append(slices.Clip(c.unread), items...)
+	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
+		return c.startIn(ctx, t, turnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
+	})
+}
+
+// inThread calls start with the loaded thread. It first resumes a thread that the
+// app-server has not loaded, because it is a new process or has dropped the thread.
+func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turnCall, error)) (*turnCall, error) {
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
 		if err != nil {
@@ -160,7 +167,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnC
 		if err != nil {
 			return nil, err
 		}
-		s, err := c.startIn(ctx, t, turnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
+		s, err := start(t)
 		if err == nil {
 			return s, nil
 		}

@@ -134,15 +134,7 @@ func (r *threadReply) isReadOnly() error {
 
 // startReview starts a review in the conversation's thread, which is read-only.
 func (c *conversation) startReview(ctx context.Context, r *protocol.Review) (*turnCall, error) {
-	for again := false; ; again = true {
-		ch, err := c.engine.child(ctx)
-		if err != nil {
-			return nil, err
-		}
-		t, err := c.thread(ctx, ch, again)
-		if err != nil {
-			return nil, err
-		}
+	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
 		if err := t.claim(ctx); err != nil {
 			return nil, err
 		}
@@ -151,14 +143,8 @@ func (c *conversation) startReview(ctx context.Context, r *protocol.Review) (*tu
 			t.free()
 			return nil, err
 		}
-		s, err := turn.request(ctx, "review/start", reviewParams{ThreadID: c.id, Target: targetOf(r)})
-		if err == nil {
-			return s, nil
-		}
-		if again || !refused(err, "thread not found") {
-			return nil, ch.explain(err)
-		}
-	}
+		return turn.request(ctx, "review/start", reviewParams{ThreadID: c.id, Target: targetOf(r)})
+	})
 }
 
 // targetOf is the target in Codex's words. It has none for a target and instructions
