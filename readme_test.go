@@ -1,0 +1,144 @@
+//go:build readme && unix
+
+package codexmcp_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// newcomer follows the README: its commands find the program where the README has it
+// installed.
+type newcomer struct {
+	bin, home string
+}
+
+// run runs a line of the README in a shell and returns what it prints.
+func (n *newcomer) run(t *testing.T, line, input string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := n.command(ctx, line)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+func (n *newcomer) command(ctx context.Context, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Env = append(os.Environ(), "GOBIN="+n.bin, "PATH="+n.bin+":"+os.Getenv("PATH"), "CODEX_HOME="+n.home, "CODEX_BIN=/no/codex")
+	return cmd
+}
+
+// wants runs a line that prints some text.
+func (n *newcomer) wants(t *testing.T, line, input, want string) {
+	t.Helper()
+	if out := n.run(t, line, input); !strings.Contains(out, want) {
+		t.Errorf("%s: want %q in\n%s", line, want, out)
+	}
+}
+
+// TestReadme runs the commands of the README from top to bottom. It knows each of
+// them: one that is new fails.
+func TestReadme(t *testing.T) {
+	n := &newcomer{bin: t.TempDir(), home: t.TempDir()}
+	known := map[string]func(t *testing.T, line string){
+		"go run ./examples/quickstart": func(t *testing.T, line string) {
+			n.wants(t, line, "accept\n", "proof: the folder is now a git repository")
+			n.wants(t, line, "decline\n", "proof: the folder is not a git repository")
+			n.wants(t, line, "cancel\n", "proof: the folder is not a git repository")
+		},
+		"go test ./...": func(*testing.T, string) {}, // the gate's step test is this line
+		"go install github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp@latest": func(t *testing.T, line string) {
+			// The module is not published. From a checkout the README has this.
+			n.run(t, "go install ./codexserver/cmd/codex-mcp", "")
+			n.wants(t, "codex-mcp --version", "", "codex-mcp ")
+			n.wants(t, "codex-mcp --help", "", "mcp-server")
+			n.wants(t, "codex-mcp doctor || true", "", "native")
+		},
+		"claude mcp add codex -- codex-mcp": func(t *testing.T, line string) {
+			// Claude Code is not free to install in CI; interop/claudecode drives it by hand.
+			_, command, _ := strings.Cut(line, "-- ")
+			n.wants(t, command, greeting+"\n", `"serverInfo"`)
+		},
+		"npx @modelcontextprotocol/inspector codex-mcp": func(t *testing.T, line string) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			// The gate has the package, with the Node that it wants.
+			cmd := n.command(ctx, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH MCP_AUTO_OPEN_ENABLED=false exec "+line)
+			awaitLine(t, cmd, cancel, "is up and running")
+		},
+		`codex-mcp ask "write a script that says hello, and run it"`: func(t *testing.T, line string) {
+			model := providertest.New(providertest.Say("Hello."))
+			defer model.Close()
+			config := "model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \"" + model.BaseURL() + "\"\nwire_api = \"chat\"\n"
+			if err := os.WriteFile(filepath.Join(n.home, "config.toml"), []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			n.wants(t, line, "", "Hello.")
+		},
+	}
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range fence.FindAllStringSubmatch(string(page), -1) {
+		if block[1] != "sh" {
+			continue
+		}
+		for line := range strings.Lines(block[2]) {
+			line = strings.TrimSpace(line)
+			run := known[line]
+			if run == nil {
+				t.Errorf("the README has a command that this test does not run: %s", line)
+				continue
+			}
+			delete(known, line)
+			t.Run(line, func(t *testing.T) { run(t, line) })
+		}
+	}
+	for line := range known {
+		t.Errorf("the README no longer has the command %s", line)
+	}
+}
+
+// greeting begins a session.
+const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
+
+// awaitLine starts a command that stays, and ends it when it has printed the words.
+func awaitLine(t *testing.T, cmd *exec.Cmd, end func(), words string) {
+	t.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // npx has children
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { w.CloseWithError(cmd.Wait()) }()
+	var said strings.Builder
+	found := false
+	for s := bufio.NewScanner(r); s.Scan(); {
+		said.WriteString(s.Text() + "\n")
+		if strings.Contains(s.Text(), words) {
+			found = true
+			end()
+		}
+	}
+	if !found {
+		t.Errorf("want %q, it said\n%s", words, said.String())
+	}
+}
