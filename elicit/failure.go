@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// ErrUnsupported stands for a client that cannot be asked, so that nothing was
-// sent. Give it to ReadError where Client.CanAsk says no.
+// ErrUnsupported stands for a client that cannot be asked, so that nothing was sent. Pass
+// it to ReadError when Client.CanAsk returns false.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 
 // ReadError reads the failure of an elicitation/create request:

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Options say what happens where no human decided, and how questions are
-// asked. Nil and the zero value mean the safe defaults: whatever goes wrong
-// denies, and nothing waits longer than ten minutes.
+// Options set what happens without a human's decision, and how questions are asked. Nil
+// and the zero value mean the safe defaults: every failure denies, and no question waits
+// longer than ten minutes.
 //
 // A policy is one of these words:
 //
-//	deny               the answer is Denied, the turn goes on
+//	deny               the answer is Denied, the turn continues
 //	abort              the answer is Abort, the turn ends
 //	fail-call          as abort, and the caller reads the Hint
 //	approve-safe-only  Approved if Question.Safe is set, else as deny
@@ -31,19 +31,19 @@ type Options struct {
 	// OnTimeout applies when the client does not answer in time: deny (the
 	// default), abort or fail-call.
 	OnTimeout string
-	// OnCancel applies when the client answers "cancel", which says that
-	// nobody chose: abort (the default) or deny.
+	// OnCancel applies when the client answers "cancel", which means that the human made
+	// no choice: abort (the default) or deny.
 	OnCancel string
 
 	// Timeout is how long an answer may take, counted from the moment the
 	// question is sent. 0 means DefaultTimeout, less than 0 for ever.
 	Timeout time.Duration
 
-	// Schema is the form that a question shows: "empty" (the default) has no
-	// fields, so that every client can confirm it; "decision" lets the human
-	// choose among the four decisions and give feedback; "auto" is
-	// "decision" for clients known to render forms and else "empty";
-	// "decision-both" spells the choice in the old and the new way at once.
+	// Schema is the form that a question shows: "empty" (the default) has no fields, so
+	// that every client can confirm it; "decision" lets the human choose among the four
+	// decisions and write feedback; "auto" is "decision" for clients known to render
+	// forms and else "empty"; "decision-both" spells the choice in the old and the new
+	// way at once.
 	Schema string
 
 	// NoLegacyFlat refuses the answer {"decision":"approved"} without an
@@ -91,7 +91,7 @@ func (o *Options) Validate() error {
 	}
 	for _, field := range o.words() {
 		if *field.value != "" && !slices.Contains(field.words, *field.value) {
-			return fmt.Errorf("elicit: %s: %q is none of %q", field.name, *field.value, field.words)
+			return fmt.Errorf("elicit: %s: %q must be one of %q", field.name, *field.value, field.words)
 		}
 	}
 	return nil
