@@ -156,8 +156,7 @@ func adoptEffort(merged layer, c *Config) error {
 	return nil
 }
 
-// beside makes a relative path of config.toml one that begins at its folder,
-// as today's Codex does.
+// beside makes a relative path of config.toml start at its folder, as today's Codex does.
 func beside(file layer, home string, keys ...string) {
 	for _, key := range keys {
 		if path, ok := file[key].(string); ok && path != "" && !filepath.IsAbs(path) {
@@ -166,8 +165,8 @@ func beside(file layer, home string, keys ...string) {
 	}
 }
 
-// baseURL gives the built-in provider the address of openai_base_url, unless
-// one of its own table is there.
+// baseURL sets the address of the built-in provider to openai_base_url, unless one of its
+// own table is there.
 func baseURL(merged layer, builtin string) error {
 	var f struct {
 		URL string `json:"openai_base_url"`
