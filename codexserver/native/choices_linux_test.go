@@ -49,7 +49,7 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	inOrder(t, lastRequest(b), "<root>"+root+"</root>", "<root>"+behind+"</root>")
-	// The link leads elsewhere now: that is no root.
+	// The link leads elsewhere now: it is not a root any more.
 	if err := errors.Join(os.Remove(link), os.Symlink(outside, link)); err != nil {
 		t.Fatal(err)
 	}
