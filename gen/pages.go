@@ -13,7 +13,7 @@ var commonFields = map[string]string{
 	"data":           "Data says more, in a form of its own.",
 	"icons":          "Icons are pictures of it for a user interface.",
 	"id":             "Id names the request.",
-	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil are none.",
+	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil means no answers.",
 	"lastUpdatedAt":  "LastUpdatedAt is when the task changed last, in ISO 8601.",
 	"message":        "Message says what went wrong, in one sentence.",
 	"mimeType":       "MimeType is the format, if it is known.",

@@ -188,7 +188,7 @@ func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
 	return ElicitValue{string(raw), elicitNumber}, nil
 }
 
-var errList = errors.New("a list of strings is no form value of this version")
+var errList = errors.New("a list of strings is not a form value of this version")
 
 func (v *ElicitValue) encode(e *codec.Encoder) {
 	switch v.kind {
