@@ -159,7 +159,7 @@ func showPath(path string) (shown string, hidden bool) {
 	return path, false
 }
 
-// showQuote returns somebody's words on one line in double quotes, in a code
+// showQuote returns a person's words on one line in double quotes, in a code
 // span when a Markdown renderer would otherwise make something of them.
 func showQuote(words string) string {
 	shown, _, hidden := escape(words, `\"`)

@@ -357,7 +357,7 @@ func (p *Peer) next(done *Request) *Request {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	// Both flags under one lock: a Reply either came before and the place is free, or it
-	// finds kept set and gives the place up.
+	// finds kept set and gives up the place.
 	if done.detached && !done.answered {
 		in.keep(done)
 		return nil

@@ -58,7 +58,7 @@ var faults = []struct{ said, write string }{
 	{"CODEX_HOME points to", "make that folder, or unset CODEX_HOME"},
 }
 
-// explain adds what to do to an error of the app-server, and tells errors of
+// explain adds what to do to an error of the app-server, and distinguishes errors of
 // the configuration from others.
 func (c *child) explain(err error) error {
 	var answer *jsonrpc.Error

@@ -56,7 +56,7 @@
 //     model does.
 //   - When a command in the sandbox ends, or any command is interrupted or runs
 //     into its timeout, all processes that it started are gone before the turn
-//     goes on. What an approved command left running ends with its conversation,
+//     continues. What an approved command left running ends with its conversation,
 //     and everything when this process dies in whatever way. This holds on
 //     Linux for programs that begin with [Main], since their keeper processes
 //     are the program started again. Any other kills a command's processes at its
@@ -98,10 +98,10 @@
 //     needs it.
 //   - The provider refuses, breaks off or is silent: it is asked again, four and
 //     five times, then the turn fails with its words. Keys are taken out of them.
-//   - The model calls tools that are not there, with arguments that are none, or
-//     without end: it is told, and [Limits] end the turn.
+//   - The model calls tools that are not there, with invalid arguments, or
+//     without end: it gets an error, and [Limits] end the turn.
 //   - The conversation's file cannot be written, such as on a full disk: an event
-//     says so, the conversation goes on, and what is missing is written later.
+//     says so, the conversation continues, and what is missing is written later.
 //     A file that was removed is written again.
 //   - Another server runs a turn of the conversation: Resume and Turn fail, and
 //     their errors name its process.

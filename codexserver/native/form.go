@@ -38,7 +38,7 @@ func (f *form) schema() json.RawMessage {
 
 const (
 	correctionHead = "<output_schema>"
-	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nGive the whole answer again, as JSON by the schema and with nothing around it.\n</output_schema>"
+	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nWrite the whole answer again, as JSON by the schema and with nothing around it.\n</output_schema>"
 )
 
 // corrects informs the model, once in a turn, that its answer does not fit, and reports

@@ -196,7 +196,7 @@ func TestTerminalRecordings(t *testing.T) {
 		providertest.Call(planned("p2", "completed", "in_progress")),
 		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
 		providertest.Call(planned("p3", "completed", "completed")),
-		say("Done: `hello.sh` greets whoever runs it.\n"))
+		say("Done: `hello.sh` greets its user.\n"))
 	p.types(`codex-mcp ask "write a script that says hello, and run it"`)
 	p.until(func(screen string) bool {
 		return strings.Contains(from(screen, "Allow Codex to apply"), "s stop")

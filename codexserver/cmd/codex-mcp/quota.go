@@ -16,7 +16,7 @@ import (
 type quota struct {
 	// Unknown says why nothing is known, "" when something is.
 	Unknown string `json:"unknown,omitempty"`
-	// Told is when the provider reported it, if it was not asked now.
+	// The time of the provider's report, if it was not asked now.
 	Told *time.Time `json:"told,omitempty"`
 	// Primary and Secondary are nil where there is no such limit.
 	Primary   *window `json:"primary,omitempty"`

@@ -267,7 +267,7 @@ func Load(l Layers) (*Config, error) {
 		return nil, err
 	}
 	args := arguments(l.Call)
-	beside(file, l.Home, "model_instructions_file")
+	fromFolder(file, l.Home, "model_instructions_file")
 
 	merged := stack(defaults(l.OpenAIBaseURL), file, flags, call, args)
 	profile, err := profileOf(merged, l.Home)

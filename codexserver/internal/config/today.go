@@ -156,8 +156,8 @@ func adoptEffort(merged layer, c *Config) error {
 	return nil
 }
 
-// beside makes a relative path of config.toml start at its folder, as today's Codex does.
-func beside(file layer, home string, keys ...string) {
+// fromFolder makes a relative path of config.toml start at its folder, as today's Codex does.
+func fromFolder(file layer, home string, keys ...string) {
 	for _, key := range keys {
 		if path, ok := file[key].(string); ok && path != "" && !filepath.IsAbs(path) {
 			file[key] = filepath.Join(home, path)
@@ -195,7 +195,7 @@ func profileFile(home, name string) (layer, error) {
 	}
 	table, err := readFile(path)
 	if err == nil {
-		beside(table, home, "model_instructions_file")
+		fromFolder(table, home, "model_instructions_file")
 	}
 	return table, err
 }
