@@ -70,10 +70,10 @@ func (out Outcome) ForModel() string {
 func (out Outcome) ForCaller() string { return out.caller }
 
 // refuse applies the policy for a question that no human decided.
-func refuse(policy string, out Outcome) Outcome {
+func refuse(policy Policy, out Outcome) Outcome {
 	out.Decision = Denied
 	switch policy {
-	case policyAbort, policyFailCall:
+	case PolicyAbort, PolicyFailCall:
 		out.Decision = Abort
 	}
 	return out

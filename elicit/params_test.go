@@ -58,7 +58,7 @@ func TestParams(t *testing.T) {
 // schema returns the requestedSchema of a question.
 func schema(t *testing.T, q *elicit.Question, client elicit.Client, kind string) map[string]any {
 	t.Helper()
-	raw, err := q.Params(client, &elicit.Options{Schema: kind})
+	raw, err := q.Params(client, &elicit.Options{Schema: elicit.Form(kind)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type Question struct {
 	Once bool
 
 	// Safe says that the caller knows what is asked to be harmless. It counts
-	// only where Options.OnUnsupported is "approve-safe-only".
+	// only where Options.OnUnsupported is PolicySafeOnly.
 	Safe bool
 
 	// NotDone is the clause that says what a refusal means, for the sentences

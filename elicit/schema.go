@@ -22,7 +22,7 @@ var choices = []struct {
 }
 
 // formClients are the clients, by their names in initialize, that are known to render a
-// form with an enum. Schema "auto" shows it only to them.
+// form with an enum. FormAuto shows it only to them.
 var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders", "claude-code", "mcp-inspector", "inspector-client"}
 
 // schema returns the requestedSchema for that client. It requires nothing, because
@@ -31,9 +31,9 @@ var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders"
 func (o *Options) schema(client Client, once bool) json.RawMessage {
 	titled := client.ProtocolVersion >= versionModes
 	switch kind := o.resolved().Schema; {
-	case kind == "decision", kind == "auto" && client.rendersForms():
+	case kind == FormDecision, kind == FormAuto && client.rendersForms():
 		return decisionSchema(!titled, titled, once)
-	case kind == "decision-both":
+	case kind == FormDecisionBoth:
 		return decisionSchema(true, true, once)
 	}
 	return json.RawMessage(`{"type":"object","properties":{}}`)
