@@ -113,7 +113,7 @@ func TestWritableRootsRefused(t *testing.T) {
 		filepath.Join(bare, "hooks"):      "a git folder",
 		outer:                             "a git folder",
 		filepath.Join(b.cwd, "inner"):     "is a symbolic link in the writable folder",
-		filepath.Join(b.cwd, "file"):      "it is no folder",
+		filepath.Join(b.cwd, "file"):      "it is not a folder",
 		filepath.Join(b.cwd, "missing"):   "no such file",
 		"relative":                        "it is not absolute",
 	} {

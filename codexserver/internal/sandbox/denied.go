@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// fileDenied are the words of programs that were denied something that has
-	// to do with a file, or with a system call.
+	// fileDenied are the words of programs that were denied access to a file, or a system
+	// call.
 	fileDenied = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`)
 	// netDenied are those of programs without a network.
 	netDenied = regexp.MustCompile(`(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
