@@ -92,7 +92,7 @@ func (s *stage) aborts() {
 	s.leaves(pushes, "Escape")
 }
 
-// knows checks what the model was told in words that contain all parts. No usage
+// knows checks what the model received in words that contain all parts. No usage
 // stands for any.
 func (s *stage) knows(want outcome, parts ...string) {
 	told := s.hears(parts...)
