@@ -112,7 +112,7 @@ var unread = []string{
 	"interop/script_test.go",
 }
 
-// TestPlainEnglish looks for idioms in comments, in what programs print, and in the
+// TestPlainEnglish looks for idioms in comments, in what programs print or show, and in the
 // documents.
 func TestPlainEnglish(t *testing.T) {
 	fset := token.NewFileSet()
@@ -134,7 +134,7 @@ func TestPlainEnglish(t *testing.T) {
 			if found, err = goIdioms(fset, file); err != nil {
 				return err
 			}
-		case ".md":
+		case ".html", ".js", ".md":
 			text, err := os.ReadFile(file)
 			if err != nil {
 				return err
