@@ -24,10 +24,10 @@ type page struct {
 	file   string
 	blocks []block
 	text   string   // without the blocks and code in lines
-	code   []string // what stands in backticks
+	code   []string // what is in backticks
 }
 
-// block is what stands between two fences.
+// block is the text between two fences.
 type block struct {
 	at, lang, text string
 }
@@ -129,7 +129,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// TestDocsCode looks at what stands in backticks: paths of the project and
+// TestDocsCode looks at what is in backticks: paths of the project and
 // names of its packages.
 func TestDocsCode(t *testing.T) {
 	public := map[string]*types.Package{}
@@ -287,7 +287,7 @@ func exists(t *testing.T, at, path string) {
 	}
 }
 
-// TestDocsGate: CONTRIBUTING.md tells of every step of the gate.
+// TestDocsGate checks that CONTRIBUTING.md has every step of the gate.
 func TestDocsGate(t *testing.T) {
 	gate, err := os.ReadFile(".ci/run")
 	if err != nil {

@@ -38,7 +38,7 @@ var arrows = []struct {
 	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/legacy", "codexserver/internal/modern", "codexserver/internal/pace", "codexserver/internal/report", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/trail", "codexserver/protocol", "elicit"}},
-	// A tool does not know the era in which it is called, nor an era another one.
+	// A tool does not know the era in which it is called, and an era does not know another one.
 	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/secretfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
@@ -66,8 +66,8 @@ var arrows = []struct {
 	{"examples/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 }
 
-// light are the packages that import, beside the module's own, the standard
-// library and the JSON package alone.
+// light are the packages that import, next to the module's own, the standard library and
+// the JSON package alone.
 var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
 
 const jsonModule = "github.com/go-json-experiment/json"

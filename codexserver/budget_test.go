@@ -84,7 +84,7 @@ func endOf(t *testing.T, result string) (e outcome, thread string) {
 
 // stops is the result of a turn that a budget stopped.
 func stops(budget, last string) outcome {
-	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply goes on."
+	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply continues."
 	if last != "" {
 		text += " Codex said last:\n\n" + last
 	}
@@ -101,7 +101,7 @@ func TestBudget(t *testing.T) {
 		{"say:a wait:1h say:b", `{"minutes":20}`, stops("20 minutes", "a"), 20 * time.Minute},
 		{"wait:1h", `{"minutes":0.5,"tokens":7}`, stops("0.5 minutes", ""), 30 * time.Second},
 		{"wait:1h", `{"minutes":1}`, stops("1 minute", ""), time.Minute},
-		{"say:a ask say:b", `{"minutes":1}`, stops("1 minute", "a"), time.Minute}, // nobody answers
+		{"say:a ask say:b", `{"minutes":1}`, stops("1 minute", "a"), time.Minute}, // no answer comes
 		{"say:a wait:1h", `{"minutes":1e300}`, outcome{Status: "completed", Content: "a"}, time.Hour},
 		{"say:a spend:40 say:b spend:40 wait:1h", `{"tokens":80}`, stops("80 tokens", "b"), 0},
 		{"say:a spend:79 say:b", `{"tokens":80,"minutes":1}`, outcome{Status: "completed", Content: "b"}, 0},
@@ -130,7 +130,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// silentDesk is a desk at which nobody answers.
+// silentDesk is a desk that never answers.
 type silentDesk struct{}
 
 func (silentDesk) Event(approval.Thread, protocol.EventMsg) {}

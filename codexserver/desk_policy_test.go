@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// The policies for what nobody has decided hold with a desk as without.
+// The policies for undecided questions apply with a desk as without.
 func TestDeskAndPolicies(t *testing.T) {
 	const accept, cancel = `{"action":"accept"}`, `{"action":"cancel"}`
 	broken := func(context.Context) (string, error) { return "", errors.New("closed") }
@@ -69,7 +69,7 @@ func TestQuestionForEverEnds(t *testing.T) {
 			} else {
 				c.Close()
 			}
-			<-time.After(time.Second) // a session's end gives turns a moment
+			<-time.After(time.Second) // a session's end leaves turns a moment
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			if len(d.decided) != 1 || d.decided[0] != "abort by client" {
@@ -79,7 +79,7 @@ func TestQuestionForEverEnds(t *testing.T) {
 	}
 }
 
-// The desk stands beside a client of the methods of 2025 as beside any.
+// The desk works with a client of the methods of 2025 as with any other.
 func TestDeskAndMessages(t *testing.T) {
 	for _, tt := range []struct {
 		client, desk, want string

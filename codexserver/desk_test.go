@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// desk answers as told and keeps what it sees.
+// desk answers as configured and keeps what it sees.
 type desk struct {
 	ask func(context.Context) (string, error)
 
@@ -54,7 +54,7 @@ func (d *desk) Decided(_ *approval.Request, made approval.Decision) {
 	d.decided = append(d.decided, string(made.Decision)+" by "+string(made.By))
 }
 
-// silent is a place where nobody looks.
+// silent is a place that never answers.
 func silent(ctx context.Context) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()
@@ -99,7 +99,7 @@ func TestDeskAndClient(t *testing.T) {
 		client answer
 		desk   func(context.Context) (string, error)
 		want   string // the decision, and who made it
-		told   string // what the caller is told in a second block
+		told   string // the second block of the caller's result
 	}{
 		{"the desk alone can be asked", nil, later(time.Minute, accept), "approved by desk", ""},
 		{"the desk alone, for the session", nil, later(time.Second, session), "approved_for_session by desk", ""},
@@ -295,7 +295,7 @@ func TestDecideIsAPolicyInCode(t *testing.T) {
 	})
 }
 
-// A desk that panics gives no answer, and ends nothing else.
+// A desk that panics does not answer, and ends nothing else.
 func TestDeskThatPanics(t *testing.T) {
 	for name, tt := range map[string]struct {
 		client func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)
@@ -359,7 +359,7 @@ func TestDecideThatFails(t *testing.T) {
 	}
 }
 
-// A client that has failed to ask is told of the desk while that is waited for.
+// A client that has failed to ask learns of the desk while the question is open there.
 func TestClientThatFailsIsToldOfTheDesk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t, asking, &codexserver.Options{Desk: &desk{ask: later(time.Minute, `{"action":"accept"}`)}}, fails)
@@ -388,8 +388,8 @@ func (e *bare) Start(ctx context.Context, cfg protocol.Config, host engine.Host)
 	}).Start(ctx, cfg, host)
 }
 
-// A question of another kind stands in the record with all that was asked, and
-// a client that cannot show it is told of the desk, whatever methods it speaks.
+// A question of another kind is recorded with all that was asked. A client that cannot
+// show it learns of the desk, whatever methods it speaks.
 func TestOtherQuestion(t *testing.T) {
 	for _, method := range []string{"codex", "sendUserMessage"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestOtherQuestion(t *testing.T) {
 	}
 }
 
-// Threads of different servers are told apart.
+// Threads of different servers are distinguished.
 func TestThreadsOfServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[string]bool{}
@@ -456,7 +456,7 @@ func TestThreadsOfServers(t *testing.T) {
 	})
 }
 
-// threads keeps what conversations it is told of.
+// threads keeps the conversations that it is notified of.
 type threads struct {
 	fragile
 	seen []approval.Thread

@@ -19,7 +19,7 @@ import (
 // commands to spare.
 var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
 	n, fails := 0, ""
-	fmt.Sscan(protocol.TextOf(in), &n, &fails) // what is missing is none
+	fmt.Sscan(protocol.TextOf(in), &n, &fails) // missing numbers are zero
 	for i := range n {
 		id := fmt.Sprint("c", i)
 		host.Emit(protocol.ExecCommandBegin{CallID: id, Command: []string{"go", "test", "./" + id}, Cwd: "/work"})

@@ -120,7 +120,7 @@ func (e *full) GitDiffToRemote(_ context.Context, cwd string) (*protocol.GitDiff
 	return &protocol.GitDiffToRemoteResult{SHA: "0"}, nil
 }
 
-// rpcClient is a client of the JSON-RPC methods that keeps what it is told.
+// rpcClient is a client of the JSON-RPC methods that keeps what it receives.
 type rpcClient struct {
 	*jsonrpc.Peer
 	decision json.RawMessage // its answer to approvals
@@ -225,7 +225,7 @@ func TestListenersGetEveryEvent(t *testing.T) {
 			return []string{"codex/event/task_started " + n, "codex/event/agent_message " + n + " hi", "codex/event/task_complete " + n}
 		}
 
-		// Nobody listens: the events wait for the first one who does.
+		// No client listens: the events wait for the first listener.
 		if got := c.ask(t, "sendUserMessage", send); got != "{}" {
 			t.Fatal(got)
 		}
@@ -333,7 +333,7 @@ func TestResumeByPathAndByTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connectRPC(t, &full{TurnFunc: echo})
 		const want = `{"conversationId":"past","model":"m","initialMessages":[{"type":"user_message","message":"before"}]}`
-		for range 2 { // the second time it gives way to itself
+		for range 2 { // the second time it replaces itself
 			if got := c.ask(t, "resumeConversation", `{"path":"/rollouts/past"}`); got != want {
 				t.Errorf("resume: %s", got)
 			}

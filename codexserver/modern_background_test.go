@@ -62,8 +62,8 @@ func TestBackground(t *testing.T) {
 			{waitFor(20), "running: thinking, 30s", 20 * time.Second}, // the other one was read
 			{waitFor(20, short), "completed: short", 0},               // again and again
 			{waitFor(20, strings.ToUpper(short), long), "completed: short; running: thinking, 30s", 0},
-			{waitFor(0, "nope"), "unknown: No turn of this conversation was started here. codex-reply goes on with one that has ended.", 0},
-			{waitFor(45, "nope"), "unknown: No turn of this conversation was started here. codex-reply goes on with one that has ended.", 0},
+			{waitFor(0, "nope"), "unknown: No turn of this conversation was started here. codex-reply continues one that has ended.", 0},
+			{waitFor(45, "nope"), "unknown: No turn of this conversation was started here. codex-reply continues one that has ended.", 0},
 			{`{"threadIds":[]}`, "", 0},
 			{waitFor(5, long, long), "running: thinking, 35s", 5 * time.Second},
 			{`{"seconds":-3}`, "running: thinking, 35s", 0},
@@ -141,7 +141,7 @@ func TestResultIsNotLost(t *testing.T) {
 		if a := c.round("codex-wait", `{}`, c.state(parked), acceptOne).wait(); a.result == nil || w.did() != "1" {
 			t.Errorf("the late retry: %s; turns and commands %q", a.text(), w.did())
 		}
-		// Nor does a call that was cancelled.
+		// A cancelled call does not either.
 		c.background("sleep:10s say:more")
 		x := c.start("tools/call", toolCall("codex-wait", `{}`)...)
 		pass(10*time.Second - time.Nanosecond)
@@ -169,8 +169,8 @@ func TestTwoWaits(t *testing.T) {
 	})
 }
 
-// TestBackgroundWithoutForms decides at once where nobody can be asked, and keeps a
-// question until its time is over where somebody can.
+// TestBackgroundWithoutForms decides at once if the client cannot be asked, and keeps a
+// question until its time is over if it can.
 func TestBackgroundWithoutForms(t *testing.T) {
 	for _, tt := range []struct {
 		capabilities, want string
@@ -188,7 +188,7 @@ func TestBackgroundWithoutForms(t *testing.T) {
 			synctest.Wait()
 			c.capabilities = noForms
 			a := c.call("codex-wait", `{}`)
-			if tt.after > 0 { // the client is told at once that there is a question
+			if tt.after > 0 { // the client learns at once that there is a question
 				if a.rows() != "waiting: waiting for approval of `git`" {
 					t.Errorf("%q", a.rows())
 				}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told counts the notifications of each method that a request was sent.
+// The number of notifications of each method that belong to a request.
 func (c *modernClient) told(request string) map[string]int {
 	synctest.Wait()
 	c.mu.Lock()
@@ -73,8 +73,8 @@ func TestWhatARequestIsTold(t *testing.T) {
 	}
 }
 
-// TestProgressOfRounds sends progress under the token of the request that waits, and
-// none while nobody does.
+// TestProgressOfRounds sends progress under the token of the request that waits, and none
+// while no request waits.
 func TestProgressOfRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -154,8 +154,8 @@ func TestCancelledAsItAsks(t *testing.T) {
 	}
 }
 
-// TestManyQuestions asks more often than clients take it. The ninth question is left
-// to codex-wait, which counts anew.
+// TestManyQuestions asks more often than clients accept. The ninth question is left to
+// codex-wait, which counts from the start.
 func TestManyQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}

@@ -253,7 +253,7 @@ func (c *modernClient) meta(id string) string {
 		level, c.capabilities, id)
 }
 
-// start sends a request with these members of its params beside _meta.
+// start sends a request with these members of its params next to _meta.
 func (c *modernClient) start(method string, members ...string) *exchange {
 	c.mu.Lock()
 	id := strconv.Itoa(c.next + 1)

@@ -122,8 +122,8 @@ func checkData(t *testing.T, e *jsonrpc.Error, path string) {
 
 var allVersions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// TestEras sends requests of both eras over one connection. What was said on it
-// before does not count for those of today, nor they for those of before.
+// TestEras sends requests of both eras over one connection. State of the older era does
+// not affect requests of the newer one, or the reverse.
 func TestEras(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

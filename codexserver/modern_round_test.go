@@ -35,7 +35,7 @@ func TestRounds(t *testing.T) {
 		{"git", []string{`{"q1":{"decision":"approved"}}`}, []string{"asks q1", "git: denied"}, "1"},                                    // of 2025
 		{"git", []string{`{"q1":{"action":"accept","decision":"denied"}}`}, []string{"asks q1", "git: denied"}, "1"},                    // no two answers in one
 		{"git", []string{`{"q1":` + accepts + `,"q2":` + declines + `}`}, []string{"asks q1", "git: approved"}, "1 git"},                // q2 was not asked
-		{"git", []string{`{"q2":` + accepts + `}`, `{"q1":` + accepts + `}`}, []string{"asks q1", "asks q1", "git: approved"}, "1 git"}, // nor was it answered
+		{"git", []string{`{"q2":` + accepts + `}`, `{"q1":` + accepts + `}`}, []string{"asks q1", "asks q1", "git: approved"}, "1 git"}, // and it was not answered
 		{"git", []string{"", `{}`, `{"q1":` + accepts + `}`}, []string{"asks q1", "asks q1", "asks q1", "git: approved"}, "1 git"},
 		{"a b", []string{`{"q1":` + accepts + `}`, `{"q2":` + declines + `}`}, []string{"asks q1", "asks q2", "a: approved, b: denied"}, "1 a"},
 		{"a b", []string{`{"q1":` + accepts + `}`, `{"q1":` + accepts + `}`, `{"q2":` + accepts + `}`}, []string{"asks q1", "asks q2", "asks q2", "a: approved, b: approved"}, "1 a b"}, // of another round
@@ -106,9 +106,9 @@ func TestAskedAgain(t *testing.T) {
 		if a.keys() != "q2" || c.state(a) == first {
 			t.Fatalf("%s, with the state of before: %t", a.text(), c.state(a) == first)
 		}
-		pass(30 * time.Second) // the minute is over, and nobody came
+		pass(30 * time.Second) // the minute is over, and no request came
 		a = c.round("codex", promptOf("a+b"), c.state(a), `{"q2":`+accepts+`}`).wait()
-		if s := a.text(); !strings.Contains(s, "nobody came back") || a.structured().ThreadID == "" || !strings.HasPrefix(s, "failed: ") {
+		if s := a.text(); !strings.Contains(s, "no answer came back") || a.structured().ThreadID == "" || !strings.HasPrefix(s, "failed: ") {
 			t.Errorf("a late retry: %s", s)
 		}
 		if w.did() != "1" {
@@ -174,7 +174,7 @@ func TestAbandonedRounds(t *testing.T) {
 					if late.err == nil || late.err.Code != modern.CodeInvalidParams {
 						t.Errorf("a late retry: %s", late.text())
 					}
-				case !strings.Contains(late.text(), "nobody came back") || late.structured().ThreadID == "":
+				case !strings.Contains(late.text(), "no answer came back") || late.structured().ThreadID == "":
 					t.Errorf("a late retry: %s", late.text())
 				}
 				if w.did() != "1" {

@@ -19,10 +19,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// worker is an engine that does what its prompt says, word by word: "sleep:2s"
-// waits, "say:x" says x, "form" asks what is no approval, anything else is a
-// command to be approved. Words joined by + are asked for at once. Its answer says
-// what became of each command.
+// worker is an engine that does what its prompt says, word by word: "sleep:2s" waits,
+// "say:x" says x, "form" asks a question other than an approval, anything else is a
+// command to be approved. Words joined by + are asked for at once. Its answer says what
+// became of each command.
 type worker struct {
 	mu    sync.Mutex
 	turns int

@@ -148,7 +148,7 @@ func serveWith(t *testing.T, e engine.Engine, o *codexserver.Options) jsonrpc.Tr
 	return ours
 }
 
-// read returns the next message that is no notification, which must contain a text.
+// read returns the next message other than a notification, which must contain a text.
 func read(t *testing.T, end jsonrpc.Transport, want string) string {
 	t.Helper()
 	for {

@@ -217,8 +217,8 @@ func TestQuestionGoesOnThoughNobodyReads(t *testing.T) {
 	})
 }
 
-// TestNothingElseIsLeftOut floods a client that does not read with events that are
-// no deltas, from an engine that cannot wait: the session ends.
+// TestNothingElseIsLeftOut floods a client that does not read with events other than
+// deltas, from an engine that cannot wait: the session ends.
 func TestNothingElseIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Repeat("x", 1<<16)

@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// listener is an engine whose turns end when they are told "end", by the prompt or
-// by a message within the turn.
+// listener is an engine whose turns end when the prompt, or a message within the turn,
+// says "end".
 type listener struct{}
 
 func (listener) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {

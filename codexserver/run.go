@@ -14,7 +14,7 @@ import (
 type Turn struct {
 	// Prompt is the task.
 	Prompt string
-	// Thread is the id of the thread to go on with. Default: a new one.
+	// Thread is the id of the thread to continue. Default: a new one.
 	Thread string
 	// Config is the configuration of a new thread. The caller is trusted: what
 	// [Options] lock for calls of tools is open here. Default: the engine's.
@@ -22,9 +22,9 @@ type Turn struct {
 	// Event is called with each event, in order. It must not block. Nil ignores
 	// events.
 	Event func(protocol.EventMsg)
-	// Approve decides what [Options].Rules leave open, beside the desk. It may be
-	// called by several goroutines at a time, and returns soon after ctx ends. A
-	// panic, or an outcome without a decision, denies. Nil denies.
+	// Approve decides what [Options].Rules leave open, together with the desk. It may be
+	// called by several goroutines at a time, and returns soon after ctx ends. A panic,
+	// or an outcome without a decision, denies. Nil denies.
 	Approve func(ctx context.Context, r *approval.Request) elicit.Outcome
 }
 
@@ -36,13 +36,12 @@ type Answer struct {
 	Text string
 }
 
-// Run runs a turn without MCP and waits for its end. The end of ctx interrupts the
-// turn.
+// Run runs a turn without MCP and waits for its end. The end of ctx interrupts the turn.
 //
 // A fault in the configuration is an *engine.ConfigError, a turn that fails an
-// *engine.TurnError, one that was interrupted an *engine.AbortError. The answer has
-// the thread's id in the last two cases. A thread that no other session uses is
-// closed at the end; only an engine that is an engine.Resumer goes on with it.
+// *engine.TurnError, one that was interrupted an *engine.AbortError. The answer has the
+// thread's id in the last two cases. A thread that no other session uses is closed at the
+// end; only an engine that is an engine.Resumer can continue it.
 func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
 	share := s.threads.Share("")
 	defer func() {

@@ -40,9 +40,9 @@ type Options struct {
 	Record io.Writer
 	// Trace gets every message, secrets replaced. Default: none.
 	Trace io.Writer
-	// Tools are the tools to offer beside codex and codex-reply, such as
-	// "codex-wait". Arguments whose results are had with a tool that is not
-	// offered are refused. Default, when nil: all that the engine can serve.
+	// Tools are the tools to offer besides codex and codex-reply, such as "codex-wait".
+	// Arguments whose results are had with a tool that is not offered are refused.
+	// Default, when nil: all that the engine can serve.
 	Tools []string
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool
@@ -75,11 +75,10 @@ type Options struct {
 	// Folder is where conversations work whose caller names no folder; it is
 	// absolute. Default: the client's first root, else the process's own folder.
 	Folder string
-	// Finish lets calls under way finish when the client's input ends. By
-	// default those of a client that has said initialize are interrupted then;
-	// input without initialize, such as a file of requests, is always finished.
-	// A question that nobody is left to answer is decided by
-	// Approvals.OnUnsupported.
+	// Finish lets calls under way finish when the client's input ends. By default those
+	// of a client that has said initialize are interrupted then; input without
+	// initialize, such as a file of requests, is always finished. Approvals.OnUnsupported
+	// decides a question that no client is left to answer.
 	Finish bool
 	// MaxUnread is how many bytes of events may wait for a client that does not
 	// read. A turn waits for its client at an eighth of it. Turns that cannot wait
@@ -99,8 +98,8 @@ type Options struct {
 type TaskOptions struct {
 	// Never keeps calls synchronous.
 	Never bool
-	// Grace is how long a call is waited for before it becomes a task. Default: a
-	// second; less than 0 is no time.
+	// Grace is how long a call is waited for before it becomes a task. Default: a second;
+	// a negative value means no time.
 	Grace time.Duration
 	// Limit is how many tasks are unfinished at a time. Default: 64.
 	Limit int

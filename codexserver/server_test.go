@@ -307,9 +307,9 @@ func TestBadArgumentsNameTheArgument(t *testing.T) {
 			{"codex", map[string]any{}, "codex: argument /prompt is missing"},
 			{"codex", map[string]any{"prompt": 5}, "codex: argument /prompt: want a string, found a number"},
 			{"codex", map[string]any{"prompt": "p", "cwd": []int{1}}, "codex: argument /cwd: want a string, found an array"},
-			{"codex", map[string]any{"prompt": "p", "sandbox": "none"}, `codex: argument /sandbox: "none" is none of ["read-only" "workspace-write" "danger-full-access"]`},
-			{"codex", map[string]any{"prompt": "p", "sandbox": ""}, `codex: argument /sandbox: "" is none of ["read-only" "workspace-write" "danger-full-access"]`},
-			{"codex", map[string]any{"prompt": "p", "approval-policy": ""}, `codex: argument /approval-policy: "" is none of ["untrusted" "on-failure" "on-request" "never"]`},
+			{"codex", map[string]any{"prompt": "p", "sandbox": "none"}, `codex: argument /sandbox: "none" must be one of ["read-only" "workspace-write" "danger-full-access"]`},
+			{"codex", map[string]any{"prompt": "p", "sandbox": ""}, `codex: argument /sandbox: "" must be one of ["read-only" "workspace-write" "danger-full-access"]`},
+			{"codex", map[string]any{"prompt": "p", "approval-policy": ""}, `codex: argument /approval-policy: "" must be one of ["untrusted" "on-failure" "on-request" "never"]`},
 			{"codex-reply", map[string]any{"prompt": "p"}, "codex-reply: argument /threadId is missing"},
 			{"codex-reply", map[string]any{"prompt": "p", "threadId": "a", "sessionId": "b"}, "codex-reply: arguments /threadId, /conversationId and /sessionId name different conversations"},
 			{"codex-reply", map[string]any{"threadId": "a"}, "codex-reply: argument /prompt is missing"},
@@ -390,8 +390,8 @@ func TestResourcesByVersion(t *testing.T) {
 	}
 }
 
-// TestVersions gives clients of every version what that version has, and the
-// thread's id whatever they speak.
+// TestVersions checks that clients of every version get what that version has, and always
+// the thread's id.
 func TestVersions(t *testing.T) {
 	for _, tt := range []struct {
 		asked, spoken             string

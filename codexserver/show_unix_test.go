@@ -327,10 +327,10 @@ func TestShow(t *testing.T) {
 			unknown := "019aa1f8-0000-7000-8000-000000000000"
 			for uri, words := range map[string]string{
 				"codex://threads/" + unknown + "/diff":         "no conversation",
-				"codex://threads/" + id + "/nothing":           "no address",
+				"codex://threads/" + id + "/nothing":           "not the address",
 				"codex://threads/" + id + "/diff?offset=9999":  "offset: 9999 is not in the text",
-				"codex://threads/" + id + "/commands/3/output": "command: 3 is none of the 2",
-				"file:///etc/passwd":                           "no address",
+				"codex://threads/" + id + "/commands/3/output": "command: 3 is not one of the 2",
+				"file:///etc/passwd":                           "not the address",
 			} {
 				s.refused(ask, "resources/read", map[string]any{"uri": uri}, none, words)
 			}
@@ -340,13 +340,13 @@ func TestShow(t *testing.T) {
 			for words, arguments := range map[string]map[string]any{
 				"argument /threadId is missing":                         {"what": "diff"},
 				"argument /what is missing":                             {"threadId": id},
-				`argument /what: "all" is none of`:                      {"threadId": id, "what": "all"},
+				`argument /what: "all" must be one of`:                  {"threadId": id, "what": "all"},
 				"argument /offset: want 0 or more":                      {"threadId": id, "what": "diff", "offset": -1},
 				"argument /offset: want a whole number, found a string": {"threadId": id, "what": "diff", "offset": "1"},
 				"argument /offset: 100000 is not in the text":           {"threadId": id, "what": "transcript", "offset": 100_000},
 				"argument /command is for what: output":                 {"threadId": id, "what": "diff", "command": 1},
 				"argument /command: want 1 or more":                     {"threadId": id, "what": "output", "command": 0},
-				"argument /command: 3 is none of the 2":                 {"threadId": id, "what": "output", "command": 3},
+				"argument /command: 3 is not one of the 2":              {"threadId": id, "what": "output", "command": 3},
 				fmt.Sprintf("codex-show: no conversation %q", unknown):  {"threadId": unknown, "what": "diff"},
 			} {
 				if p := ask.tool(t, "codex-show", arguments); !p.isError || !strings.Contains(p.Content, words) {
@@ -368,7 +368,7 @@ func TestShow(t *testing.T) {
 			}
 			s.refused(other, "resources/read", map[string]any{"uri": "codex://threads/" + id + "/transcript"}, none, "no conversation")
 
-			// Once nobody does, its rollout has the transcript.
+			// Once no process does, its rollout has the transcript.
 			end()
 			transcript, _ := other.show(t, map[string]any{"threadId": id, "what": "transcript"})
 			if !strings.Contains(transcript, "user:\n  make\ncommand: sh -c ") || !strings.Contains(transcript, "codex:\n  took it away\n") {

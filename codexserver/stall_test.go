@@ -181,7 +181,7 @@ func TestStuckTask(t *testing.T) {
 		}
 		var kept strings.Builder
 		for _, file := range files {
-			b, _ := os.ReadFile(file) // the folder of locks is none
+			b, _ := os.ReadFile(file) // except the folder of locks, which cannot be read
 			kept.Write(b)
 		}
 		if !strings.Contains(kept.String(), "stuck: the model has been silent; wait, or stop it with codex-interrupt") {

@@ -66,8 +66,8 @@ func (c *eventClient) ask(t *testing.T, method, params string) string {
 	return string(result)
 }
 
-// TestMembersOf2026: the events keep their types and members of 2025, and have
-// beside them the ids that Codex gave them later; so do the questions.
+// TestMembersOf2026 checks that the events keep their types and members of 2025 and also
+// have the ids that Codex added later, and so do the questions.
 func TestMembersOf2026(t *testing.T) {
 	everything := &startRecorder{}
 	everything.TurnFunc = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
@@ -97,7 +97,7 @@ func TestMembersOf2026(t *testing.T) {
 		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`)
 		thread := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
 		c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, thread))
-		synctest.Wait() // the events are handled beside the answer
+		synctest.Wait() // the events are handled apart from the answer
 		c.Close()
 		if err := errors.Join(<-running, <-served); err != nil {
 			t.Error(err)

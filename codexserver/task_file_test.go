@@ -16,7 +16,7 @@ import (
 )
 
 // TestMemoryOfFinishedTasks finishes a thousand tasks with results of 10 kB: what the
-// server keeps of each, beside its file, is little.
+// server keeps of each in memory is little.
 func TestMemoryOfFinishedTasks(t *testing.T) {
 	const warm, tasks, most = 100, 1000, 2 << 10
 	release := make(chan struct{})

@@ -40,12 +40,12 @@ var secrets = []string{
 	"access_token", "refresh_token", "id_token", "token", "authurl", "password", "secret",
 }
 
-// links are those of a page on this machine that lets in whoever has them, as a
-// desk gives them in its invitation.
+// links are those of a page on this machine that admits everyone who has them, as in a
+// desk's invitation.
 var links = regexp.MustCompile(`(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`)
 
-// redact replaces the values of secret members at any depth, and the secrets of
-// links. What is no JSON is not shown at all: it might hold anything.
+// redact replaces the values of secret members at any depth, and the secrets of links.
+// Text that is not JSON is not shown: it might hold anything.
 func redact(message []byte) []byte {
 	var out bytes.Buffer
 	dec := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -75,7 +75,7 @@ func (r *dialog) Turn(ctx context.Context, in protocol.TurnInput) error {
 	return r.turn(ctx, r.host, in.Items)
 }
 
-// workshop is a repository, and a server's home beside it.
+// workshop is a repository, with a server's home next to it.
 type workshop struct {
 	t          *testing.T
 	repo, home string

@@ -92,8 +92,7 @@ func TestWorktrees(t *testing.T) {
 	w.act(c, ids[2], "status", true, "has no worktree")
 }
 
-// TestWorktreeAfterRestart goes on with a conversation in its worktree, in a new
-// server.
+// TestWorktreeAfterRestart continues a conversation in its worktree, in a new server.
 func TestWorktreeAfterRestart(t *testing.T) {
 	w := newWorkshop(t)
 	w.write("mine", "not committed\n")
@@ -132,7 +131,8 @@ func TestProtectedFilesOfAWorktree(t *testing.T) {
 	}
 }
 
-// TestWorktreeThatIsTooBigToShow is not applied, and nobody is asked.
+// TestWorktreeThatIsTooBigToShow checks that it is not applied and that no question is
+// asked.
 func TestWorktreeThatIsTooBigToShow(t *testing.T) {
 	w := newWorkshop(t)
 	c := w.connect()

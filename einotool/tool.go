@@ -38,10 +38,10 @@ func (t *Tool) Info(context.Context) (*schema.ToolInfo, error) {
 	return &schema.ToolInfo{
 		Name: "codex",
 		Desc: "Hand a coding task to Codex, an agent that works in a folder of its own and answers when it is done. " +
-			"With a threadId it goes on with the conversation that has answered before.",
+			"With a threadId it continues the conversation that has answered before.",
 		ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{
-			"prompt":   {Type: schema.String, Required: true, Desc: "The task, in plain words; Codex knows nothing else of it."},
-			"threadId": {Type: schema.String, Desc: "The conversation to go on with."},
+			"prompt":   {Type: schema.String, Required: true, Desc: "The task, in plain words; Codex sees nothing else."},
+			"threadId": {Type: schema.String, Desc: "The conversation to continue."},
 		}),
 	}, nil
 }

@@ -46,7 +46,7 @@ func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	opt, top, content := o.resolved(), answer.top, answer.content
 	switch {
 	case answer.action == "" && !top.cast:
-		return unread("neither action nor decision in " + answer.keys)
+		return unread("no action or decision in  " + answer.keys)
 	case answer.action == "" && opt.NoLegacyFlat:
 		return unread("a flat answer, which is switched off: " + answer.keys)
 	case answer.action == "", answer.action == "accept":
@@ -93,7 +93,7 @@ func (a *answer) decided(v vote) Outcome {
 	case a.action == "":
 		out.Detail = "legacy flat approval answer"
 	case a.top.cast:
-		out.Detail = "approval answer with a decision beside the action"
+		out.Detail = "approval answer with a decision next to the action"
 	case v.decision == Approved:
 		out.Level, out.Detail = slog.LevelDebug, "approved by the client"
 	default:
@@ -118,7 +118,7 @@ func declinedWords(feedback string) string {
 // An answer is the parts of a result that decide.
 type answer struct {
 	action   string // "" if absent, "?" if not a string
-	top      vote   // the decision beside action
+	top      vote   // the decision next to action
 	content  vote   // what content says
 	feedback string
 	keys     string // the members, for the log

@@ -96,7 +96,7 @@ var answers = []struct {
 	{5, `{"action":"accept","content":{"decision":"abort"}}`, abort, "cancelled", info, ""},
 	{5, `{"action":"accept","content":{"decision":"cancel","feedback":"stop"}}`, abort, "cancelled", info, "stop"},
 
-	// accept with a decision that nobody can read.
+	// accept with an unreadable decision.
 	{6, `{"action":"accept","content":{"decision":"perhaps"}}`, denied, confused, warn, ""},
 	{6, `{"action":"accept","content":{"decision":"Approved!"}}`, denied, confused, warn, ""},
 	{6, `{"action":"accept","content":{"decision":""}}`, denied, confused, warn, ""},
@@ -238,7 +238,7 @@ func TestReadTable(t *testing.T) {
 	}
 }
 
-// forModel is what the table says that the model is told.
+// forModel is the model's text according to the table.
 func forModel(d elicit.Decision, reason elicit.Reason, feedback, notDone, result string) string {
 	switch {
 	case d == approved || d == session:
@@ -281,16 +281,16 @@ func TestReadOptions(t *testing.T) {
 // The log learns which members an answer has, and none of their values.
 func TestReadDetail(t *testing.T) {
 	for _, tt := range []struct{ result, detail string }{
-		{`{"b":"secret","a":"secret"}`, `approval answer not understood: neither action nor decision in {"a", "b"}`},
+		{`{"b":"secret","a":"secret"}`, `approval answer not understood: no action or decision in  {"a", "b"}`},
 		{`{"action":"x","content":{"decision":"secret"}}`, `approval answer not understood: an unknown action in {"action", "content"} content {"decision"}`},
 		{`{"action":"accept","content":{"decision":"secret"}}`, `approval answer not understood: no decision that is known in {"action", "content"} content {"decision"}`},
 		{`{"action":"accept","action":"secret"}`, `approval answer not understood: a duplicate member`},
 		{`{"Action":"secret"}`, `approval answer not understood: a member that differs by case alone in {"Action"}`},
-		{`{"\u001b[31m":1}`, `approval answer not understood: neither action nor decision in {"\x1b[31m"}`},
+		{`{"\u001b[31m":1}`, `approval answer not understood: no action or decision in  {"\x1b[31m"}`},
 		{`["secret"]`, `approval answer not understood: not an object`},
 		{`{"secret`, `approval answer not understood: not valid JSON in UTF-8`},
 		{`{"01":0,"02":0,"03":0,"04":0,"05":0,"06":0,"07":0,"08":0,"09":0,"10":0,"11":0,"12":0,"13":0,"14":0}`,
-			`approval answer not understood: neither action nor decision in {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", 2 more}`},
+			`approval answer not understood: no action or decision in  {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", 2 more}`},
 		{`{"action":"decline","decision":"approved"}`, `declined by the client, although {"action", "decision"} has an approving decision`},
 		{`{"action":"accept","content":{"decision":"approved"},"decision":"denied"}`, `contradictory approval answer, the most restrictive part counts: {"action", "content", "decision"} content {"decision"}`},
 	} {

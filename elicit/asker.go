@@ -11,10 +11,10 @@ import (
 // method is the request that asks (MCP 2025-06-18, client/elicitation).
 const method = "elicitation/create"
 
-// A Caller sends requests to the client; *jsonrpc.Peer is one. Call must return
-// when ctx ends, and is expected to tell the client with notifications/cancelled
-// that its answer is no longer wanted. An error answer must be a *jsonrpc.Error
-// in the error's chain, a lost connection jsonrpc.ErrClosed.
+// A Caller sends requests to the client; *jsonrpc.Peer is one. Call must return when ctx
+// ends, and should send the client notifications/cancelled, since the answer is no longer
+// wanted. An error answer must be a *jsonrpc.Error in the error's chain, a lost
+// connection jsonrpc.ErrClosed.
 type Caller interface {
 	Call(ctx context.Context, method string, params, result any) error
 }
@@ -37,8 +37,8 @@ func (f CallFunc) Call(ctx context.Context, _ string, params, result any) error 
 	return err
 }
 
-// An Asker asks one client. It is safe for concurrent use: questions are open
-// side by side, up to Options.MaxPending, and answers may come in any order.
+// An Asker asks one client. It is safe for concurrent use: several questions may be open,
+// up to Options.MaxPending, and answers may come in any order.
 type Asker struct {
 	caller  Caller
 	client  Client
@@ -62,12 +62,12 @@ func NewAsker(caller Caller, client Client, o *Options) *Asker {
 	}
 }
 
-// Ask asks q and returns how it ended. Whatever happens it returns an outcome,
-// soon after ctx ends at the latest; ctx is that of the turn, and its end means
-// Abort even when an approval has just come in.
+// Ask asks q and returns how it ended. It always returns an outcome, at the latest soon
+// after ctx ends. ctx is the turn's: its end means Abort, even if an approval has just
+// come in.
 func (a *Asker) Ask(ctx context.Context, q *Question) Outcome {
 	out := a.ask(ctx, q)
-	// What is the same with every question is worth a louder line only once.
+	// What is the same for every question is logged at a higher level only once.
 	switch {
 	case out.Reason == ReasonUnsupported && out.Decision != Approved:
 		if a.warnedUnsupported.Swap(true) {

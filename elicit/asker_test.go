@@ -218,8 +218,8 @@ func TestAskInterrupted(t *testing.T) {
 	})
 }
 
-// An approval does not count when the turn ended before it was looked at, nor
-// does a deadline of the turn pass for the question's own.
+// An approval does not count if the turn ended before it was read. A deadline of the turn
+// does not count as the question's own.
 func TestAskTurnEndBeatsAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	racing := elicit.CallFunc(func(context.Context, json.RawMessage) (json.RawMessage, error) {
@@ -305,7 +305,7 @@ func TestAskQueue(t *testing.T) {
 	}
 }
 
-// Slots are neither lost nor made when turns end while questions wait.
+// Slots are not lost or duplicated when turns end while questions wait.
 func TestAskQueueStress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

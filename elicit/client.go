@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Client is what a server knows of its client: from initialize, or since MCP
+// A Client is what a server knows about its client: from initialize, or since MCP
 // 2026-07-28 from each request by itself, see RequestClient.
 type Client struct {
 	// Capabilities is the capabilities object as it arrived. Raw, because a

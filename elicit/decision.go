@@ -11,7 +11,7 @@ const (
 	// ApprovedForSession allows it, and the same again without a question
 	// until the session ends.
 	ApprovedForSession Decision = "approved_for_session"
-	// Denied refuses it; the turn goes on and the model may try otherwise.
+	// Denied refuses it; the turn continues and the model may try another way.
 	Denied Decision = "denied"
 	// Abort refuses it and ends the turn.
 	Abort Decision = "abort"

@@ -1,6 +1,5 @@
 // Package elicit asks the user of an MCP client for a decision, by way of
-// elicitation/create, and reads the answer without ever taking for an approval
-// what is not one.
+// elicitation/create, and never takes an unclear answer for an approval.
 //
 // # The picture
 //
@@ -8,10 +7,10 @@
 //	PatchQuestion ┼─ Question ─ Params ─ Caller                             ├─ Outcome
 //	(your own) ───┘                        └─ error ─── Question.ReadError ─┘
 //
-// Everything but the [Caller] in the middle is a pure function. An [Asker] puts
-// them in a row for one client: it sends nothing to a client that cannot be
-// asked, keeps the number of open questions and the time for an answer in
-// bounds, and always comes back with an [Outcome]:
+// Everything but the [Caller] in the middle is a pure function. An [Asker] puts them in a
+// row for one client: it sends nothing to a client that cannot be asked, keeps the number
+// of open questions and the time for an answer in bounds, and always comes back with an
+// [Outcome]:
 //
 //	asker := elicit.NewAsker(peer, elicit.Client{
 //		Capabilities:    capabilities, // as initialize brought them, raw
@@ -22,38 +21,37 @@
 //		// run it
 //	}
 //
-// A *jsonrpc.Peer is a Caller. For another SDK, wrap a function that sends the
-// request in a [CallFunc].
+// A *jsonrpc.Peer is a Caller. For another SDK, wrap a function that sends the request in
+// a [CallFunc].
 //
 // # Questions in results
 //
-// Since MCP 2026-07-28 a server sends no requests: it answers a call with its
-// questions, and the client repeats the call with the answers. There is nothing
-// to call, so an Asker has no part in it. The two halves are
+// Since MCP 2026-07-28 a server sends no requests: it answers a call with its questions,
+// and the client repeats the call with the answers. There is nothing to call, so an Asker
+// has no part in it. The two halves are
 //
 //	the call's _meta ── RequestClient ─ Client.CanAsk
 //	Question ────────── Question.InputRequest ──────▶ inputRequests["q1"] of the result
 //	Outcome ◀────────── Question.ReadInputResponse ── inputResponses["q1"] of the repeated call
 //
-// What stands between them is the server's: it keeps each open question in
-// memory, with the call it belongs to, by a requestState that nobody can guess,
-// and lets it be answered once. An answer that no open question asked for is
-// none. Where nobody can be asked or comes back, Question.ReadError has the
-// outcome, from [ErrUnsupported] or context.DeadlineExceeded.
+// The server does the rest: it keeps each open question in memory, with the call it
+// belongs to, by a requestState that cannot be guessed, and lets it be answered once. An
+// answer without an open question does not count. If the client cannot be asked or does
+// not come back, Question.ReadError returns the outcome, from [ErrUnsupported] or
+// context.DeadlineExceeded.
 //
 // # What counts as an answer
 //
-// MCP's action is the primary signal; a decision in the content may say more,
-// and so may one beside the action, which Codex's own server demanded and its
-// clients came to send. The decisions are approved, approved_for_session,
-// denied and abort; content may also spell them otherwise (approve, no, a
-// boolean named approved, and the like).
+// MCP's action is the primary signal; a decision in the content may say more, and so may
+// one next to the action, which Codex's own server demanded and its clients learned to
+// send. The decisions are approved, approved_for_session, denied and abort; content may
+// also spell them otherwise (approve, no, a boolean named approved).
 //
 //	answer                                      decision
 //	accept, alone or with approved              approved
 //	accept with one of the other decisions      that one
-//	accept with a decision that is no such word denied, not understood
-//	decline                                     denied, the turn goes on
+//	accept with any other decision              denied, not understood
+//	decline                                     denied, the turn continues
 //	cancel                                      abort, the turn ends (OnCancel)
 //	another action                              denied, not understood
 //	{"decision": …} and no action               that one, in its exact spelling;
@@ -66,17 +64,17 @@
 //	none in time                                denied (OnTimeout)
 //	none before the turn ended, connection lost abort
 //
-// [Outcome.ForModel] and [Outcome.ForCaller] say in words what happened, so
-// that nobody is told that a user refused who was never asked. A declined
-// question is no proof of a human's no either: some hosts decline by
-// themselves. Log [Outcome.Detail] at [Outcome.Level]; do not log a question's
-// message at the info level, for a command may hold secrets.
+// [Outcome.ForModel] and [Outcome.ForCaller] say in words what happened, so that a model
+// never reads that a user refused who was not asked. A declined question does not prove
+// that a human refused: some hosts decline by themselves. Log [Outcome.Detail] at
+// [Outcome.Level]; do not log a question's message at the info level, for a command may
+// hold secrets.
 //
 // # What the human sees
 //
-// The command, the folder, the paths and the reason may all be written by a
-// model that wants an approval, and read in a user interface that renders
-// Markdown or interprets terminal escapes. So in a message
+// The command, the folder, the paths and the reason may all be written by a model that
+// wants an approval, and read in a user interface that renders Markdown or interprets
+// terminal escapes. So in a message
 //
 //   - the sentence comes first and has the wording that clients of Codex know
 //     (a patch's reason precedes it), with the command quoted like the Rust
@@ -86,29 +84,28 @@
 //     are not UTF-8), is written $'…' with the escapes \n, \r, \t, \xNN for
 //     ASCII controls and stray bytes, \u{N} for other characters, \\ and \';
 //     the line "(contains hidden characters)" follows where there are such
-//     beside line breaks and tabs;
+//     other than line breaks and tabs;
 //   - code spans get a fence that no backtick in them can end;
 //   - words of the model are quoted behind "Reason given by the model:";
 //   - a command of more than 1,800 characters shows its beginning and its end,
 //     its size, and offers no approval for the session.
 //
-// A command that is shown whole can be read back from the message. Letters
-// that merely look alike are not told apart, and words in right-to-left scripts
-// stay as they are; set ExecQuestion.Program when a program is not the one its
-// name suggests.
+// A command that is shown whole can be read back from the message. Letters that merely
+// look alike are not distinguished, and words in right-to-left scripts stay as they are;
+// set ExecQuestion.Program when a program is not the one its name suggests.
 //
 // # What it does not do
 //
-// It runs nothing, remembers no approvals and knows no rules of what needs
-// one. It starts no goroutines. All functions may be called concurrently; an
-// Asker is safe for concurrent use, and none of its questions delays another
-// while there are fewer than Options.MaxPending.
+// It runs nothing, remembers no approvals and knows no rules of what needs one. It starts
+// no goroutines. All functions may be called concurrently; an Asker is safe for
+// concurrent use, and none of its questions delays another while there are fewer than
+// Options.MaxPending.
 //
 // # Where to go next
 //
-// [Options] has what happens where nobody decided, [Question] what a question of
-// another kind needs, [ShowCommand] and [ShowText] what a program needs that
-// shows commands itself. docs/approvals.md of the module has the messages as
-// they are on the wire. The specification is
+// [Options] sets what happens without a decision, [Question] has what a question of
+// another kind needs, [ShowCommand] and [ShowText] serve programs that show commands
+// themselves. docs/approvals.md of the module has the messages as they are on the wire.
+// The specification is
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation.
 package elicit

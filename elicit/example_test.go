@@ -85,8 +85,8 @@ func ExampleQuestion_InputRequest() {
 	// denied - the approval answer was not understood, so the command was not run
 }
 
-// What a program shows beside a question, a log or a terminal say, can hide
-// nothing either.
+// A command shown next to a question, in a log or on a terminal, cannot hide anything
+// either.
 func ExampleShowCommand() {
 	fmt.Println(elicit.ShowCommand([]string{"git", "commit", "-m", "two words"}))
 	fmt.Println(elicit.ShowCommand([]string{"echo", "a\x1b[2Kb"}))

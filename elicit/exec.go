@@ -13,9 +13,9 @@ import (
 //
 //	Allow Codex to run `git init` in `/work`?
 //
-// and tells whatever else matters on lines of its own. All fields but Notes may
-// come from a model: they cannot end the sentence, hide a character, or pass
-// for words of the asking program.
+// and lists everything else that matters on separate lines. All fields but Notes may come
+// from a model: they cannot end the sentence, hide a character, or pass for words of the
+// asking program.
 type ExecQuestion struct {
 	// Subject is who wants to run the command. Empty means "Codex".
 	Subject string
@@ -36,8 +36,8 @@ type ExecQuestion struct {
 	Notes []string
 }
 
-// Question builds the question. A command too long to be shown whole sets
-// Once: nobody approves for a whole session what they have not seen.
+// Question builds the question. A command too long to be shown whole sets Once: what was
+// not seen is not approved for a whole session.
 func (e *ExecQuestion) Question() *Question {
 	shown, hidden := showCommand(e.Command)
 	cut := clip(shown, commandHead, commandTail)

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// ErrUnsupported stands for a client that cannot be asked, so that nothing was
-// sent. Give it to ReadError where Client.CanAsk says no.
+// ErrUnsupported stands for a client that cannot be asked, so that nothing was sent. Pass
+// it to ReadError when Client.CanAsk returns false.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 
 // ReadError reads the failure of an elicitation/create request:
@@ -75,11 +75,11 @@ func readError(err error, o *Options, q *Question) Outcome {
 }
 
 func readUnsupported(opt *Options, q *Question) Outcome {
-	if opt.OnUnsupported == policySafeOnly && q.Safe {
+	if opt.OnUnsupported == PolicySafeOnly && q.Safe {
 		return Outcome{
 			Decision: Approved,
 			Reason:   ReasonUnsupported,
-			Detail:   "approved without asking by on_unsupported = " + policySafeOnly + ": the client has no elicitation",
+			Detail:   "approved without asking by on_unsupported = " + string(PolicySafeOnly) + ": the client has no elicitation",
 			Level:    slog.LevelWarn,
 		}
 	}
@@ -92,15 +92,15 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 
 // failed completes the outcome of a question that no human decided, by the
 // policy for it. The caller reads the same words as the model, and the hint
-// where the client cannot be asked or the policy is fail-call.
-func (q *Question) failed(opt *Options, policy string, out Outcome) Outcome {
+// where the client cannot be asked or the policy is PolicyFailCall.
+func (q *Question) failed(opt *Options, policy Policy, out Outcome) Outcome {
 	out = refuse(policy, out)
 	out.Level = slog.LevelWarn
 	out.caller = sentence(out.model)
 	if out.Reason != ReasonUnsupported {
 		out.caller = sentence(out.model + ", so " + q.notDone())
 	}
-	if out.Reason == ReasonUnsupported || policy == policyFailCall {
+	if out.Reason == ReasonUnsupported || policy == PolicyFailCall {
 		out.caller += " " + opt.Hint
 	}
 	return out

@@ -15,8 +15,8 @@ import (
 
 const hint = " Use a client that supports elicitation in form mode."
 
-// failures are the rows of the decision table without a result. "%" stands for
-// the clause that tells what a refusal means.
+// failures are the rows of the decision table without a result. "%" stands for the clause
+// that says what a refusal means.
 var failures = []struct {
 	row           int
 	err           error

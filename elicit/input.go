@@ -12,10 +12,9 @@ import (
 // with the answers by the same keys (inputResponses):
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr.
 
-// RequestClient returns what a request of MCP 2026-07-28 says of its client, by
-// the request's own _meta as it arrived. What the _meta does not say, or says in
-// a way that cannot be read for certain, stays empty: such a client cannot be
-// asked. Nothing that an earlier request said counts.
+// RequestClient returns what a request of MCP 2026-07-28 says of its client, by the
+// request's own _meta as it arrived. What is missing in the _meta, or cannot be read for
+// certain, stays empty: such a client cannot be asked. Earlier requests do not count.
 func RequestClient(meta json.RawMessage) Client {
 	const prefix = "io.modelcontextprotocol/"
 	var members map[string]jsontext.Value
@@ -45,15 +44,13 @@ func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, err
 	return raw, nil
 }
 
-// ReadInputResponse reads the answer to q from inputResponses, the value by the
-// key of the InputRequest, as it arrived. It decides as Read does, but the flat
-// {"decision": …} is no answer here, whatever o says: no client of this
-// version was ever asked to send it.
+// ReadInputResponse reads the answer to q from inputResponses, the value by the key of
+// the InputRequest, as it arrived. It decides as Read does, but the flat {"decision": …}
+// never counts here, whatever o says: no server asks a client of this version for it.
 //
-// The caller makes sure of the rest: that this question was asked in a result
-// and is still open, that it is answered once, and that the repeated call has
-// the tool and the arguments of the first. A key that is missing is no answer,
-// so ask again.
+// The caller makes sure of the rest: that this question was asked in a result and is
+// still open, that it is answered once, and that the repeated call has the tool and the
+// arguments of the first. A missing key means that there is no answer yet: ask again.
 func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outcome {
 	modern := Options{}
 	if o != nil {

@@ -9,42 +9,60 @@ import (
 	"time"
 )
 
-// Options say what happens where no human decided, and how questions are
-// asked. Nil and the zero value mean the safe defaults: whatever goes wrong
-// denies, and nothing waits longer than ten minutes.
-//
-// A policy is one of these words:
-//
-//	deny               the answer is Denied, the turn goes on
-//	abort              the answer is Abort, the turn ends
-//	fail-call          as abort, and the caller reads the Hint
-//	approve-safe-only  Approved if Question.Safe is set, else as deny
-//
-// A policy that Validate refuses counts as the field's default.
+// A Policy says what happens to a question that no human decided.
+type Policy string
+
+// The policies. Not every field of Options takes each of them.
+const (
+	// PolicyDeny answers Denied; the turn continues.
+	PolicyDeny Policy = "deny"
+	// PolicyAbort answers Abort; the turn ends.
+	PolicyAbort Policy = "abort"
+	// PolicyFailCall is PolicyAbort, and the caller reads the Hint.
+	PolicyFailCall Policy = "fail-call"
+	// PolicySafeOnly answers Approved if Question.Safe is set, and else Denied.
+	PolicySafeOnly Policy = "approve-safe-only"
+)
+
+// A Form is what a question shows besides its message.
+type Form string
+
+// The forms.
+const (
+	// FormEmpty has no fields, so that every client can confirm it.
+	FormEmpty Form = "empty"
+	// FormDecision lets the human choose among the four decisions and write feedback.
+	FormDecision Form = "decision"
+	// FormAuto is FormDecision for clients known to render forms, and else FormEmpty.
+	FormAuto Form = "auto"
+	// FormDecisionBoth is FormDecision, with the choice in the old and the new way at once.
+	FormDecisionBoth Form = "decision-both"
+)
+
+// Options set what happens without a human's decision, and how questions are asked. Nil
+// and the zero value mean the safe defaults: every failure denies, and no question waits
+// longer than ten minutes. A policy or form that Validate refuses counts as the field's
+// default.
 type Options struct {
-	// OnUnsupported applies when the client cannot be asked: deny (the
-	// default), abort, fail-call or approve-safe-only.
-	OnUnsupported string
-	// OnError applies when the client answers with an error: deny (the
-	// default), abort or fail-call.
-	OnError string
-	// OnTimeout applies when the client does not answer in time: deny (the
-	// default), abort or fail-call.
-	OnTimeout string
-	// OnCancel applies when the client answers "cancel", which says that
-	// nobody chose: abort (the default) or deny.
-	OnCancel string
+	// OnUnsupported applies when the client cannot be asked: PolicyDeny (the default),
+	// PolicyAbort, PolicyFailCall or PolicySafeOnly.
+	OnUnsupported Policy
+	// OnError applies when the client answers with an error: PolicyDeny (the default),
+	// PolicyAbort or PolicyFailCall.
+	OnError Policy
+	// OnTimeout applies when the client does not answer in time: PolicyDeny (the
+	// default), PolicyAbort or PolicyFailCall.
+	OnTimeout Policy
+	// OnCancel applies when the client answers "cancel", which means that the human made
+	// no choice: PolicyAbort (the default) or PolicyDeny.
+	OnCancel Policy
 
 	// Timeout is how long an answer may take, counted from the moment the
 	// question is sent. 0 means DefaultTimeout, less than 0 for ever.
 	Timeout time.Duration
 
-	// Schema is the form that a question shows: "empty" (the default) has no
-	// fields, so that every client can confirm it; "decision" lets the human
-	// choose among the four decisions and give feedback; "auto" is
-	// "decision" for clients known to render forms and else "empty";
-	// "decision-both" spells the choice in the old and the new way at once.
-	Schema string
+	// Schema is the form that a question shows. Default: FormEmpty.
+	Schema Form
 
 	// NoLegacyFlat refuses the answer {"decision":"approved"} without an
 	// action, which Codex's own server demanded and clients came to send.
@@ -68,19 +86,12 @@ const (
 	DefaultMaxPending = 32
 )
 
-const (
-	policyDeny     = "deny"
-	policyAbort    = "abort"
-	policyFailCall = "fail-call"
-	policySafeOnly = "approve-safe-only"
-)
-
 // The words each field takes, its default first.
 var (
-	unsupportedWords = []string{policyDeny, policyAbort, policyFailCall, policySafeOnly}
-	failureWords     = []string{policyDeny, policyAbort, policyFailCall}
-	cancelWords      = []string{policyAbort, policyDeny}
-	schemaWords      = []string{"empty", "decision", "auto", "decision-both"}
+	unsupportedWords = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall), string(PolicySafeOnly)}
+	failureWords     = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall)}
+	cancelWords      = []string{string(PolicyAbort), string(PolicyDeny)}
+	schemaWords      = []string{string(FormEmpty), string(FormDecision), string(FormAuto), string(FormDecisionBoth)}
 )
 
 // Validate returns an error that names the first field with a word that it
@@ -91,7 +102,7 @@ func (o *Options) Validate() error {
 	}
 	for _, field := range o.words() {
 		if *field.value != "" && !slices.Contains(field.words, *field.value) {
-			return fmt.Errorf("elicit: %s: %q is none of %q", field.name, *field.value, field.words)
+			return fmt.Errorf("elicit: %s: %q must be one of %q", field.name, *field.value, field.words)
 		}
 	}
 	return nil
@@ -105,11 +116,11 @@ type wordField struct {
 
 func (o *Options) words() []wordField {
 	return []wordField{
-		{"on_unsupported", &o.OnUnsupported, unsupportedWords},
-		{"on_error", &o.OnError, failureWords},
-		{"on_timeout", &o.OnTimeout, failureWords},
-		{"on_cancel", &o.OnCancel, cancelWords},
-		{"schema", &o.Schema, schemaWords},
+		{"on_unsupported", (*string)(&o.OnUnsupported), unsupportedWords},
+		{"on_error", (*string)(&o.OnError), failureWords},
+		{"on_timeout", (*string)(&o.OnTimeout), failureWords},
+		{"on_cancel", (*string)(&o.OnCancel), cancelWords},
+		{"schema", (*string)(&o.Schema), schemaWords},
 	}
 }
 

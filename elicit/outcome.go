@@ -27,7 +27,7 @@ type Outcome struct {
 //
 //	(empty)         the client approved
 //	declined        the client refused; that does not prove that a human did
-//	cancelled       the client aborted, or nobody chose
+//	cancelled       the client aborted, or the human made no choice
 //	not_understood  the client's answer could not be read for certain
 //	client_error    the client answered with an error
 //	unsupported     the client cannot be asked
@@ -70,10 +70,10 @@ func (out Outcome) ForModel() string {
 func (out Outcome) ForCaller() string { return out.caller }
 
 // refuse applies the policy for a question that no human decided.
-func refuse(policy string, out Outcome) Outcome {
+func refuse(policy Policy, out Outcome) Outcome {
 	out.Decision = Denied
 	switch policy {
-	case policyAbort, policyFailCall:
+	case PolicyAbort, PolicyFailCall:
 		out.Decision = Abort
 	}
 	return out

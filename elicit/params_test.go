@@ -58,7 +58,7 @@ func TestParams(t *testing.T) {
 // schema returns the requestedSchema of a question.
 func schema(t *testing.T, q *elicit.Question, client elicit.Client, kind string) map[string]any {
 	t.Helper()
-	raw, err := q.Params(client, &elicit.Options{Schema: kind})
+	raw, err := q.Params(client, &elicit.Options{Schema: elicit.Form(kind)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSchema(t *testing.T) {
 	} {
 		for _, once := range []bool{false, true} {
 			got := schema(t, &elicit.Question{Once: once}, elicit.Client{ProtocolVersion: tt.version, Name: tt.name}, tt.kind)
-			// No member beside these: nothing is required.
+			// No member besides these: nothing is required.
 			want := map[string]any{"type": "object", "properties": map[string]any{}}
 			if tt.enum || tt.oneOf {
 				values := []any{"approved", "approved_for_session", "denied", "abort"}
@@ -163,11 +163,11 @@ func TestOptionsValidate(t *testing.T) {
 		}
 	}
 	for want, o := range map[string]*elicit.Options{
-		`elicit: on_unsupported: "approve" is none of ["deny" "abort" "fail-call" "approve-safe-only"]`: {OnUnsupported: "approve"},
-		`elicit: on_error: "approve-safe-only" is none of ["deny" "abort" "fail-call"]`:                 {OnError: "approve-safe-only"},
-		`elicit: on_timeout: "Deny" is none of ["deny" "abort" "fail-call"]`:                            {OnTimeout: "Deny"},
-		`elicit: on_cancel: "fail-call" is none of ["abort" "deny"]`:                                    {OnCancel: "fail-call"},
-		`elicit: schema: "full" is none of ["empty" "decision" "auto" "decision-both"]`:                 {Schema: "full"},
+		`elicit: on_unsupported: "approve" must be one of ["deny" "abort" "fail-call" "approve-safe-only"]`: {OnUnsupported: "approve"},
+		`elicit: on_error: "approve-safe-only" must be one of ["deny" "abort" "fail-call"]`:                 {OnError: "approve-safe-only"},
+		`elicit: on_timeout: "Deny" must be one of ["deny" "abort" "fail-call"]`:                            {OnTimeout: "Deny"},
+		`elicit: on_cancel: "fail-call" must be one of ["abort" "deny"]`:                                    {OnCancel: "fail-call"},
+		`elicit: schema: "full" must be one of ["empty" "decision" "auto" "decision-both"]`:                 {Schema: "full"},
 	} {
 		if err := o.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

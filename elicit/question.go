@@ -21,10 +21,10 @@ type Question struct {
 	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
 	Schema json.RawMessage
 
-	// Extra holds members to send beside message and requestedSchema, such as
-	// codex_command. MCP allows them, but the SDKs of most clients drop them.
-	// Bytes that are not UTF-8 are sent as U+FFFD. The members that MCP
-	// defines (message, requestedSchema, mode, _meta) cannot be set here.
+	// Extra holds members to send besides message and requestedSchema, such as
+	// codex_command. MCP allows them, but the SDKs of most clients drop them. Bytes that
+	// are not UTF-8 are sent as U+FFFD. The members that MCP defines (message,
+	// requestedSchema, mode, _meta) cannot be set here.
 	Extra map[string]any
 
 	// Meta holds the members of params._meta, which SDKs keep.
@@ -36,7 +36,7 @@ type Question struct {
 	Once bool
 
 	// Safe says that the caller knows what is asked to be harmless. It counts
-	// only where Options.OnUnsupported is "approve-safe-only".
+	// only where Options.OnUnsupported is PolicySafeOnly.
 	Safe bool
 
 	// NotDone is the clause that says what a refusal means, for the sentences

@@ -21,19 +21,19 @@ var choices = []struct {
 	{Abort, "Deny and stop this turn"},
 }
 
-// formClients are the clients, by the name they give in initialize, that are
-// known to render a form with an enum. Schema "auto" shows it to them alone.
+// formClients are the clients, by their names in initialize, that are known to render a
+// form with an enum. FormAuto shows it only to them.
 var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders", "claude-code", "mcp-inspector", "inspector-client"}
 
-// schema returns the requestedSchema for that client. Nothing in it is
-// required, for clients answer an approval with an empty form; and nothing has
-// a default, for clients fill defaults in by themselves.
+// schema returns the requestedSchema for that client. It requires nothing, because
+// clients answer an approval with an empty form. It has no defaults, because clients fill
+// them in by themselves.
 func (o *Options) schema(client Client, once bool) json.RawMessage {
 	titled := client.ProtocolVersion >= versionModes
 	switch kind := o.resolved().Schema; {
-	case kind == "decision", kind == "auto" && client.rendersForms():
+	case kind == FormDecision, kind == FormAuto && client.rendersForms():
 		return decisionSchema(!titled, titled, once)
-	case kind == "decision-both":
+	case kind == FormDecisionBoth:
 		return decisionSchema(true, true, once)
 	}
 	return json.RawMessage(`{"type":"object","properties":{}}`)

@@ -10,11 +10,10 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// What the model wrote is shown to a human who decides by it, often in a user
-// interface that renders Markdown, sometimes in a terminal. Nothing here lets
-// it leave its place: no character that is not seen, no line break, no end of
-// a code span. Everything shown can be turned back into what it was, unless it
-// was cut.
+// What the model wrote is shown to a human who decides by it, often in a user interface
+// that renders Markdown, sometimes in a terminal. It cannot leave its place: invisible
+// characters, line breaks and the end of a code span are escaped. Everything shown can be
+// turned back into the original, unless it was cut.
 
 // hiddenMarker is added where an escaped character would not have been seen.
 const hiddenMarker = "(contains hidden characters)"
@@ -68,10 +67,10 @@ func ShowText(text string) string {
 	return b.String()
 }
 
-// ShowCode returns text as a Markdown code span for a question of one's own,
-// with every unseen character escaped, and whether that is the whole of it: more
-// than 1,800 characters are cut in the middle, and then an approval is better
-// not given for longer than once (Question.Once).
+// ShowCode returns text as a Markdown code span for a question of one's own, with every
+// unseen character escaped, and whether that is the whole of it: more than 1,800
+// characters are cut in the middle, and then an approval should hold only once
+// (Question.Once).
 func ShowCode(text string) (span string, whole bool) {
 	shown, _, hidden := escape(text, "")
 	cut := clip(shown, commandHead, commandTail)
@@ -160,7 +159,7 @@ func showPath(path string) (shown string, hidden bool) {
 	return path, false
 }
 
-// showQuote returns somebody's words on one line in double quotes, in a code
+// showQuote returns a person's words on one line in double quotes, in a code
 // span when a Markdown renderer would otherwise make something of them.
 func showQuote(words string) string {
 	shown, _, hidden := escape(words, `\"`)
@@ -183,9 +182,9 @@ func showLine(line string) string {
 	return shown
 }
 
-// codeSpan wraps s in a Markdown code span whose fence is longer than any run
-// of backticks in s (CommonMark 0.31, section 6.1). What is shown here neither
-// begins nor ends with a backtick, which would need blanks in between.
+// codeSpan wraps s in a Markdown code span whose fence is longer than any run of
+// backticks in s (CommonMark 0.31, section 6.1). What is shown here does not begin or end
+// with a backtick, which would need blanks in between.
 func codeSpan(s string) string {
 	longest, run := 0, 0
 	for i := range len(s) {

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// slots lets a limited number of questions be open, the others waiting in
-// order of arrival.
+// slots limits how many questions are open; the others wait in order of arrival.
 type slots struct {
 	mu      sync.Mutex
 	free    int
@@ -47,7 +46,7 @@ func (s *slots) acquire(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// release gives a slot to the next that waits.
+// release hands a slot to the next that waits.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// unquote reads a shown command back into argv, as a reference that knows
-// nothing of how it was made: bare characters, single quotes, double quotes,
-// and $'…' with the escapes that package doc promises.
+// unquote reads a shown command back into argv. It is a reference written without the
+// code that quotes: bare characters, single quotes, double quotes, and $'…' with the
+// escapes that package doc promises.
 func unquote(shown string) ([]string, error) {
 	var argv []string
 	var word strings.Builder

@@ -133,7 +133,7 @@ func TestWireNoAnswer(t *testing.T) {
 	}
 }
 
-// A question without an answer is taken back, and a late answer is nobody's.
+// A question without an answer is taken back, and a late answer is ignored.
 func TestWireTimeout(t *testing.T) {
 	for _, kind := range kinds {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ func readJSON(t testing.TB, path string, into any) {
 	}
 }
 
-// nasty are pieces that quoting has to do with.
+// nasty are pieces that quoting must handle.
 var nasty = []string{"'", `"`, `\`, "$", "`", "!", "^", " ", "a", "B", "0", "/", "=", ",", "é", "漢", "*", "~", "#", "(", "&&", "{", "]", "%", ";", "|", "<", "-", "é"}
 
 // hiding are pieces that a human would not see, or not where they are.

@@ -31,7 +31,7 @@ func buildModel(schema *parsed) (*model, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.types)) {
 		if u := b.types[name]; u.kind == kindUnion {
-			if err := b.tellApart(u); err != nil {
+			if err := b.distinguish(u); err != nil {
 				return nil, b.refuse(u.origin, "%w", err)
 			}
 		}
@@ -165,8 +165,8 @@ func properties(t *schemas.Type) map[string]*schemas.Type {
 	return t.Properties
 }
 
-// place returns where a schema stands, as the tables name it: the params of a
-// message stand in a definition of their own, as in newer versions.
+// place returns where a schema is, as the tables name it: the params of a message are a
+// definition of their own, as in newer versions.
 func place(origin string) string {
 	for _, kind := range []string{"Request", "Notification"} {
 		definition, rest, ok := strings.Cut(origin, "/params")
@@ -177,7 +177,7 @@ func place(origin string) string {
 	return origin
 }
 
-// extend gives definitions the members that an extension adds to them.
+// extend adds an extension's members to the definitions that it extends.
 func (b *builder) extend() {
 	for name, row := range extended {
 		from, to := b.definitions[row.by], b.definitions[name]
@@ -266,7 +266,7 @@ func (b *builder) enum(goName, origin string, t *schemas.Type) error {
 func (b *builder) union(goName, origin string, t *schemas.Type) error {
 	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindUnion}
 	if len(t.Type) > 0 || len(t.Properties) > 0 {
-		return b.refuse(origin, "no rule for anyOf beside other constraints")
+		return b.refuse(origin, "no rule for anyOf with other constraints")
 	}
 	for i, a := range t.AnyOf {
 		if a.Ref == "" && slices.Equal(a.Type, []string{"array"}) {
@@ -310,7 +310,7 @@ func (b *builder) object(goName, origin string, t *schemas.Type) error {
 	switch out.closed = isClosed(t); {
 	case out.closed && len(t.Properties) == 0:
 	case t.AdditionalProperties != nil && !isAny(t.AdditionalProperties):
-		return b.refuse(origin, "no rule for additionalProperties with constraints beside properties")
+		return b.refuse(origin, "no rule for additionalProperties with constraints next to properties")
 	}
 	if len(t.AnyOf) > 0 {
 		union, err := refName(t.AnyOf[0])
@@ -319,7 +319,7 @@ func (b *builder) object(goName, origin string, t *schemas.Type) error {
 		}
 		row, ok := besideNames[union]
 		if !ok {
-			return b.refuse(origin, "no rule for the union %s beside members", union)
+			return b.refuse(origin, "no rule for the union %s next to members", union)
 		}
 		out.beside = &field{name: row.name, doc: row.doc, typ: ref{kind: refNamed, name: union}, required: true}
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// diffSchemas lists what differs between two schemas in structure: prose, and
-// the order of members, of required, enum and type lists and of anyOf's arms do
-// not count, nor does whether definitions are called $defs. A line begins with + (only in the new), - (only in the old) or ~.
+// diffSchemas lists what differs between two schemas in structure: prose, and the order
+// of members, of required, enum and type lists and of anyOf's arms do not count. Whether
+// definitions are called $defs does not count either. A line begins with + (only in the
+// new), - (only in the old) or ~.
 func diffSchemas(old, new any) (lines []string) {
 	compare(ofNewDialect(normal(old)), ofNewDialect(normal(new)), "#", &lines)
 	return lines
@@ -173,7 +174,7 @@ func (m *model) api() map[string]string {
 				}
 			}
 			if t.beside != nil {
-				names[t.name+"."+t.beside.name] = t.beside.typ.String() + ", its members beside the others"
+				names[t.name+"."+t.beside.name] = t.beside.typ.String() + ", its members among the others"
 			}
 		case kindEnum:
 			names[t.name] = "type string, one of " + strings.Join(t.values, " ")

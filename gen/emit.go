@@ -242,7 +242,7 @@ func (e *emitter) enums(s *source) error {
 				return fmt.Errorf("%s: %w", t.origin, err)
 			}
 			names[i] = t.name + name
-			s.line("// %s is %s.\n%s %s = %q", names[i], v, names[i], t.name, v)
+			s.line("// %s is %q.\n%s %s = %q", names[i], v, names[i], t.name, v)
 		}
 		s.line(")\n")
 		s.line("// Valid reports whether v is one of the values of the schema.")

@@ -65,8 +65,8 @@ func (t *goType) content() ref {
 // no field for.
 const unknownMember = "err = d.Unknown(&v.Extra, name)"
 
-// besideDecoder writes the rest of a method that reads an object of which a
-// union has the members beside its own.
+// besideDecoder writes the rest of a method that reads an object whose members include
+// those of a union.
 func (e *emitter) besideDecoder(s *source, t *goType) {
 	union := e.resolve(t.beside.typ)
 	s.line("var err error")
@@ -126,8 +126,8 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	s.line("return nil\n}\n")
 }
 
-// guards returns the members of an object beside which no name may stand that
-// differs by case alone.
+// guards returns the members of an object that must not occur with a name that differs by
+// case alone.
 func (e *emitter) guards(t *goType) (names []string) {
 	const before = "2025-06-18" // that version admits such names, as its examples say
 	if e.version <= before || t.kind != kindObject {
@@ -435,7 +435,7 @@ func (e *emitter) writer(r ref) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// marshalers gives the types the methods of both JSON packages.
+// marshalers writes the types' methods for both JSON packages.
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
 		receiver, encode := "&v", "(*"+t.name+").encode"

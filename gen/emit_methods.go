@@ -72,7 +72,7 @@ func (e *emitter) resultDecoder(s *source, t *goType) error {
 		}
 		for _, a := range e.byName[m.result].arms {
 			if !slices.ContainsFunc(t.arms, func(b *arm) bool { return a.name == b.name }) {
-				return fmt.Errorf("%s: %s, a result of %s, is no arm of it", t.origin, a.name, m.name)
+				return fmt.Errorf("%s: %s, a result of %s, is not an arm of it", t.origin, a.name, m.name)
 			}
 		}
 		s.line("var any %s\nif err := Decode(b, &any); err != nil {\nreturn nil, err\n}\nreturn any.(%s), nil", m.result, t.name)
@@ -82,7 +82,7 @@ func (e *emitter) resultDecoder(s *source, t *goType) error {
 	return nil
 }
 
-// constants writes the names that stand in _meta, and the codes of errors.
+// constants writes the names that occur in _meta, and the codes of errors.
 func (e *emitter) constants(s *source) error {
 	var keys, codes source
 	done := make(map[string]bool)

@@ -84,7 +84,7 @@ func armNames(t *goType) string {
 	}
 	text := strings.Join(names, ", ")
 	if hasUnknown(t) {
-		text += "; or *[Unknown] when the member " + t.member + " is none of theirs"
+		text += "; or *[Unknown] when the member " + t.member + " belongs to none of them"
 	}
 	return text
 }
@@ -184,8 +184,8 @@ func (e *emitter) shape(a *arm) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// taggedReader tells arms apart by a constant, and arms that share one by the
-// members that are there.
+// taggedReader chooses arms by a constant, and among arms that share one by the members
+// that are present.
 func (e *emitter) taggedReader(s *source, t *goType) {
 	s.line("func arm%s(d *codec.Decoder, tag []byte) (%s, error) {\nswitch string(tag) {", t.name, t.name)
 	done := make(map[string]bool)
@@ -196,7 +196,7 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 			}
 			done[tag] = true
 			s.line("case %q:", tag)
-			var rivals []*arm // those with telling members come first
+			var rivals []*arm // those with marking members come first
 			for _, r := range t.arms {
 				if slices.Contains(r.tags, tag) {
 					rivals = append(rivals, r)

@@ -32,7 +32,7 @@ var packages = []struct {
 		extensions: []string{"../schema/2026-07-28/tasks.json"},
 		base:       projectSchema,
 		out:        "../mcptypes/modern",
-	}, 155 + 20, 21 - 3 + 4}, // three methods of the schema are no requests any more, but stand in InputRequests
+	}, 155 + 20, 21 - 3 + 4}, // three methods of the schema are no longer requests, but occur in InputRequests
 }
 
 func readFile(t testing.TB, name string) []byte {
@@ -180,8 +180,8 @@ func TestTables(t *testing.T) {
 	for name, row := range handTypes {
 		check("handTypes", name, row.reason, types[name])
 	}
-	for name, row := range telling {
-		check("telling", name, row.reason, types[name])
+	for name, row := range markers {
+		check("markers", name, row.reason, types[name])
 	}
 	for name, row := range copies {
 		check("copies", name, row.reason, types[name] && types[row.of])
@@ -260,16 +260,16 @@ func TestRefusals(t *testing.T) {
 		{`"A":{"allOf":[{"type":"object","additionalProperties":false}]}`, `#/definitions/A/allOf/0: no rule for a part with constraints on additional members`},
 		{`"A":{"allOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"integer"}}}]}`,
 			`#/definitions/A/allOf/1/properties/b: no rule for what both {"type":"string"} and {"type":"integer"} admit`},
-		{`"A":{"allOf":[],"maxItems":1}`, `#/definitions/A: no rule for maxItems beside allOf`},
+		{`"A":{"allOf":[],"maxItems":1}`, `#/definitions/A: no rule for maxItems next to allOf`},
 		{`"A":{"allOf":[{"$ref":"#/definitions/B"},{"$ref":"#/definitions/U"}]},"B":{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]},"U":{"anyOf":[{"$ref":"#/definitions/B"}]}`,
-			`#/definitions/A: no rule for the union U beside members`},
+			`#/definitions/A: no rule for the union U next to members`},
 
 		{`"A":{"type":"boolean"}`, `#/definitions/A: no rule for a definition of type ["boolean"]`},
 		{`"A":{"type":"array"}`, `#/definitions/A: no rule for an array without items`},
 		{`"A":{"type":["integer","null"]}`, `#/definitions/A: no rule for the list of types ["integer" "null"] in A`},
 		{`"A":{"type":"object","properties":{"b":{"type":["integer","null"]}}}`, `#/definitions/A/properties/b: no rule for null in a member that may be absent`},
 		{`"A":{"type":"object","additionalProperties":false,"properties":{"b":{}}}`,
-			`#/definitions/A: no rule for additionalProperties with constraints beside properties`},
+			`#/definitions/A: no rule for additionalProperties with constraints next to properties`},
 		{`"A":{"type":"object","properties":{"b":{"type":"object","additionalProperties":false}}}`,
 			`#/definitions/A/properties/b: no rule for an object with constraints but without properties`},
 		{`"A":{"type":"object","properties":{"b":{"const":5,"type":"integer"}}}`, `#/definitions/A/properties/b: no rule for a constant number that may be absent`},
@@ -289,7 +289,7 @@ func TestRefusals(t *testing.T) {
 		{`"A":{"anyOf":[{"type":"string"},{"type":"integer"}]}`, `#/definitions/A/anyOf/0: no rule for an arm that is not a reference`},
 		{`"A":{"anyOf":[{"$ref":"#/definitions/B"}]},"B":{"type":"string"}`, `#/definitions/A/anyOf/0: no rule for the arm B, which is not an object`},
 		{`"A":{"anyOf":[{"$ref":"#/definitions/B"},{"$ref":"#/definitions/C"}]},"B":{"type":"object","properties":{"b":{}}},"C":{"type":"object","properties":{"c":{}}}`,
-			`#/definitions/A: the arms of A cannot be told apart: B`},
+			`#/definitions/A: the arms of A cannot be distinguished: B`},
 		{`"FooRequest":{"type":"object","properties":{"method":{"type":"string","const":"foo"},"params":{"type":"object","properties":{"_meta":{"type":"object"}}}},"required":["method"]},"ClientRequest":{"anyOf":[{"$ref":"#/definitions/FooRequest"}]}`,
 			`#/definitions/FooRequest: no result`},
 		{`"FooRequest":{"type":"object","properties":{"params":{"type":"object","properties":{"a":{}}}}}`,

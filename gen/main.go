@@ -4,22 +4,20 @@
 //	go run ./gen -check              write nothing, fail when a file would change
 //	go run ./gen -refresh FILE|URL   take a new schema from upstream
 //
-// The flags -schema and -out name another schema and package, -extension the
-// schema of an extension, whose definitions come beside those of its core.
-// With -base, the package lies in the folder of the base package, which was made
-// from that schema: types that are equal become aliases of those there, and
-// what is the same for every version is copied. The go:generate directives of
-// the packages have the flags in use.
+// The flags -schema and -out name another schema and package, -extension the schema of an
+// extension, whose definitions are added to those of its core. With -base, the package
+// lies in the folder of the base package, which was made from that schema: types that are
+// equal become aliases of those there, and what is the same for every version is copied.
+// The go:generate directives of the packages have the flags in use.
 //
-// A refresh drops upstream's prose, keeps our descriptions, prints what changes
-// in the schema and in the Go API, records where the schema came from, and
-// generates the package. With -n it only prints. Another version of the
-// protocol goes into folders of its own, schema/<version> and
-// mcptypes/v<version>. A keyword or construct that the generator has no rule
-// for is an error with the JSON pointer to it.
+// A refresh drops upstream's prose, keeps our descriptions, prints what changes in the
+// schema and in the Go API, records where the schema came from, and generates the
+// package. With -n it only prints. Another version of the protocol goes into folders of
+// its own, schema/<version> and mcptypes/v<version>. A keyword or construct that the
+// generator has no rule for is an error with the JSON pointer to it.
 //
-// The exceptions to the generator's rules are the tables of tables.go, a reason
-// to each row.
+// The exceptions to the generator's rules are the tables of tables.go, a reason to each
+// row.
 package main
 
 import (

@@ -23,14 +23,14 @@ type goType struct {
 
 	fields []*field // kindObject, kindShape; sorted by JSON name, constants included
 	closed bool     // kindObject: without any other members
-	beside *field   // kindObject: a union whose members stand beside fields
+	beside *field   // kindObject: a union whose members are mixed with fields
 	values []string // kindEnum
 	elem   ref      // kindList, kindMap
 	max    int      // kindList: the most elements, 0 for any number
 
 	target string // kindAlias
 
-	member   string   // kindUnion: the member that tells the arms apart, "" when presence does
+	member   string   // kindUnion: the member that selects the arm, "" when presence does
 	ifAbsent string   // kindUnion: what member stands for where it is absent, "" when it is required
 	arms     []*arm   // kindUnion, in the order they are tried
 	lists    []string // kindUnion: arms that are lists

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// goName turns a name of the schema into an exported Go name: the schema's own
-// letters, the first raised, and the first after anything that cannot stand in
-// a Go name ("tools/call" is ToolsCall, "date-time" is DateTime).
+// goName turns a name of the schema into an exported Go name: the schema's own letters,
+// the first raised, and the first after anything that a Go name cannot contain
+// ("tools/call" is ToolsCall, "date-time" is DateTime).
 func goName(s string) (string, error) {
 	var b strings.Builder
 	raise := true
@@ -25,7 +25,7 @@ func goName(s string) (string, error) {
 	}
 	name := b.String()
 	if name == "" || unicode.IsDigit(rune(name[0])) {
-		return "", fmt.Errorf("%q gives no Go name", s)
+		return "", fmt.Errorf("%q cannot become a Go name", s)
 	}
 	return name, nil
 }

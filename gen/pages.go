@@ -2,18 +2,18 @@ package main
 
 import "strings"
 
-// commonFields describes members that mean the same wherever they stand, and
-// those that a schema's flattening lost. Our schema describes the others.
+// commonFields describes members that mean the same everywhere, and those that a schema's
+// flattening lost. Our schema describes the others.
 var commonFields = map[string]string{
 	"_meta":          "Meta is for the protocol and its extensions, by names with a prefix; nil is absent.",
-	"annotations":    "Annotations tell a client how to use it.",
+	"annotations":    "Annotations are hints to a client on how to use it.",
 	"cacheScope":     "CacheScope says who may share the result where it is kept.",
 	"createdAt":      "CreatedAt is when the task began, in ISO 8601.",
-	"cursor":         "Cursor is where to go on, from the page before; nil begins the list.",
+	"cursor":         "Cursor is where to continue, from the previous page; nil starts at the beginning.",
 	"data":           "Data says more, in a form of its own.",
 	"icons":          "Icons are pictures of it for a user interface.",
 	"id":             "Id names the request.",
-	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil are none.",
+	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil means no answers.",
 	"lastUpdatedAt":  "LastUpdatedAt is when the task changed last, in ISO 8601.",
 	"message":        "Message says what went wrong, in one sentence.",
 	"mimeType":       "MimeType is the format, if it is known.",

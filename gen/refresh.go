@@ -88,7 +88,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	return write(r.out, files, false)
 }
 
-// of returns the project for another version, beside p.
+// of returns the project for another version, in a folder next to p's.
 func (p project) of(version string) project {
 	out := p.out // the base package, in which the others are
 	if p.base == "" {
@@ -106,7 +106,7 @@ func (p project) of(version string) project {
 // isExtension reports whether the schema is that of an extension.
 func (p project) isExtension() bool { return filepath.Base(p.schema) != "schema.json" }
 
-// copyLedger gives a new version the deviations that the project has.
+// copyLedger copies the project's deviations to a new version.
 func (r refresher) copyLedger(from project) error {
 	const ledger = "deviations.json"
 	to := filepath.Join(filepath.Dir(r.schema), ledger)
@@ -212,8 +212,8 @@ func (r refresher) list(title string, lines []string) {
 	}
 }
 
-// record writes where the schema came from, beside it: into SOURCE, or for an
-// extension into a file with its name.
+// record writes where the schema came from into SOURCE next to it, or for an extension
+// into a file with its name.
 func (r refresher) record(source string, upstream []byte) error {
 	name := filepath.Base(r.schema)
 	from, ok := upstreams[name]

@@ -104,8 +104,7 @@ func (e *emitter) sharedEnum(s *source, t *goType) error {
 	return nil
 }
 
-// sharedNames are aliases of what the base package has beside the schema's
-// types.
+// sharedNames are aliases of what the base package has in addition to the schema's types.
 const sharedNames = `// What is not of one version is the same in all of them.
 type (
 	// DecodeError says where and why a value is not what the schema asks for.

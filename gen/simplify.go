@@ -161,8 +161,8 @@ func simpleChoice(node map[string]any, arms []any) map[string]any {
 	return node
 }
 
-// merge returns one object with the members of all parts. A part that is a
-// union stays one, beside the members.
+// merge returns one object with the members of all parts. A part that is a union stays
+// one, next to the members.
 func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, error) {
 	properties, required := make(map[string]any), []any{}
 	out := map[string]any{"type": "object", "properties": properties}
@@ -204,7 +204,7 @@ func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, 
 	}
 	for key := range node {
 		if key != "allOf" && key != "type" && out[key] == nil {
-			return nil, fmt.Errorf("%s: no rule for %s beside allOf", path, key)
+			return nil, fmt.Errorf("%s: no rule for %s next to allOf", path, key)
 		}
 	}
 	return out, nil

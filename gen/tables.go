@@ -22,7 +22,7 @@ var typeNames = map[string]struct{ name, reason string }{
 	"ElicitRequestFormParams/mode":              {"FormMode", "the rule's name is too long"},
 	"ElicitRequestFormParams/requestedSchema":   {"ElicitSchema", "the rule's name is too long"},
 	"ElicitRequestParams/requestedSchema":       {"ElicitSchema", "the rule's name is too long"},
-	"ElicitResult/content/*":                    {"ElicitValue", "used on its own, by whoever reads a form"},
+	"ElicitResult/content/*":                    {"ElicitValue", "used on its own, by code that reads a form"},
 	"EmbeddedResource/resource":                 {"TextOrBlobResourceContents", "the same arms as ReadResourceResult's"},
 	"GetPromptResultResponse/result":            {"AnyGetPromptResult", "what a request may be answered with"},
 	"JSONRPCError/error":                        {"ErrorObject", "its name in JSON-RPC 2.0"},
@@ -83,16 +83,16 @@ var rawMembers = map[string]string{
 	"CallToolRequestParams/arguments":     "read by the tool, into a type of its own",
 	"CallToolResult/structuredContent":    "written by the tool, from a type of its own",
 	"CompletedTask/result":                "the result of the request that became the task, whichever that was",
-	"Tool/inputSchema":                    "a JSON schema of any dialect, shown to a model as it stands",
-	"Tool/outputSchema":                   "a JSON schema of any dialect, shown to a model as it stands",
+	"Tool/inputSchema":                    "a JSON schema of any dialect, shown to a model unchanged",
+	"Tool/outputSchema":                   "a JSON schema of any dialect, shown to a model unchanged",
 	"ToolResultContent/structuredContent": "written by the tool, from a type of its own",
 	"ToolUseContent/input":                "read by the tool, into a type of its own",
 }
 
-// lostMeta gives back the _meta that upstream loses wherever a message declares
-// params in its own place: in 18 of the 25 methods of 2025-06-18, in
-// PaginatedRequest, and in all of the tasks extension. The key is the end of the
-// definition's name. The type is the definition if the schema has it.
+// lostMeta restores the _meta that upstream loses wherever a message declares params in
+// its own place: in 18 of the 25 methods of 2025-06-18, in PaginatedRequest, and in all
+// of the tasks extension. The key is the end of the definition's name. The type is the
+// definition if the schema has it.
 var lostMeta = map[string]struct{ definition, otherwise, reason string }{
 	"Request":      {"RequestMetaObject", "RequestMeta", "RequestParams of schema.ts has it, with the progress token"},
 	"Notification": {"NotificationMetaObject", "", "NotificationParams of schema.ts has it, an open object"},
@@ -101,7 +101,7 @@ var lostMeta = map[string]struct{ definition, otherwise, reason string }{
 // extended are definitions to which an extension adds the members of one of its
 // own.
 var extended = map[string]struct{ by, reason string }{
-	"SubscriptionFilter": {"TaskSubscriptionNotifications", "the extension says so in prose: a client asks for tasks beside the rest"},
+	"SubscriptionFilter": {"TaskSubscriptionNotifications", "the extension says so in prose: a client asks for tasks among other things"},
 }
 
 // extraArms are unions, by their place, of which definitions of an extension
@@ -115,10 +115,9 @@ var extraArms = map[string]struct {
 		"the server sends them"},
 }
 
-// besideNames are the fields for unions whose members stand beside those of an
-// object.
+// besideNames are the fields for unions whose members are mixed with those of an object.
 var besideNames = map[string]struct{ name, doc, reason string }{
-	"DetailedTask": {"Task", "Task is the task; its members stand beside the others.", "the rule has no member to name it by"},
+	"DetailedTask": {"Task", "Task is the task; its members are mixed with the others.", "the rule has no member to name it by"},
 }
 
 // resultType is the member that says what kind of result a result is. Its
@@ -129,8 +128,8 @@ var resultType = struct {
 	of                      map[string]string
 }{"resultType", "ResultType", "complete", map[string]string{"InputRequiredResult": "input_required"}}
 
-// resultArms are the results that resultType tells from a request's own, with
-// the members that such a result must have to be taken for one.
+// resultArms are the results that resultType distinguishes from a request's own, with the
+// members that such a result must have.
 var resultArms = map[string]struct {
 	tag     string
 	present []string
@@ -139,9 +138,9 @@ var resultArms = map[string]struct {
 	"CreateTaskResult":    {"task", []string{"taskId"}},
 }
 
-// telling lists, for unions whose arms no constant tells apart, the members
-// whose presence makes an arm. The arm with more of them is tried first.
-var telling = map[string]struct {
+// markers lists, for unions whose arms share every constant, the members whose presence
+// marks an arm. The arm with more of them is tried first.
+var markers = map[string]struct {
 	present []string
 	reason  string
 }{
@@ -167,11 +166,11 @@ var telling = map[string]struct {
 	"ReadResourceResult":             {[]string{"contents"}, "resultType is open"},
 }
 
-// armOrder are arms that are tried before others with as many telling members.
+// armOrder are arms that are tried before others with as many markers.
 var armOrder = []string{"ListRootsResult", "CreateMessageResult"}
 
-// guarded are members beside which no name may stand that differs by case
-// alone, in versions after 2025-06-18: by definition, and in every definition.
+// guarded are members that must not occur with a name that differs by case alone, in
+// versions after 2025-06-18: by definition, and in every definition.
 var guarded = map[string]struct {
 	members []string
 	reason  string

@@ -10,22 +10,22 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
-// tellApart decides how the arms of a union are told apart: by a member that is
-// constant in each, else by the members that the table telling lists.
-func (b *builder) tellApart(u *goType) error {
+// distinguish decides how to choose among the arms of a union: by a member that is
+// constant in each, else by the members in the table markers.
+func (b *builder) distinguish(u *goType) error {
 	if _, ok := openUnions[u.name]; ok {
 		u.first = true
 		return nil
 	}
 	if slices.ContainsFunc(u.arms, func(a *arm) bool { return resultArms[a.name].tag != "" }) {
-		return tellResults(u)
+		return distinguishResults(u)
 	}
 	for _, member := range b.commonTags(u) {
 		u.member, u.ifAbsent = member, ""
 		for _, a := range u.arms {
 			var optional bool
 			a.tags, optional = tagsOf(b.definitions[a.name], member)
-			a.present = telling[a.name].present
+			a.present = markers[a.name].present
 			if optional {
 				u.ifAbsent = a.tags[0]
 			}
@@ -38,18 +38,18 @@ func (b *builder) tellApart(u *goType) error {
 	u.member, u.ifAbsent = "", ""
 	for _, a := range u.arms {
 		a.tags = nil
-		if a.present = telling[a.name].present; len(a.present) == 0 {
-			return fmt.Errorf("the arms of %s cannot be told apart: %s", u.name, a.name)
+		if a.present = markers[a.name].present; len(a.present) == 0 {
+			return fmt.Errorf("the arms of %s cannot be distinguished: %s", u.name, a.name)
 		}
 	}
 	order(u)
 	return nil
 }
 
-// tellResults tells the results of a request apart: by resultType where that
-// says that it is not the request's own, else by the members of that one. What
-// has neither is the first result, which has no members that are required.
-func tellResults(u *goType) error {
+// distinguishResults decides how to choose among the results of a request: by resultType
+// for those that are not the request's own, else by the members of that one. A result
+// with neither is the first, which requires no members.
+func distinguishResults(u *goType) error {
 	u.member, u.loose = resultType.member, true
 	var rest *arm
 	for _, a := range u.arms {
@@ -60,8 +60,8 @@ func tellResults(u *goType) error {
 			if rest == nil {
 				rest = &arm{name: a.name}
 			}
-		} else if a.present = telling[a.name].present; len(a.present) == 0 {
-			return fmt.Errorf("the arms of %s cannot be told apart: %s", u.name, a.name)
+		} else if a.present = markers[a.name].present; len(a.present) == 0 {
+			return fmt.Errorf("the arms of %s cannot be distinguished: %s", u.name, a.name)
 		}
 	}
 	slices.SortStableFunc(u.arms, func(x, y *arm) int { return len(y.tags) - len(x.tags) })
@@ -113,7 +113,7 @@ func tagsOf(t *schemas.Type, member string) (tags []string, optional bool) {
 	return tags, optional
 }
 
-// overlap returns a tag that several arms share without a telling member.
+// overlap returns a tag that several arms share without a marker.
 func overlap(arms []*arm) string {
 	seen := make(map[string]bool)
 	for _, a := range arms {
@@ -128,7 +128,7 @@ func overlap(arms []*arm) string {
 	return ""
 }
 
-// order puts the arms with more telling members first.
+// order puts the arms with more markers first.
 func order(u *goType) {
 	rank := func(a *arm) int {
 		if i := slices.Index(armOrder, a.name); i >= 0 {

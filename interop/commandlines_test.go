@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestCommandLines starts the command lines that public projects wrote for
-// codex mcp-server, as they stand, with a link called codex in place, and lets
-// the official Go client hand over a task and go on with it.
+// TestCommandLines starts the command lines that public projects wrote for codex
+// mcp-server, unchanged, with a link called codex in place, and lets the official Go
+// client hand over a task and continue it.
 func TestCommandLines(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "codex")
 	if err := os.Symlink(ours(t)[0], link); err != nil {
@@ -25,7 +25,7 @@ func TestCommandLines(t *testing.T) {
 			args    []string
 			model   string
 			effort  string
-			sandbox string // as the model is told
+			sandbox string // in the model's words
 		}{
 			{"claude-delegator", []string{"-m", "gpt-5.3-codex", "mcp-server"}, "gpt-5.3-codex", "", "danger-full-access"},
 			{"claude-delegator, all flags", []string{"-s", "workspace-write", "-m", "gpt-5.3-codex", "-c", `model_reasoning_effort="xhigh"`, "mcp-server"}, "gpt-5.3-codex", "xhigh", "workspace-write"},

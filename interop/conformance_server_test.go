@@ -164,7 +164,7 @@ func (f *features) callTool(ctx context.Context, p *mcptypes.CallToolRequestPara
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no tool %q", p.Name)
 }
 
-// ask shows a form and tells what was decided.
+// ask shows a form and returns what was decided.
 func (f *features) ask(ctx context.Context, p *mcptypes.CallToolRequestParams, form json.RawMessage) (*mcptypes.CallToolResult, error) {
 	f.mu.Lock()
 	asker := elicit.NewAsker(f.peer, f.client, nil)
@@ -192,7 +192,7 @@ func (f *features) log(ctx context.Context, _ *mcptypes.CallToolRequestParams) (
 	return &mcptypes.CallToolResult{Content: mcptypes.Text("logged")}, nil
 }
 
-// progress tells of its progress three times, if the client wants to know.
+// progress reports its progress three times, if the client wants to know.
 func (f *features) progress(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
 	if p.Meta != nil && p.Meta.ProgressToken != nil {
 		for _, done := range []float64{0, 50, 100} {

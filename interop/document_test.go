@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/interop.md")
 
-// compareDocument compares what stands in docs/interop.md between the markers
-// of that name with what the run saw.
+// compareDocument compares the text of docs/interop.md between the markers of that name
+// with what the run saw.
 func compareDocument(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join("..", "docs", "interop.md")

@@ -29,7 +29,7 @@ func codex042(t *testing.T) []string {
 	return []string{bin, "mcp", "serve"}
 }
 
-// ours is this project's server, built anew.
+// ours is this project's server, freshly built.
 func ours(t *testing.T) []string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
@@ -41,8 +41,8 @@ func ours(t *testing.T) []string {
 	return []string{bin}
 }
 
-// TestRolloutsGoBothWays lets one server make a conversation and the other
-// list it, resume it and go on with it.
+// TestRolloutsGoBothWays lets one server make a conversation and the other list it,
+// resume it and continue it.
 func TestRolloutsGoBothWays(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		for _, tt := range []struct {

@@ -13,7 +13,7 @@ type place uint8
 const (
 	onHandler  place = iota // the goroutine of the handler, which has nothing else to do
 	onReadLoop              // which must not wait
-	elsewhere               // a goroutine of somebody else
+	elsewhere               // any other goroutine
 )
 
 // answer answers a request, unless it was cancelled and its profile wants no
@@ -23,9 +23,9 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		return true
 	}
 	in := &p.in
-	// Claimed before it is encoded: a Reply, the return of the handler and a
-	// panic may all come here, and the first is sent. The id is free from now
-	// on, since the other side may use it again once it has read the answer.
+	// Claimed before it is encoded: a Reply, the return of the handler and a panic may
+	// all come here, and only the first is sent. The id is free from now on, because the
+	// other side may reuse it once it has read the answer.
 	in.mu.Lock()
 	if r.answered {
 		in.mu.Unlock()
@@ -33,12 +33,16 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	}
 	r.answered = true
 	delete(in.inflight, r.ID)
+	// Kept requests do not count for alone: their handlers have returned, so they may not
+	// answer for a long time.
 	cancelled, alone := r.cancelled, in.running-in.kept <= 1
 	in.mu.Unlock()
+	// If other handlers run, their answers may come soon, and the writer sends several
+	// with one write. Alone, the answer saves waking the writer.
 	c, w := answer, byWriter
 	switch {
 	case from == onReadLoop:
-		c = regardless // waiting for room here would wait for the other side to read, which may wait for us
+		c = regardless // waiting for room would be waiting for the other side to read, which may wait for us
 	case !alone: // the writer sends more with one write
 	case from == onHandler:
 		w = bySender
@@ -46,7 +50,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		w = ifPrompt
 	}
 	if cancelled && !p.o.Cancellation.Answer {
-		r.ctx.end(ErrCancelled) // the cancellation does so too, maybe later than deliver
+		r.ctx.end(ErrCancelled) // the cancellation does this too, but maybe after deliver
 		p.deliver(r, nil, c, w)
 		return true
 	}
@@ -59,28 +63,33 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 
 // deliver sends an answer, nil for none, and ends the request.
 func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
+	// The answer is queued before the context ends: what a handler sends because of that
+	// end comes after the answer.
 	switch {
 	case r.batch != nil:
 		r.batch.done(p, b, c)
 	case b != nil:
 		p.post(b, c, w)
 	}
+	// The context ends in any case, or what the handler derived from it would leak.
 	r.ctx.end(context.Canceled)
 	if r.kept { // settled when answered was set
 		p.vacateKept()
 	}
+	// Last: the end of the connection waits for this and then flushes the queue, where it
+	// must find the answer.
 	p.in.finished()
 }
 
-// encodeAnswer encodes the response and delivers it. Results and errors bring
-// code of their own (MarshalJSON, Error, As): its panic fails this request
-// alone, and if it ends the goroutine the request, which has been claimed, is
-// answered all the same.
+// encodeAnswer encodes the response and delivers it. Results and errors may run code of
+// their own (MarshalJSON, Error, As). If that panics, only this request fails; if it ends
+// the goroutine, the request is still answered, because it has been claimed.
 func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
 	b := getBuffer()
 	finished := false
 	defer func() {
 		if !finished {
+			// What was encoded so far is half an answer.
 			what := recover() // nil if the goroutine is being ended
 			b.Reset()
 			p.writeError(b, r.ID, &Error{Code: CodeInternalError, Message: "internal error: encoding the answer panicked"})
@@ -115,7 +124,7 @@ func (p *Peer) abandon(r *Request, err error) {
 	p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), onHandler)
 }
 
-// refuse answers what never became a request.
+// refuse answers a message that never became a request.
 func (p *Peer) refuse(id ID, e *Error, in *batch) {
 	b := getBuffer()
 	p.writeError(b, id, e)
@@ -126,8 +135,10 @@ func (p *Peer) refuse(id ID, e *Error, in *batch) {
 	p.post(b, regardless, byWriter)
 }
 
-// post sends an answer. That the connection has ended is no news to anybody.
+// post sends an answer. The end of the connection is not a problem to report.
 func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
+	// Bounded by the connection, not by the request: the answer is due even if the
+	// request's context has ended.
 	if err := p.send(p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
@@ -136,7 +147,7 @@ func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
 // batch gathers the answers to the messages of one array.
 type batch struct {
 	mu   sync.Mutex
-	left int           // answers still to come, and one while it is dispatched
+	left int           // answers still to come, plus one while the batch is dispatched
 	out  *bytes.Buffer // "[a,b" so far
 }
 
@@ -160,6 +171,8 @@ func (p *Peer) receiveBatch(line []byte) {
 		p.refuse(ID{}, e, nil)
 		return
 	}
+	// The dispatch counts as one answer: if the first element is answered at once, the
+	// array is not sent before the others are announced.
 	b := &batch{left: 1, out: getBuffer()}
 	elements(line, func(elem []byte) {
 		var m message
@@ -169,6 +182,8 @@ func (p *Peer) receiveBatch(line []byte) {
 		}
 		p.dispatch(&m, elem, b)
 	})
+	// If nothing was announced, as with notifications alone, this ends the batch without
+	// an answer.
 	b.done(p, nil, regardless)
 }
 
@@ -179,7 +194,7 @@ func (b *batch) expect() {
 	b.mu.Unlock()
 }
 
-// add takes an answer nobody announced.
+// add takes an answer that was not announced.
 func (b *batch) add(msg *bytes.Buffer) {
 	b.mu.Lock()
 	b.put(msg)
@@ -196,7 +211,7 @@ func (b *batch) put(msg *bytes.Buffer) {
 	putBuffer(msg)
 }
 
-// done takes an announced answer, nil for none, and sends all after the last.
+// done takes an announced answer, nil for none, and sends the batch after the last.
 func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
 	b.mu.Lock()
 	if msg != nil {
@@ -204,7 +219,7 @@ func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
 	}
 	b.left--
 	last := b.left == 0
-	b.mu.Unlock() // nobody else touches out after the last
+	b.mu.Unlock() // after the last answer no other goroutine uses out
 	if !last {
 		return
 	}

@@ -11,7 +11,10 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 )
 
-// calls is what we want from the other side and have no answer to yet.
+// calls holds the outgoing calls without an answer.
+//
+// mu is not held while params are encoded, a hook runs or a message is sent: each of
+// these may call the peer.
 type calls struct {
 	mu      sync.Mutex
 	next    int64
@@ -35,8 +38,8 @@ type Call struct {
 	raw    []byte        // the result
 	errv   []byte        // the error member
 	err    error         // why there is no answer
-	hook   func(error)   // tells of the end
-	stop   func() bool   // unhooks the caller's context
+	hook   func(error)   // reports the end
+	stop   func() bool   // detaches the caller's context
 
 	// Guarded by note.in.mu.
 	awaited bool // note lets requests overtake
@@ -62,27 +65,26 @@ func (c *Call) Result(v any) error {
 	return c.decode(v)
 }
 
-// Cancel ends the call without an answer and, if the peer's profile has a way
-// to say so, tells the other side why. It does nothing to a call that has
-// ended. Result then returns [context.Canceled].
+// Cancel ends the call without an answer and, if the peer's profile has a way to say so,
+// sends the reason to the other side. It does nothing to a call that has ended. Result
+// then returns [context.Canceled].
 func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
 
-// Call calls a method of the other side and waits for the answer. params is
-// encoded as JSON, nil being no params, and must come out as an object or an
-// array; result, a pointer or nil, is decoded into, strictly. A
-// json.RawMessage passes as it is in both places; *json.RawMessage receives a
-// copy.
+// Call calls a method of the other side and waits for the answer. params is encoded as
+// JSON and must be an object or an array; nil sends no params. The result is decoded
+// strictly into result, a pointer or nil. A json.RawMessage is sent unchanged; a
+// *json.RawMessage receives a copy.
 //
-// An error answer is returned as [*Error]. When ctx ends first, the error is
-// ctx.Err(), the other side is told by the cancel notification of the peer's
-// profile, with the cause of ctx as the reason, and a late answer is dropped.
-// When the connection ends, the error is [ErrClosed].
+// An error answer is returned as [*Error]. When ctx ends first, the error is ctx.Err(),
+// the peer sends its profile's cancel notification with the cause of ctx as the reason,
+// and a late answer is dropped. When the connection ends, the error is [ErrClosed].
 //
-// The handler of a notification must call with its own context, or one derived
-// from it, on whatever peer. While it waits, requests then overtake the
-// notifications behind it. With another context they do not, and if the answer
-// depends on one of them the call waits until its context ends.
+// The handler of a notification must call with its own context, or one derived from it,
+// on any peer. While it waits, requests overtake the notifications behind it. With
+// another context they do not: if the answer depends on one of them, the call waits until
+// its context ends.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
+	// A Call never leaves this function, so it and its channel can be used again.
 	c, ok := p.calls.pool.Get().(*Call)
 	if !ok {
 		c = &Call{ready: make(chan struct{}, 1), pooled: true}
@@ -94,10 +96,12 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 		case <-c.ready:
 		case <-ctx.Done():
 			c.abandon(ctx.Err(), causeText(ctx))
-			<-c.ready // by abandon or by the reader, whoever came first
+			<-c.ready // abandon or the reader sends, whichever retired the call
 		}
 		err = c.decode(result)
 	}
+	// Safe to reuse: either the call was never registered, or its completion was
+	// received, after which no other goroutine touches it.
 	*c = Call{ready: c.ready, pooled: true}
 	p.calls.pool.Put(c)
 	return err
@@ -113,9 +117,10 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 		close(c.ready)
 		return c
 	}
+	// A context that cannot end needs no goroutine to watch it.
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), causeText(ctx)) })
-		// The call may have ended meanwhile, and complete has found no stop.
+		// The call may have ended already, before complete could see stop.
 		p.calls.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {
@@ -148,7 +153,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	}
 	c.id = mcptypes.IntID(cs.next)
 	cs.next++
-	cs.mu.Unlock() // params are encoded by code of their type, which may call
+	cs.mu.Unlock() // encoding the params may run code that calls the peer
 
 	b := getBuffer()
 	if err := p.writeCall(b, c.id, method, params); err != nil {
@@ -159,6 +164,8 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		c.hook = p.began(ctx, method, c.id)
 	}
 	cs.mu.Lock()
+	// The connection may have ended while params were encoded. fail has taken the pending
+	// calls by then, so a call registered now would wait forever.
 	if err := cs.err; err != nil {
 		cs.mu.Unlock()
 		putBuffer(b)
@@ -173,6 +180,8 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	}
 	cs.mu.Unlock()
 	err := p.send(ctx, b, refusable, w)
+	// If retire reports false, the end of the connection has completed the call with its
+	// own error.
 	if err != nil && p.retire(c) {
 		c.ended(err)
 		return err
@@ -187,8 +196,8 @@ func (c *Call) ended(err error) {
 	}
 }
 
-// retire takes a call off the books and reports whether it was on them.
-// Whoever gets true completes the call.
+// retire removes a call from the pending ones and reports whether it was there. The
+// goroutine that gets true completes the call.
 func (p *Peer) retire(c *Call) bool {
 	p.calls.mu.Lock()
 	defer p.calls.mu.Unlock()
@@ -199,9 +208,9 @@ func (p *Peer) retire(c *Call) bool {
 	return true
 }
 
-// await prepares the waiting for c. The answer must be read, also if the one
-// who waits is the handler that the reader runs; and requests must overtake
-// notifications on the peer whose ordered handler waits, until c has ended.
+// await is called before waiting for c. If the waiting goroutine is the reader's, another
+// must read the answer. If it is the ordered handler of a peer, requests overtake
+// notifications on that peer until c has ended.
 func (c *Call) await() {
 	if c.p != nil {
 		c.p.takeOver()
@@ -209,6 +218,8 @@ func (c *Call) await() {
 	if c.note == nil {
 		return
 	}
+	// The peer whose handler waits may be another than the one that is called: its lock,
+	// not ours.
 	c.note.in.mu.Lock()
 	defer c.note.in.mu.Unlock()
 	if !c.over && !c.awaited {
@@ -220,8 +231,8 @@ func (c *Call) await() {
 // complete makes a retired call ready.
 func (c *Call) complete() {
 	if c.note != nil {
-		// Here and not where the waiter wakes: a request that arrives after
-		// this answer is in its place behind the notifications again.
+		// Here and not where the waiter wakes up: a request that arrives after this
+		// answer queues behind the notifications again.
 		c.note.in.mu.Lock()
 		c.over = true
 		if c.awaited {
@@ -232,9 +243,11 @@ func (c *Call) complete() {
 	if c.stop != nil {
 		c.stop()
 	}
+	// Before ready: when Call returns, the hook has seen the end.
 	if c.hook != nil {
 		c.ended(c.outcome())
 	}
+	// Last, since from here on a pooled Call belongs to its caller and may be reused.
 	if c.pooled {
 		c.ready <- struct{}{}
 	} else {
@@ -267,10 +280,12 @@ func (c *Call) abandon(err error, reason string) {
 	}
 }
 
-// resolve takes an answer off the wire to the call that waits for it.
+// resolve hands an answer to the call that waits for it.
 func (p *Peer) resolve(m *message, line []byte) {
 	cs := &p.calls
 	cs.mu.Lock()
+	// Looked up and removed under one lock: a second answer with the same id finds no
+	// call.
 	c := cs.pending[m.id]
 	delete(cs.pending, m.id)
 	cs.mu.Unlock()
@@ -296,6 +311,7 @@ func (cs *calls) fail(err error) {
 	pending := cs.pending
 	cs.pending = nil
 	cs.mu.Unlock()
+	// Outside the lock: completing runs hooks and wakes callers, which may call again.
 	for _, c := range pending {
 		c.err = err
 		c.complete()

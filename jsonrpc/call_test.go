@@ -127,7 +127,7 @@ func TestEncodingFaults(t *testing.T) {
 		want   string
 	}{
 		{"x", func() {}, "jsonrpc: params of x: json: "},
-		{"x", 7, "jsonrpc: params of x: neither an object nor an array"},
+		{"x", 7, "jsonrpc: params of x: must be an object or an array"},
 		{"x", json.RawMessage(`{"a"}`), "jsonrpc: params of x: raw message is not valid JSON"},
 		{"func", nil, "the result of func cannot be encoded (-32603)"},
 		{"raw", nil, "the result of raw cannot be encoded (-32603)"},
@@ -174,8 +174,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// An answer to a call made by the handler of a notification must not wait for
-// that notification, nor may the requests of two such handlers for each other.
+// An answer to a call made by the handler of a notification must not wait for that
+// notification. The requests of two such handlers must not wait for each other.
 func TestCallFromNotification(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		results := make(chan error, 4)

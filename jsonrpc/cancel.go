@@ -31,7 +31,7 @@ type CancelProfile struct {
 	Never []string
 }
 
-// The profiles of two protocols. They are not to be changed.
+// The profiles of two protocols. Do not change them.
 var (
 	// MCPCancel is the profile of the Model Context Protocol: a cancelled
 	// request is not answered, initialize cannot be cancelled
@@ -74,7 +74,7 @@ func (c *CancelProfile) decode(params []byte) (id ID, reason string, ok bool) {
 		return ID{}, "", false
 	}
 	if r, found := m[c.ReasonMember]; found {
-		_ = jsonx.Unmarshal(r, &reason) // a reason of another kind is no reason
+		_ = jsonx.Unmarshal(r, &reason) // a reason of another kind is ignored
 	}
 	return id, reason, true
 }

@@ -17,7 +17,7 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// The errors of kill say only that nobody is left.
+// kill fails only if no process is left in the group.
 
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

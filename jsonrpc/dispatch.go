@@ -10,14 +10,16 @@ import (
 	"time"
 )
 
-// inbound is what the other side wants from us.
+// inbound holds what the other side wants from us.
 //
-// Notifications are handled one by one in order of arrival by one goroutine,
-// which exists while there are any. A request that arrives while it is busy
-// queues behind them and is started, not handled, by it; else the read loop
-// starts it at once. While a notification's handler waits for the answer to a
-// call, requests do not queue: two sides, or a chain of peers that ends here,
-// would otherwise wait for each other forever.
+// One goroutine handles notifications one by one, in order of arrival; it exists while
+// there are any. A request that arrives meanwhile queues behind them, and that goroutine
+// starts it without waiting for it. Otherwise the read loop starts the request at once.
+// While a notification's handler waits for the answer to a call, requests do not queue:
+// two sides, or a chain of peers that ends here, would otherwise wait for each other
+// forever.
+//
+// mu also guards the flags of the requests. No handler, hook or Write runs under it.
 type inbound struct {
 	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
@@ -33,7 +35,7 @@ type inbound struct {
 	dropped  uint64
 	refusing bool          // the peer is shutting down
 	ended    bool          // no handler starts any more
-	idle     chan struct{} // closed when active falls to 0; nil if nobody waits
+	idle     chan struct{} // closed when active falls to 0; nil if nothing waits for that
 }
 
 // receive takes one message from the transport. It never blocks. It returns a
@@ -59,6 +61,8 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 	case kindRequest:
 		return p.accept(p.newRequest(m, line, b))
 	case kindNotification:
+		// A cancel notification does not queue: the handler it should end may be the one
+		// that the queue waits for.
 		if c := p.o.Cancellation; c != nil && string(m.method) == c.Method {
 			p.cancelInbound(c, m.params, line)
 			return nil
@@ -75,10 +79,11 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 	return nil
 }
 
-// overhead is what a waiting request costs beside its bytes.
+// overhead is what a waiting request costs in addition to its bytes.
 const overhead = 256
 
 func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
+	// The whole line counts, because Params is a slice of it and keeps it in memory.
 	method := p.intern(m.method)
 	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
 	r.ctx.base = p.base
@@ -96,14 +101,15 @@ func (p *Peer) intern(name []byte) *method {
 		return m
 	}
 	m := &method{name: string(name)}
+	// Bounded: the other side may invent method names without end.
 	if len(p.methods) < 256 && len(name) <= 64 {
 		p.methods[m.name] = m
 	}
 	return m
 }
 
-// accept admits a request or notification and sees to its being handled. A
-// request that it returns is admitted, and the reader is to serve it.
+// accept admits a request or notification and has it handled. The reader itself must
+// serve a request that accept returns.
 func (p *Peer) accept(r *Request) *Request {
 	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
 		p.acceptInline(r)
@@ -115,9 +121,9 @@ func (p *Peer) accept(r *Request) *Request {
 		in.mu.Unlock()
 		return nil
 	}
-	// A request may not pass a notification that arrived before it. Only when
-	// none is unfinished, or when the one being handled waits for the other
-	// side, does it start at once.
+	// A request may not pass a notification that arrived before it. It starts at once
+	// only if no notification is unfinished, or if the handler of one waits for the other
+	// side.
 	behind := in.ordering && in.yielding == 0
 	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
@@ -132,8 +138,8 @@ func (p *Peer) accept(r *Request) *Request {
 		if !r.IsNotification() {
 			in.behind++
 		}
-		// The ordered goroutine clears ordering under this lock when the queue
-		// is empty, so what was pushed here is either seen by it or by a new one.
+		// The ordered goroutine clears ordering under this lock when the queue is empty.
+		// So either it sees what was pushed here, or a new goroutine does.
 		if !in.ordering {
 			in.ordering = true
 			p.handlers.Go(p.ordered)
@@ -142,6 +148,8 @@ func (p *Peer) accept(r *Request) *Request {
 		in.waiting.push(r)
 	default:
 		in.running++
+		// A place is taken in either case. The reader's goroutine ends serve like any
+		// other, so it is counted in handlers too.
 		if p.alone(r) {
 			p.handlers.Add(1)
 			mine = r
@@ -153,26 +161,29 @@ func (p *Peer) accept(r *Request) *Request {
 	return mine
 }
 
-// alone reports whether the reader is to serve a request itself: if nothing
-// else is being handled or has been read, and its method is a quick one. The
-// lock is held.
+// alone reports whether the reader should serve a request itself: nothing else is being
+// handled or has been read, and the method is quick. The lock is held.
 func (p *Peer) alone(r *Request) bool {
 	return p.reading.drained != nil && r.batch == nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
 		r.method.streak.Load() >= proof && p.reading.drained()
 }
 
-// admit enters the request into the books, or says why not. The lock is held.
+// admit registers the request, or returns why it is refused. The lock is held.
 func (p *Peer) admit(r *Request, wait bool) *Error {
 	in := &p.in
+	// Only what waits is bounded by size. What starts at once is bounded by
+	// MaxConcurrent.
 	if wait && in.bytes+r.size > p.o.MaxQueued {
 		return Errorf(CodeOverloaded, "overloaded: too much is waiting to be handled")
 	}
 	if !r.IsNotification() {
+		// Notifications are still accepted: they need no answer, and running handlers may
+		// depend on them.
 		if in.refusing {
 			return Errorf(CodeOverloaded, "shutting down")
 		}
-		// The one that runs keeps the id. Two answers with one id could not be
-		// told apart by the other side.
+		// The running request keeps the id. The other side could not distinguish two
+		// answers with one id.
 		if _, dup := in.inflight[r.ID]; dup {
 			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
 		}
@@ -196,6 +207,7 @@ func (p *Peer) reject(r *Request, e *Error) {
 		return
 	}
 	p.refuse(r.ID, e, r.batch)
+	// newRequest has announced an answer to the batch; refuse has added another instead.
 	if r.batch != nil {
 		r.batch.done(p, nil, regardless)
 	}
@@ -207,6 +219,8 @@ func (p *Peer) acceptInline(r *Request) {
 		p.in.mu.Unlock()
 		return
 	}
+	// Inline requests take no place and no room in the queue: each is handled before the
+	// next message is read.
 	e := p.admit(r, false)
 	p.in.mu.Unlock()
 	if e != nil {
@@ -222,8 +236,8 @@ func (p *Peer) acceptInline(r *Request) {
 		p.answer(r, v, err, onReadLoop)
 		return
 	}
-	// The read loop did not wait for a free place. Now that the request stays,
-	// it takes one, beyond the limit if none is free.
+	// The read loop did not wait for a free place. A request that stays takes one now,
+	// beyond the limit if none is free.
 	p.in.mu.Lock()
 	if !r.answered {
 		p.in.running++
@@ -232,8 +246,8 @@ func (p *Peer) acceptInline(r *Request) {
 	p.in.mu.Unlock()
 }
 
-// keep leaves a place to a request whose handler has returned, until it is
-// answered. The lock is held.
+// keep lets a request whose handler has returned hold its place until it is answered. The
+// lock is held.
 func (in *inbound) keep(r *Request) {
 	r.kept = true
 	in.kept++
@@ -253,6 +267,8 @@ func (p *Peer) ordered() {
 		in.mu.Lock()
 		r := in.queue.pop()
 		switch {
+		// The last look at the queue and the clearing of ordering are one step, see
+		// accept.
 		case r == nil:
 			in.ordering = false
 			over = true
@@ -277,6 +293,7 @@ func (p *Peer) ordered() {
 // free place. The lock is held.
 func (p *Peer) start(r *Request) {
 	in := &p.in
+	// The order among requests is kept: waiting is served from its front by vacate.
 	if in.running >= p.o.MaxConcurrent {
 		in.waiting.push(r) // its size is counted already
 		return
@@ -301,6 +318,8 @@ func noteOf(ctx context.Context) *Peer {
 // waits for an answer. Call.complete ends that. The lock is held.
 func (p *Peer) yield() {
 	in := &p.in
+	// Requests that arrive from now on start at once, see accept; those already queued
+	// start here.
 	in.yielding++
 	if in.behind > 0 {
 		in.behind = 0
@@ -324,6 +343,7 @@ func (p *Peer) serve(r *Request) {
 		}
 		p.handlers.Done()
 	}()
+	// The goroutine is reused for waiting requests, which saves a start for each.
 	for r != nil {
 		p.handle(r)
 		r = p.next(r)
@@ -336,6 +356,8 @@ func (p *Peer) next(done *Request) *Request {
 	in := &p.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	// Both flags under one lock: a Reply either came before and the place is free, or it
+	// finds kept set and gives up the place.
 	if done.detached && !done.answered {
 		in.keep(done)
 		return nil
@@ -346,8 +368,8 @@ func (p *Peer) next(done *Request) *Request {
 // vacate gives up a place, or returns the request that takes it over. The lock
 // is held.
 func (in *inbound) vacate() *Request {
-	// Handed on under one lock: between giving up a place and taking it a request
-	// that has just arrived could overtake those that wait.
+	// Handed over under one lock: between giving up a place and taking it, a request that
+	// has just arrived could overtake the waiting ones.
 	r := in.waiting.pop()
 	if r == nil {
 		in.running--
@@ -369,6 +391,8 @@ func (p *Peer) vacateKept() {
 
 // handle runs the handler of a request and answers it.
 func (p *Peer) handle(r *Request) {
+	// A cancellation after this look ends the context of the handler, which then runs to
+	// its end.
 	switch s := p.state(r); {
 	case s.ended: // before it began
 		p.in.finished()
@@ -377,6 +401,7 @@ func (p *Peer) handle(r *Request) {
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
+	// Only a reader that can lend the reading wants to know which methods are quick.
 	if p.reading.drained != nil {
 		start := time.Now()
 		defer func() { r.method.took(time.Since(start)) }()
@@ -408,7 +433,7 @@ func (p *Peer) call(r *Request) (v any, err error) {
 		v, err = nil, &Error{Code: CodeInternalError, Message: "internal error: the handler panicked"}
 		what := recover()
 		if what == nil {
-			// runtime.Goexit goes on after this; the request must not stay open.
+			// runtime.Goexit continues after this; the request must not stay open.
 			p.abandon(r, errGoexit)
 			return
 		}
@@ -416,6 +441,8 @@ func (p *Peer) call(r *Request) (v any, err error) {
 	}()
 	var ctx context.Context = &r.ctx
 	if r.IsNotification() {
+		// Notifications cannot be cancelled, so they share one context, under which
+		// noteOf finds the peer.
 		ctx = p.note
 	}
 	v, err = p.h.ServeRPC(ctx, r)
@@ -456,13 +483,15 @@ func (p *Peer) noteFault(r *Request, err error) error {
 			p.panicked(r, what)
 		}
 	}()
+	// Unknown notifications are normal: a newer protocol may have added them.
 	if errors.Is(err, CodeMethodNotFound) {
 		return nil
 	}
 	return fmt.Errorf("notification %s: %w", r.Method, err)
 }
 
-// finished takes one off the active and tells who waits for the last.
+// finished takes one off the active requests and reports the last to the goroutine that
+// waits for it.
 func (in *inbound) finished() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -484,6 +513,7 @@ func (in *inbound) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.ended = true
+	// Handlers that run remain active; Run waits for them.
 	in.retire(in.queue.len() + in.waiting.len())
 	in.queue, in.waiting, in.behind, in.bytes = fifo{}, fifo{}, 0, 0
 }
@@ -495,6 +525,7 @@ func (in *inbound) wait(ctx context.Context) error {
 		in.mu.Unlock()
 		return nil
 	}
+	// Made on demand: a busy peer falls idle often, and mostly nothing waits for it.
 	if in.idle == nil {
 		in.idle = make(chan struct{})
 	}
@@ -520,10 +551,10 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 	r := in.inflight[id]
 	if r == nil || !c.covers(r.Method) {
 		in.mu.Unlock()
-		return // it has been answered already, which is no fault
+		return // answered already, which is not a fault
 	}
-	// Before the context ends: a handler that returns because of it must find
-	// the mark, or a request whose profile forbids it would be answered.
+	// Set before the context ends: a handler that returns because of it must find the
+	// mark, or it would answer a request that must not be answered.
 	r.cancelled = true
 	in.mu.Unlock()
 	cause := ErrCancelled

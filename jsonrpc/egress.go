@@ -10,12 +10,12 @@ import (
 
 // egress is the queue of messages on their way to the transport.
 //
-// Whoever has a message appends it under a short lock and leaves; one writer
-// goroutine hands everything that has gathered to the transport in one Write.
-// When the line is idle, a goroutine that has nothing else to do writes its
-// message itself (see writer), which saves waking the writer.
+// A sender appends its message under a short lock and continues; one writer goroutine
+// passes everything that has gathered to the transport in one Write. When the line is
+// idle, a goroutine that has nothing else to do writes its message itself (see writer),
+// which saves waking the writer.
 //
-// Nothing here waits for a handler or for the reader, so there is no circle.
+// Nothing here waits for a handler or for the reader, so no cycle of waiting can form.
 type egress struct {
 	t    Transport
 	p    prompter        // t, if it can
@@ -33,13 +33,13 @@ type egress struct {
 	peak    int
 	count   int           // messages queued and being written
 	sent    uint64        // messages the transport has taken
-	writing bool          // somebody is in Write
+	writing bool          // a goroutine is in Write, without the lock; the others queue
 	parked  bool          // the writer waits on wake
 	pressed bool          // over high water since the last report
 	one     [1][]byte     // the message of writeNow; belongs to who set writing
-	err     error         // set once: nothing is accepted any more
+	err     error         // the message of writeNow; belongs to the goroutine that set writing
 	wake    chan struct{} // capacity 1
-	moved   chan struct{} // closed at the next progress; nil if nobody waits
+	moved   chan struct{} // closed at the next progress; nil if no goroutine waits for it
 }
 
 // chunkSize is how much is gathered for one Write: what a pipe holds.
@@ -73,12 +73,13 @@ type writer uint8
 
 const (
 	byWriter writer = iota // the writer goroutine
-	bySender               // the sender, which nothing waits for
+	bySender               // the sender, if nothing waits for it
 	ifPrompt               // the sender, if that does not block it
 )
 
 // send queues the message in b, or has the sender write it. It takes b over.
 func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
+	// bytes includes what is being written: a pipe that is full is pressure too.
 	n := b.Len()
 	e.mu.Lock()
 	// A message longer than the limit passes when nothing else is queued, or it
@@ -89,6 +90,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 			putBuffer(b)
 			return ErrFull
 		}
+		// Taken before the lock is released: progress made in between closes this
+		// channel.
 		moved := e.onProgress()
 		e.mu.Unlock()
 		select {
@@ -99,9 +102,11 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 		}
 		e.mu.Lock()
 	}
+	// The reader must not wait, and memory must not grow without end: only closing is
+	// left.
 	if e.err == nil && c == regardless && e.bytes+n > 2*e.o.HardLimit {
 		e.fail(ErrFull)
-		defer e.broken(ErrFull) // the writer is in Write and cannot tell
+		defer e.broken(ErrFull) // the writer is in Write and cannot report it
 	}
 	if e.err != nil {
 		err := e.refusal()
@@ -116,6 +121,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	if report {
 		e.pressed = true
 	}
+	// A sender may write only if nothing is queued or being written. Otherwise its
+	// message would overtake others.
 	switch {
 	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle():
 		e.append(b)
@@ -135,6 +142,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 // append puts the message on the queue; a long one keeps its own buffer.
 func (e *egress) append(b *bytes.Buffer) {
 	m := b.Bytes()
+	// Copying a long message costs more than a Write of its own.
 	if len(m) > chunkSize/2 {
 		e.queue = append(e.queue, &chunk{msgs: [][]byte{m}})
 		return
@@ -162,6 +170,8 @@ func (e *egress) idle() bool { return e.head == len(e.queue) }
 func (e *egress) pop() *chunk {
 	c := e.queue[e.head]
 	e.queue[e.head] = nil
+	// Moved to the front once half is empty: pops stay cheap on average, and the slice
+	// does not grow forever.
 	if e.head++; 2*e.head >= len(e.queue) {
 		n := copy(e.queue, e.queue[e.head:])
 		clear(e.queue[n:])
@@ -180,6 +190,7 @@ func (e *egress) newChunk() *chunk {
 }
 
 func (e *egress) recycle(c *chunk) {
+	// Four chunks serve a burst. More would stay in memory of an idle peer.
 	if c.buf != nil && len(e.free) < 4 {
 		clear(c.msgs)
 		c.buf, c.msgs = c.buf[:0], c.msgs[:0]
@@ -191,6 +202,8 @@ func (e *egress) recycle(c *chunk) {
 func (e *egress) signal() {
 	if e.parked && !e.writing {
 		e.parked = false
+		// Never blocks: the channel has room for one, and clearing parked allows one send
+		// only.
 		e.wake <- struct{}{}
 	}
 }
@@ -214,15 +227,19 @@ func (e *egress) progress() {
 // writeNow writes one message from the sender's goroutine. The lock is held,
 // but not while writing; others queue meanwhile.
 func (e *egress) writeNow(b *bytes.Buffer) {
+	// Until wrote clears it, writing keeps all other goroutines out of Write.
 	e.writing = true
 	e.mu.Unlock()
 	e.one[0] = b.Bytes()
 	n := b.Len()
+	// Without the lock: Write may block for as long as the other side does not read.
 	err := e.t.Write(e.ctx, e.one[:])
 	e.one[0] = nil
 	putBuffer(b)
 	e.mu.Lock()
 	e.wrote(n, 1, err)
+	// signal did nothing while writing was set, so what was queued meanwhile still needs
+	// the writer.
 	if !e.idle() {
 		e.signal()
 	}
@@ -258,11 +275,13 @@ func (e *egress) wrote(n, msgs int, err error) {
 	e.writing = false
 	e.bytes -= n
 	e.count -= msgs
+	// A failed Write may have left half a message on the wire. Nothing can follow it.
 	if err != nil {
 		e.fail(fmt.Errorf("jsonrpc: write: %w", err))
 		return
 	}
 	e.sent += uint64(msgs)
+	// Only at half, or a queue that hovers at the mark would report with each message.
 	if e.pressed && e.bytes <= e.o.HighWater/2 {
 		e.pressed = false
 	}
@@ -274,9 +293,9 @@ func (e *egress) run() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		// While a sender writes, there is nothing to do here: it signals at its
-		// end. parked is set under the lock that signal needs, so no wake is lost,
-		// and each is sent once, so sending never blocks.
+		// While a sender writes, the writer waits: the sender signals at its end. parked
+		// is set under the lock that signal needs, so no wake is lost, and each is sent
+		// once, so sending never blocks.
 		for e.err == nil && (e.writing || e.idle()) {
 			e.parked = true
 			e.mu.Unlock()
@@ -304,7 +323,7 @@ func (e *egress) run() error {
 func (e *egress) flush(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Counted, not compared with an empty queue: others may go on sending.
+	// Counted, not compared with an empty queue: other goroutines may continue to send.
 	for until := e.sent + uint64(e.count); e.err == nil && e.sent < until; {
 		moved := e.onProgress()
 		e.mu.Unlock()
@@ -340,6 +359,7 @@ func (e *egress) fail(err error) {
 		return
 	}
 	e.err = err
+	// Dropped: nothing more can be written, and flush and the senders get the error.
 	e.queue, e.head = nil, 0
 	e.progress() // senders and flushers that wait see err
 	if e.parked {

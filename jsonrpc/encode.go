@@ -22,7 +22,7 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func getBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
 
-// putBuffer takes back a buffer whose bytes nobody uses any more.
+// putBuffer takes back a buffer that is no longer used.
 func putBuffer(b *bytes.Buffer) {
 	if b.Cap() <= maxPooled {
 		b.Reset()
@@ -66,7 +66,7 @@ func (p *Peer) writeCall(b *bytes.Buffer, id ID, method string, params any) erro
 	return nil
 }
 
-var errParams = errors.New("neither an object nor an array")
+var errParams = errors.New("must be an object or an array")
 
 // writeParams writes the params member. What encodes to null is left out.
 func writeParams(b *bytes.Buffer, params any) error {
@@ -111,7 +111,7 @@ func (p *Peer) writeError(b *bytes.Buffer, id ID, e *Error) {
 	if len(e.Data) > 0 {
 		mark := b.Len()
 		b.WriteString(`,"data":`)
-		if writeRaw(b, e.Data) != nil { // data that is no JSON is left out
+		if writeRaw(b, e.Data) != nil { // data that is not JSON is left out
 			b.Truncate(mark)
 		}
 	}

@@ -176,7 +176,7 @@ func ExampleLines() {
 	// <nil>
 }
 
-// Start begins a call and goes on; Cancel takes it back.
+// Start begins a call and continues; Cancel takes it back.
 func ExamplePeer_Start() {
 	ctx := context.Background()
 	left, right := jsonrpc.Pipe()

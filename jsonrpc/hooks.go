@@ -20,14 +20,14 @@ type Hooks struct {
 	// if not nil, is called once when the call has ended, with its error.
 	Call func(ctx context.Context, method string, id ID) (done func(error))
 
-	// Problem is called for what is wrong with the traffic and does not fail
-	// anything else: a broken line, an answer nobody waits for, a dropped
-	// notification, a cancel notification for an unknown request.
+	// Problem is called for what is wrong with the traffic and does not fail anything
+	// else: a broken line, an answer that no call waits for, a dropped notification, a
+	// cancel notification for an unknown request.
 	Problem func(err error, line []byte)
 
-	// InputEnd is called once when nothing more will be read: with nil when the
-	// other side has ended its input, else with what went wrong. Requests
-	// being handled go on, see [Options].DrainTimeout.
+	// InputEnd is called once when nothing more will be read: with nil when the other
+	// side has ended its input, else with what went wrong. Requests being handled
+	// continue, see [Options].DrainTimeout.
 	InputEnd func(err error)
 
 	// Panic is called when a handler has panicked, or a method of the result or

@@ -315,8 +315,8 @@ func TestStuckTransport(t *testing.T) {
 	})
 }
 
-// A transport that Close does not unblock delivers messages after the end.
-// Neither those nor what still waited for its turn may start a handler.
+// A transport that Close does not unblock delivers messages after the end. Neither these
+// messages nor those still waiting may start a handler.
 func TestNothingStartsAfterTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var mu sync.Mutex

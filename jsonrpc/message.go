@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ID is a request id: a string or an integer, comparable, exact beyond 2^53.
-// 1 and "1" differ. The zero ID is no id.
+// ID is a request id: a string or an integer, comparable, exact beyond 2^53. 1 and "1"
+// differ. The zero ID means that there is no id.
 type ID = mcptypes.RequestId
 
 // kind says what a message is.
@@ -70,14 +70,14 @@ func memberBit(name []byte) uint8 {
 	return 0
 }
 
-// envelope holds the members as they stand in the line.
+// envelope holds the members as they are in the line.
 type envelope struct {
 	seen, twice                              uint8
 	version, id, method, params, result, err []byte
 }
 
-// parse scans one line into m. It never fails: what cannot be read becomes a
-// kindInvalid message whose fault is the answer to give.
+// parse scans one line into m. It never fails: what cannot be read becomes a kindInvalid
+// message whose fault is the answer to send.
 func (m *message) parse(line []byte, d dialect) {
 	*m = message{}
 	i := skipSpace(line, 0)
@@ -248,7 +248,7 @@ func (e *envelope) check(idErr error, d dialect) *Error {
 	case e.twice != 0:
 		return Errorf(CodeInvalidRequest, "member %q occurs twice", memberName(e.twice))
 	case e.seen&(hasMethod|hasResult|hasError) == 0:
-		return Errorf(CodeInvalidRequest, "neither method nor result nor error")
+		return Errorf(CodeInvalidRequest, "no method, result or error")
 	case !e.versionOK(d):
 		return Errorf(CodeInvalidRequest, `jsonrpc is not "2.0"`)
 	case e.seen&hasMethod == 0:
@@ -256,11 +256,11 @@ func (e *envelope) check(idErr error, d dialect) *Error {
 	case e.seen&(hasResult|hasError) != 0:
 		return Errorf(CodeInvalidRequest, "both method and result or error")
 	case idErr != nil:
-		return Errorf(CodeInvalidRequest, "id is neither a string nor an integer")
+		return Errorf(CodeInvalidRequest, "id must be a string or an integer")
 	case e.method[0] != '"':
 		return Errorf(CodeInvalidRequest, "method is not a string")
 	case e.seen&hasParams != 0 && e.params[0] != '{' && e.params[0] != '[' && e.params[0] != 'n':
-		return Errorf(CodeInvalidRequest, "params is neither an object nor an array")
+		return Errorf(CodeInvalidRequest, "params must be an object or an array")
 	}
 	return nil
 }

@@ -71,10 +71,10 @@ type Options struct {
 	// Egress decides about what is sent faster than the other side reads.
 	Egress EgressOptions
 
-	// DrainTimeout bounds how long requests accepted before the end of input
-	// may take to finish and to be answered. After it their contexts end with
-	// the cause ErrClosed, and one more second later the peer leaves them
-	// behind. Less than 0 is no bound but Run's context. Default: 5 s.
+	// DrainTimeout bounds how long requests accepted before the end of input may take to
+	// finish and to be answered. Then their contexts end with the cause ErrClosed, and
+	// one second later the peer leaves them behind. If negative, only Run's context
+	// bounds it. Default: 5 s.
 	DrainTimeout time.Duration
 
 	// Logger receives one Debug record for each request handled and call

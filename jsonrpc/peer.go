@@ -22,14 +22,14 @@ type Peer struct {
 
 	acceptBatch atomic.Bool
 	received    atomic.Uint64
-	watched     bool // somebody wants to hear of outgoing calls
+	watched     bool // a hook or the logger observes outgoing calls
 
 	reading reading
 	// Of the goroutine that reads.
 	methods map[string]*method
 
-	// Three lives, as the end has an order: first no more work is waited for, then
-	// handlers are to return, then the transport is closed.
+	// Three lives, because the end has an order: first the waiting for more work stops,
+	// then handlers return, then the transport is closed.
 	live     context.Context // ends when the end begins
 	liveEnd  context.CancelFunc
 	conn     context.Context // of the transport's Read and Write; ends after its Close
@@ -41,7 +41,7 @@ type Peer struct {
 	life struct {
 		sync.Mutex
 		running bool
-		ending  bool  // what the transport reports from now on is of our making
+		ending  bool  // errors of the transport are from now on of our own making
 		wanted  bool  // Close or Shutdown was called
 		err     error // why the connection broke
 	}

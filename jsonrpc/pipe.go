@@ -79,7 +79,7 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 // prompts implements prompter.
 func (t *pipe) prompts() bool { return true }
 
-// prompt implements prompter. There is room while nobody else writes.
+// prompt implements prompter. There is room unless another goroutine writes.
 func (t *pipe) prompt(m []byte) (bool, error) {
 	if len(t.out) == cap(t.out) {
 		return false, nil

@@ -10,12 +10,12 @@ import (
 	"unsafe"
 )
 
-// polled returns f for use through the runtime's poller, so that Close
-// unblocks it and no thread waits in the kernel for it.
+// polled returns f for use through the runtime's poller, so that Close unblocks it and no
+// thread waits in the kernel for it.
 //
-// A pipe is opened anew, for setting it to non-blocking mode would do so for
-// every process that shares it. A socket cannot be; but the end of a socket
-// pair that a child inherits is the child's alone.
+// A pipe is opened again: setting it to non-blocking mode would do so for every process
+// that shares it. A socket cannot be opened again; but the end of a socket pair that a
+// child inherits is the child's alone.
 func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -48,7 +48,7 @@ type readiness struct {
 	err error
 }
 
-// newReadiness returns nil if w is no descriptor.
+// newReadiness returns nil if w is not a descriptor.
 func newReadiness(w io.Writer) *readiness {
 	f, ok := w.(syscall.Conn)
 	if !ok {

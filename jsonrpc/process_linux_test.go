@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // child is what a child process does.
 func child(role string) int {
 	switch role {
-	case "stubborn": // heeds neither the end of its input nor a polite request
+	case "stubborn": // ignores the end of its input and a polite request
 		signal.Ignore(syscall.SIGTERM)
 		fallthrough
 	case "deaf": // heeds only the request
@@ -134,7 +134,7 @@ func TestCommandEnds(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 			<-p.Done()
-			if _, err := io.ReadAll(alive); err != nil { // returns when nobody is left
+			if _, err := io.ReadAll(alive); err != nil { // returns when no process is left
 				t.Error(err)
 			}
 		})
@@ -164,9 +164,8 @@ func TestCommandFaults(t *testing.T) {
 	}
 }
 
-// TestStdio runs the transport in this process, over what may stand behind
-// descriptors 0 and 1: pipes, a socket pair as Node.js gives its children, and
-// plain files.
+// TestStdio runs the transport in this process, over what descriptors 0 and 1 may be:
+// pipes, a socket pair as Node.js passes to its children, and plain files.
 func TestStdio(t *testing.T) {
 	for kind, open := range map[string]func(*testing.T) (in, out *os.File, other io.ReadWriteCloser){
 		"pipe": pipeEnds, "socket": socketEnds, "file": fileEnds,

@@ -8,38 +8,35 @@ import (
 	"time"
 )
 
-// reading decides which goroutine reads, and what a request that arrives alone
-// costs.
+// reading decides which goroutine reads, and what a request that arrives alone costs.
 //
-// Between processes a call is dominated by the waking of threads. A goroutine
-// for the handler of a lone request wakes one, only for the reader to go to
-// sleep beside it. So the reader runs that handler itself, if its method has
-// proved to be quick, and reads on after it: a call then needs one goroutine
-// and no hand-over. Meanwhile the reading is lent, and whoever takes it back
-// first is the reader from then on:
+// Between processes a call is dominated by the waking of threads. A goroutine for the
+// handler of a lone request wakes one, while the reader goes to sleep. So the reader runs
+// that handler itself, if its method has proved to be quick, and then continues to read:
+// a call needs one goroutine and no hand-over. Meanwhile the reading is lent, and the
+// first to take it back is the reader from then on:
 //
 //   - the goroutine itself, when its handler has returned;
 //   - a call, whose answer has to be read, see Call.await;
 //   - the watch, when the handler has kept the reading for one to two
 //     patiences.
 //
-// In the latter two cases nothing was won, and the method has to prove itself
-// for longer.
+// In the latter two cases nothing was saved, and the method has to prove itself for
+// longer.
 //
-// Only transports over descriptors lend: in memory there is no thread to wake,
-// and under testing/synctest messages are to be read without time passing.
+// Only transports over descriptors lend: in memory there is no thread to wake, and under
+// testing/synctest messages are to be read without time passing.
 type reading struct {
 	drained func() bool  // nothing more has been read from the descriptor; nil if reading is never lent
 	end     chan<- error // gets the result of the last reader
 
 	lent     atomic.Bool
 	lendings atomic.Uint64
-	method   *method // to which it is lent; belongs to who takes it back
+	method   *method // of the lent reading; belongs to the goroutine that takes it back
 
-	// The watch is one timer that runs while there is something to lend. Arming
-	// one for each request would wake a thread too, and a timer that is due soon
-	// slows every wait for a descriptor down: with a patience of 1 ms nothing is
-	// won.
+	// The watch is one timer that runs while there is something to lend. Arming one for
+	// each request would wake a thread too, and a timer that is due soon slows down every
+	// wait for a descriptor: a patience of 1 ms saves nothing.
 	watch    *time.Timer
 	watching atomic.Bool
 	seen     uint64 // lendings at the last look
@@ -89,11 +86,12 @@ func (g *reading) start(t Transport, takeOver func()) (stop func()) {
 
 // lend lets others read while the reader handles a request of m.
 func (g *reading) lend(m *method) {
+	// Before lent is set: the goroutine that takes the reading back reads method.
 	g.method = m
 	g.lendings.Add(1)
 	g.lent.Store(true)
-	// After lent, as look reads them in the opposite order: one of the two sees
-	// what the other has done.
+	// After lent, because look reads the two in the opposite order: at least one side
+	// sees what the other has done.
 	if !g.watching.Load() {
 		g.watching.Store(true)
 		g.watch.Reset(patience)
@@ -101,15 +99,19 @@ func (g *reading) lend(m *method) {
 }
 
 // takeBack makes the caller the reader if it reports true.
+// The load first, because it is cheaper than a swap that fails, and mostly nothing is
+// lent.
 func (g *reading) takeBack() bool { return g.lent.Load() && g.lent.CompareAndSwap(true, false) }
 
-// look is the watch. Nothing is lent anew while a handler keeps the reading.
+// look is the watch. Nothing is lent again while a handler keeps the reading.
 func (g *reading) look(takeOver func()) {
 	if n := g.lendings.Load(); n != g.seen {
 		g.seen = n
 		g.watch.Reset(patience)
 		return
 	}
+	// No lending for a whole patience: either one handler keeps the reading, or the peer
+	// is idle and takeOver does nothing.
 	g.watching.Store(false)
 	takeOver()
 }
@@ -117,6 +119,8 @@ func (g *reading) look(takeOver func()) {
 // takeOver starts another reader if the one there is handles a request.
 func (p *Peer) takeOver() {
 	if p.reading.takeBack() {
+		// A method that kept the reading once may do so again, so its streak starts far
+		// below zero.
 		p.reading.method.streak.Store(-longer)
 		go p.read()
 	}
@@ -127,8 +131,8 @@ func (p *Peer) takeOver() {
 func (p *Peer) read() {
 	lent, returned := false, false
 	defer func() {
-		// A handler has ended this goroutine, as testing.T.FailNow does. If it
-		// still was the reader, another reads on.
+		// A handler has ended this goroutine, as testing.T.FailNow does. If this
+		// goroutine still was the reader, another continues.
 		if !returned && (!lent || p.reading.takeBack()) {
 			go p.read()
 		}
@@ -145,6 +149,8 @@ func (p *Peer) read() {
 		}
 		p.reading.lend(r.method)
 		lent = true
+		// While this runs, takeOver may start another reader. takeBack decides which of
+		// the two continues.
 		p.serve(r)
 		if !p.reading.takeBack() {
 			returned = true
@@ -154,9 +160,9 @@ func (p *Peer) read() {
 	}
 }
 
-// readMessage reads one message and acts on it. It returns the request if the
-// reader is to handle it, and not to go on at the end of the input, with nil if
-// that is a clean one.
+// readMessage reads one message and acts on it. It returns the request if the reader
+// should handle it. goOn is false at the end of the input, with a nil error if that is a
+// clean one.
 func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
 	line, err := p.t.Read(p.conn)
 	if p.conn.Err() != nil { // Close did not unblock Read
@@ -185,6 +191,7 @@ func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 	var long *overlong
 	switch {
 	case errors.Is(err, io.EOF):
+		// Calls can get no answer any more. Handlers may still finish and answer.
 		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
 		return false, nil
 	case errors.As(err, &long):

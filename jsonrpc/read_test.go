@@ -130,8 +130,8 @@ func TestLentReadingGoesOn(t *testing.T) {
 	}
 }
 
-// A handler that ends the goroutine it shares with the reader ends neither the
-// reading nor, once another has taken over, starts a second one.
+// A handler that ends the goroutine it shares with the reader does not end the reading.
+// Once another goroutine has taken over, it does not start a second reader either.
 func TestLentGoexit(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	client, server := overPipes(t, Lines, func(_ context.Context, r *Request) (any, error) {

@@ -13,13 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Handler handles requests and notifications. A request is answered with what
-// ServeRPC returns: the result, encoded as JSON, or the error (see [Error]).
-// What it returns for a notification goes nowhere.
+// Handler handles requests and notifications. A request is answered with what ServeRPC
+// returns: the result, encoded as JSON, or the error (see [Error]). What it returns for a
+// notification is ignored, an error reported to [Hooks].Problem.
 //
 // The context ends when the request is cancelled by the other side (cause
-// [ErrCancelled]), when the connection ends, and when the request has been
-// answered.
+// [ErrCancelled]), when the connection ends, and when the request has been answered.
 type Handler interface {
 	ServeRPC(ctx context.Context, r *Request) (any, error)
 }
@@ -130,7 +129,7 @@ func explain(err error) (path, why string) {
 	return path, "unexpected " + kindName(sem.JSONKind)
 }
 
-// reason is a located error's text without the path that stands before it.
+// reason returns a located error's text without the path before it.
 func reason(e located) string {
 	_, why, found := strings.Cut(e.Error(), e.JSONPointer()+": ")
 	if !found {
@@ -194,10 +193,9 @@ type Responder struct{ r *Request }
 
 var errAnswered = errors.New("jsonrpc: request is already answered")
 
-// Reply answers the request as a return from ServeRPC would. It waits if the
-// queue to the other side is at its hard limit. A second Reply is an error; a
-// Reply to a notification, or to a request that was cancelled and therefore
-// gets no answer, does nothing.
+// Reply answers the request as a return from ServeRPC would. It waits if the queue to the
+// other side is at its hard limit. A second Reply is an error; a Reply to a notification,
+// or to a request that was cancelled and must not be answered, does nothing.
 func (w *Responder) Reply(result any, err error) error {
 	if !w.r.peer.answer(w.r, result, err, elsewhere) {
 		return errAnswered

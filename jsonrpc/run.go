@@ -34,9 +34,12 @@ func (p *Peer) Run(ctx context.Context) error {
 		return nil
 	}
 	p.life.running = true
+	// Set before the reader starts, which uses them without a lock.
 	p.base, p.note = base, context.WithValue(base, noteKey{}, p)
 	p.life.Unlock()
 
+	// Room for one: untilEnd puts the result back, and a reader that was left behind must
+	// not block.
 	read, wrote := make(chan error, 1), make(chan struct{})
 	stop := p.reading.start(p.t, p.takeOver)
 	p.reading.end = read
@@ -46,11 +49,12 @@ func (p *Peer) Run(ctx context.Context) error {
 		p.broke(p.out.run())
 	}()
 	err := p.untilEnd(ctx, cancel, read)
-	// Contexts first, so that handlers that block return while Close waits for
-	// a child process or the other side.
+	// Contexts first, so that blocked handlers return while Close waits for a child
+	// process or the other side.
 	cancel(ErrClosed)
 	closeErr := p.disconnect()
-	p.takeOver() // somebody must see the end of the input
+	p.takeOver() // a goroutine must read the end of the input
+	// Handlers last: the reader may still start one until it has seen the end.
 	p.waitAll(func() {
 		<-read
 		<-wrote
@@ -83,7 +87,7 @@ func (p *Peer) verdict(closeErr error) error {
 func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
 	select {
 	case err := <-read:
-		read <- err // Run waits for it once more
+		read <- err // Run receives it again
 		if err != nil || p.drain(ctx) {
 			return nil
 		}
@@ -104,6 +108,7 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 		if settled {
 			return context.Cause(ctx)
 		}
+	// Handlers get the grace to answer, but new requests would extend it.
 	case <-ctx.Done():
 		p.refuseNew()
 	}
@@ -127,6 +132,7 @@ func (p *Peer) settle(ctx context.Context, limit time.Duration) bool {
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
+	// In this order: a handler queues its answer before it counts as finished.
 	return p.in.wait(ctx) == nil && p.out.flush(ctx) == nil
 }
 
@@ -136,8 +142,8 @@ func (p *Peer) refuseNew() {
 	p.in.mu.Unlock()
 }
 
-// waitAll waits for all goroutines of the peer, but not for ever for a handler
-// that does not heed its context or a transport that Close does not unblock.
+// waitAll waits for all goroutines of the peer, but not forever for a handler that
+// ignores its context or a transport that Close does not unblock.
 func (p *Peer) waitAll(wait func()) {
 	gone := make(chan struct{})
 	go func() {
@@ -153,13 +159,15 @@ func (p *Peer) waitAll(wait func()) {
 	}
 }
 
-// broke notes why the connection broke, if nobody has ended it on purpose.
+// broke records why the connection broke, unless it was ended on purpose.
 func (p *Peer) broke(err error) {
 	p.life.Lock()
+	// The first error is the reason. Later ones follow from it.
 	if !p.life.ending && p.life.err == nil {
 		p.life.err = err
 	}
 	p.life.Unlock()
+	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
 	p.liveEnd()
 }
@@ -169,6 +177,7 @@ func (p *Peer) broke(err error) {
 // the transport's Close; Run returns when the handlers have.
 func (p *Peer) Close() error {
 	p.life.Lock()
+	// A peer that never ran has no Run to close done.
 	if !p.life.running && !p.life.ending {
 		close(p.done)
 	}
@@ -179,11 +188,13 @@ func (p *Peer) Close() error {
 
 // disconnect ends everything that touches the wire.
 func (p *Peer) disconnect() error {
+	// Close, Shutdown and Run may all come here; the transport is closed once, and all
+	// get its error.
 	p.closeOnce.Do(func() {
 		p.life.Lock()
 		p.life.ending = true
 		p.life.Unlock()
-		// The transport last: nobody is to see its errors as reasons.
+		// The transport last: its errors must not look like the reason of the end.
 		p.calls.fail(ErrClosed)
 		p.in.end()
 		p.out.close(ErrClosed)

@@ -6,13 +6,13 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// skimmer reads the envelope of a message that is too long to be held, or too
-// deep to be scanned, piece by piece. Without the id of such a request its
-// caller could not be answered, and would wait forever; without that of such
-// an answer our own would. The id may stand behind the part that is too long.
+// skimmer reads the envelope of a message that is too long to be held, or too deep to be
+// scanned, piece by piece. Without the id of such a request its caller would wait forever
+// for an answer; without the id of such an answer our own caller would. The id may come
+// after the part that is too long.
 //
-// It follows strings and nesting and checks nothing else: the message is
-// refused in any case.
+// It follows strings and nesting and checks nothing else: the message is refused in any
+// case.
 type skimmer struct {
 	depth   int
 	str     bool // within a string
@@ -33,7 +33,7 @@ type skimmer struct {
 // maxSkimmed is the longest name or id that is read.
 const maxSkimmed = 1 << 10
 
-// Write reads on. It never fails.
+// Write continues the reading. It never fails.
 func (s *skimmer) Write(b []byte) (int, error) {
 	for i := 0; i < len(b); i++ {
 		if s.str && !s.keeping && !s.escaped { // most of a long message is such a string

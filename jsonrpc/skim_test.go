@@ -10,9 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestTooLongOrDeep sends what exceeds a limit: a request is answered with its
-// id, wherever it stands, and nothing else is answered but what cannot be a
-// notification or a response.
+// TestTooLongOrDeep sends what exceeds a limit. A request is answered with its id,
+// wherever the id is; a notification or a response is not answered.
 func TestTooLongOrDeep(t *testing.T) {
 	const limit = 2000
 	long, deep := strings.Repeat("x", 2*limit), strings.Repeat("[", 600)+strings.Repeat("]", 600)

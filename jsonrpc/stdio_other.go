@@ -4,7 +4,7 @@ package jsonrpc
 
 import "os"
 
-// claimStdout turns os.Stdout aside; there is no more to be had here.
+// claimStdout redirects os.Stdout alone; other systems offer nothing more.
 func claimStdout() *os.File {
 	stdout := os.Stdout
 	os.Stdout = os.Stderr

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// claimStdout returns a file for the standard output that nobody else can
-// write to: a duplicate of descriptor 1, which then becomes descriptor 2.
-// If the descriptors cannot be had, os.Stdout alone is turned aside.
+// claimStdout returns a file for the standard output that no other code can write to: a
+// duplicate of descriptor 1, which then becomes descriptor 2. If duplicating fails, only
+// os.Stdout is redirected.
 func claimStdout() *os.File {
 	stdout := os.Stdout
 	os.Stdout = os.Stderr

@@ -236,8 +236,8 @@ type tick struct {
 // counted is the answer of a flooding handler.
 type counted struct{ Sent, Refused int }
 
-// TestFlood sends a million notifications to a side that does not read, while
-// it goes on asking.
+// TestFlood sends a million notifications to a side that does not read, while it
+// continues to ask.
 func TestFlood(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		t.Run(fmt.Sprintf("block=%v", block), func(t *testing.T) { flood(t, block) })

@@ -2,13 +2,13 @@ package jsonrpc
 
 import "context"
 
-// Transport moves whole messages. [Lines], [Header], [Stdio], [Pipe] and
-// [Command] make one; anything else that keeps this contract will do.
+// Transport moves whole messages. [Lines], [Header], [Stdio], [Pipe] and [Command] make
+// one; anything else that keeps this contract will do.
 //
-// A peer calls Read from one goroutine and Write from one goroutine at a time,
-// the two at once, and Close from any. A transport that also has a method
-// SetReadLimit(bytes int) is told [Options].MaxMessage before the first Read,
-// so that it can skip a longer message instead of holding it in memory.
+// A peer calls Read from one goroutine and Write from one goroutine at a time, the two at
+// once, and Close from any. If a transport also has a method SetReadLimit(bytes int), the
+// peer calls it with [Options].MaxMessage before the first Read: the transport can then
+// skip a longer message instead of holding it in memory.
 type Transport interface {
 	// Read returns the next message, one JSON text. The slice belongs to the
 	// peer from then on. io.EOF says that the other side will send no more,
@@ -28,8 +28,8 @@ type Transport interface {
 	Close() error
 }
 
-// limiter is a transport that can refuse a long message before it is in
-// memory. The peer tells it the limit before the first Read.
+// limiter is a transport that can refuse a long message before it is in memory. The peer
+// sets the limit before the first Read.
 type limiter interface{ SetReadLimit(bytes int) }
 
 // prompter is a transport that can write a message if that does not wait for

@@ -52,11 +52,10 @@ func asDecodeError(err error) error {
 	return err
 }
 
-// Encode returns the JSON form of v, a value or pointer of this package: one
-// line, constants first, then the known members and then the unknown ones,
-// each sorted by name. What the schema would refuse is an error that names its
-// place: an absent id, a nil union, raw JSON that is none, a known name among
-// the unknown members.
+// Encode returns the JSON form of v, a value or pointer of this package: one line,
+// constants first, then the known members and then the unknown ones, each sorted by name.
+// It fails where the schema would, and names the place: an absent id, a nil union,
+// invalid raw JSON, a known name among the unknown members.
 func Encode(v any) ([]byte, error) {
 	if v, ok := v.(encodable); ok {
 		return codec.Encode(v, encodable.encode)
@@ -84,11 +83,11 @@ type encodable interface {
 	encode(*codec.Encoder)
 }
 
-// Unknown is the arm of a union that this version of the protocol does not
-// have, such as a kind of content added later. It stands in every union whose
-// arms a member tells apart, and is written back as it was read.
+// Unknown is the arm of a union that this version of the protocol does not have, such as
+// a kind of content added later. Every union whose arms differ by a constant member has
+// it, and writes it back as it was read.
 type Unknown struct {
-	Tag string          // what the telling member says
+	Tag string          // the value of the member that names the arm
 	Raw json.RawMessage // the whole object
 }
 

@@ -69,8 +69,8 @@ func TestEncodeErrors(t *testing.T) {
 		{mcptypes.CallToolResult{StructuredContent: raw(`[]`)}, `/structuredContent: want a JSON object`},
 		{mcptypes.ElicitResult{}, `/action: want one of "accept", "cancel", "decline", have ""`},
 		{mcptypes.ElicitResult{Action: "accept", Content: map[string]mcptypes.ElicitValue{"a/b": {}}}, `/content/a~1b: required, but absent`},
-		{mcptypes.Result{Extra: map[string]json.RawMessage{"_meta": raw(`{}`)}}, `a known member stands among the unknown ones: "_meta"`},
-		{mcptypes.TextContent{Extra: map[string]json.RawMessage{"type": raw(`"image"`)}}, `a known member stands among the unknown ones: "type"`},
+		{mcptypes.Result{Extra: map[string]json.RawMessage{"_meta": raw(`{}`)}}, `a known member is among the unknown ones: "_meta"`},
+		{mcptypes.TextContent{Extra: map[string]json.RawMessage{"type": raw(`"image"`)}}, `a known member is among the unknown ones: "type"`},
 		{mcptypes.TextContent{Text: "\xff"}, `/text: string is not UTF-8`},
 		{mcptypes.Annotations{Priority: new(1.5)}, `/priority: want a number from 0 to 1, have 1.5`},
 		{mcptypes.Annotations{Priority: new(math.NaN())}, `/priority: want a number from 0 to 1, have NaN`},
@@ -98,8 +98,8 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// TestAppendJSON checks that what stands before is kept, and alone is kept
-// after an error.
+// TestAppendJSON checks that the bytes before the value are kept, and kept alone after an
+// error.
 func TestAppendJSON(t *testing.T) {
 	b, err := mcptypes.AppendJSON([]byte("1,"), &mcptypes.TextContent{Text: "x"})
 	if err != nil || string(b) != `1,{"type":"text","text":"x"}` {

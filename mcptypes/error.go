@@ -15,8 +15,7 @@ func (e *DecodeError) Error() string {
 	return "mcptypes: " + e.Path + ": " + e.Msg
 }
 
-// JSONPointer returns Path. Package jsonrpc reports it to whoever sent the
-// params.
+// JSONPointer returns Path. Package jsonrpc reports it to the sender of the params.
 func (e *DecodeError) JSONPointer() string { return e.Path }
 
 // Unwrap returns Err: errors.Is(err, jsontext.ErrDuplicateName) finds a

@@ -125,7 +125,7 @@ func inLedger(definition string, err error) bool {
 	}
 	switch definition {
 	case "JSONRPCMessage", "PrimitiveSchemaDefinition":
-		return true // told-by-presence
+		return true // an arm chosen by presence
 	case "ElicitRequest", "ServerRequest":
 		return strings.Contains(path, "/enum") || strings.HasSuffix(path, "/type")
 	case "ReadResourceResult", "CallToolResult", "GetPromptResult", "ContentBlock":

@@ -10,7 +10,7 @@ import (
 // Caller sends a request and waits for its result, which it decodes into the
 // pointer result. The peer of package jsonrpc is one.
 type Caller interface {
-	// Call gives the error of the answer, or why there is none.
+	// Call returns the error of the answer, or why no answer came.
 	Call(ctx context.Context, method string, params, result any) error
 }
 
@@ -188,7 +188,7 @@ func orNone[P any](params *P) any {
 // that its handler decoded.
 type paramsError struct{ *DecodeError }
 
-// InvalidParams tells package jsonrpc what to answer.
+// InvalidParams returns what package jsonrpc answers.
 func (e paramsError) InvalidParams() (path, why string) { return e.Path, e.Msg }
 
 // Unwrap lets errors.As find the DecodeError.

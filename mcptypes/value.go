@@ -43,13 +43,13 @@ func (v *Base64) decode(d *codec.Decoder) (err error) {
 
 func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
-// ElicitValue is what a person entered in one field of an elicitation's form: a
-// string, a number or a boolean
-// (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation).
-// A number is kept as the text that was sent; the schema's JSON form wants an
-// integer, which is what [DecodeStrict] insists on. From version 2025-11-25 on a
-// value may also be a list of strings, which this package neither reads nor
-// writes. ElicitValue is comparable; the zero value is the absent one.
+// ElicitValue is what a person entered in one field of an elicitation's form: a string, a
+// number or a boolean
+// (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation). A number
+// is kept as the text that was sent; the schema's JSON form wants an integer, which is
+// what [DecodeStrict] insists on. From version 2025-11-25 on a value may also be a list
+// of strings, which this package does not support. ElicitValue is comparable; the zero
+// value is the absent one.
 type ElicitValue struct {
 	text string // the string, or the text of the number or list
 	kind elicitKind
@@ -188,7 +188,7 @@ func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
 	return ElicitValue{string(raw), elicitNumber}, nil
 }
 
-var errList = errors.New("a list of strings is no form value of this version")
+var errList = errors.New("a list of strings is not a form value of this version")
 
 func (v *ElicitValue) encode(e *codec.Encoder) {
 	switch v.kind {

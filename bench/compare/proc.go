@@ -37,5 +37,5 @@ func (s *server) memory(figure string) (string, error) {
 			return strings.TrimSpace(value), nil
 		}
 	}
-	return "", fmt.Errorf("/proc tells no %s", figure)
+	return "", fmt.Errorf("/proc has no %s", figure)
 }

@@ -73,7 +73,7 @@ func (s *server) send(method string, params any) error {
 	return s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
 }
 
-// run makes n calls at once and gives the number of events until all are answered.
+// run makes n calls at once and returns the number of events until all are answered.
 func (s *server) run(n int) (events int, err error) {
 	for range n {
 		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": map[string]any{"prompt": "go"}}); err != nil {

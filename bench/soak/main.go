@@ -1,15 +1,14 @@
-// Command soak drives codex-mcp under faults for a while, and fails when a call is
-// not answered, or when memory, goroutines, descriptors or threads are not flat
-// after the first minute.
+// Command soak drives codex-mcp under faults for a while, and fails when a call is not
+// answered, or when memory, goroutines, descriptors or threads are not flat after the
+// first minute.
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
 //	go run ./bench/soak -for 15m /tmp/codex-mcp
 //
 // Two servers do the same work on the native engine with a scripted provider: the
-// program, whose one client stays, beside runs of it whose clients leave; and a
-// server of the packages in a process of its own, whose clients come and go and
-// which tells its goroutines. The faults are in work.go and provider.go. It needs
-// Linux.
+// program, whose one client stays, and runs of it whose clients leave; and a server of
+// the packages in a process of its own, whose clients come and go and which reports its
+// goroutines. The faults are in work.go and provider.go. It needs Linux.
 package main
 
 import (

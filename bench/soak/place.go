@@ -62,7 +62,7 @@ type process struct {
 	exited chan struct{}
 	err    error
 
-	goroutines int           // as last told; -1 where it does not tell
+	goroutines int           // as last reported; -1 where it does not report them
 	lines      *bufio.Reader // of a host
 	address    string
 }

@@ -113,7 +113,7 @@ func (w *work) begin() (*client, func() error, error) {
 	}, nil
 }
 
-// words are the prompts, see provider.go, and what a client does beside; the first
+// words are the prompts, see provider.go, and what a client does in between; the first
 // are done more often.
 var words = []string{
 	"say", "run", "ask", "refuse", "torn", "cancel", "reply", "interrupt",
@@ -174,7 +174,7 @@ func (w *work) cancelled(ctx context.Context, c *client, word string, most int) 
 	return err
 }
 
-// interrupted ends a turn from beside: its call is answered.
+// interrupted ends a turn from another call: its own call is answered.
 func (w *work) interrupted(ctx context.Context, c *client) error {
 	at, ok := c.any()
 	if !ok {
@@ -228,8 +228,7 @@ func (w *work) prompt(word string) string {
 	return fmt.Sprintf("%s %d", word, w.number)
 }
 
-// sweep removes the rollouts that nobody has used for a while, also of open
-// conversations.
+// sweep removes the rollouts that were not used for a while, also of open conversations.
 func (w *work) sweep(ctx context.Context) {
 	for {
 		select {

@@ -57,7 +57,7 @@ type question struct {
 	ends     chan end
 	over     chan struct{} // closed when the question is taken down
 
-	stood, ended int // places where it stood, and those whose end was awaited
+	asked, ended int // places that were asked, and those whose end was awaited
 }
 
 // end is how a question ended at one place. By is never empty.
@@ -83,8 +83,8 @@ func NewBoard(o *Options, invite func(words string)) *Board {
 	return b
 }
 
-// Attach adds a place: every question that is open, and every one that will be,
-// stands there until leave is called. Leave withdraws what still stands there.
+// Attach adds a place: every question that is open now or later is put there until leave
+// is called. Leave withdraws the questions still open there.
 func (b *Board) Attach(p Place) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attachment{place: p, ctx: ctx}
@@ -191,7 +191,7 @@ func (b *Board) close(q *question) {
 // counts, else why there is none, which is the zero end when no place could show
 // the question.
 func (b *Board) await(q *question) (best end, failures []string) {
-	for b.stands(q) {
+	for b.pending(q) {
 		e, ok := q.next()
 		if !ok {
 			b.log.Warn("a place does not return from a question that is over", "thread", q.request.Thread.ID)
@@ -209,7 +209,7 @@ func (b *Board) await(q *question) (best end, failures []string) {
 		case best.by == "":
 			best = e
 		case !isAnswer(best.out) && q.ctx.Err() != nil:
-			best.by = e.by // it stood here last
+			best.by = e.by // the last place that was asked
 		}
 		b.sendInvitation(q, e)
 	}
@@ -234,12 +234,12 @@ func (q *question) next() (end, bool) {
 	}
 }
 
-// stands reports whether the question still stands somewhere. When it does not,
-// no place that arrives later is asked.
-func (b *Board) stands(q *question) bool {
+// pending reports whether the question is still open at some place. If not, a place that
+// arrives later is not asked.
+func (b *Board) pending(q *question) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if q.ended == q.stood {
+	if q.ended == q.asked {
 		delete(b.questions, q)
 		return false
 	}
@@ -249,7 +249,7 @@ func (b *Board) stands(q *question) bool {
 
 // stand puts the question up at a place. b.mu is held.
 func (b *Board) stand(q *question, a *attachment) {
-	q.stood++
+	q.asked++
 	ctx, cancel := context.WithCancel(q.ctx)
 	stop := context.AfterFunc(a.ctx, cancel)
 	go func() {

@@ -244,7 +244,7 @@ func TestAPlaceArrivesAtTheEnd(t *testing.T) {
 	}
 }
 
-// A place that goes on after the question is over does not hold up the turn.
+// A place that continues after the question is over does not delay the turn.
 func TestAPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal

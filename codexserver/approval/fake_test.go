@@ -21,7 +21,7 @@ const (
 	cancel  = `{"action":"cancel"}`
 )
 
-// answer is what somebody at a place does with a question.
+// answer is how a person at a place answers a question.
 type answer func(context.Context) (string, error)
 
 // says answers at once, whatever became of the question meanwhile.
@@ -97,7 +97,7 @@ func (p raw) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, erro
 	return p.ask(ctx, r)
 }
 
-// desk answers as told and keeps what it learns.
+// desk answers as configured and keeps what it learns.
 type desk struct {
 	answer  answer
 	invites func() string

@@ -9,8 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Place is where a question stands until somebody answers it. A [Board] calls
-// it from several goroutines at a time.
+// Place is where a question is shown until it is answered. A [Board] calls it from
+// several goroutines at a time.
 type Place interface {
 	// Decider names the place in the record.
 	Decider() Decider
@@ -20,9 +20,9 @@ type Place interface {
 	Ask(ctx context.Context, r *Request) (elicit.Outcome, error)
 }
 
-// Desk is a second place, beside the client, where a person sees the work and
-// answers questions, such as a page in a browser. It is called from several
-// goroutines at a time. A panic in it is logged; in Ask it does not count as an answer.
+// Desk is a second place, in addition to the client, where a person sees the work and
+// answers questions, such as a page in a browser. It is called from several goroutines at
+// a time. A panic in it is logged; in Ask it does not count as an answer.
 type Desk interface {
 	// Event reports what happens in a thread, in order: what the engine emits,
 	// a [protocol.UserMessage] before each turn and where the model comes to a
@@ -39,9 +39,8 @@ type Desk interface {
 
 // Inviter is a [Desk] that says how to reach it.
 type Inviter interface {
-	// Invite returns a sentence for the user, with a link say, or "" when
-	// somebody is at the desk already. The client gets it when it cannot show a
-	// question itself.
+	// Invite returns a sentence for the user, such as one with a link, or "" if a person
+	// is at the desk already. The client gets it when it cannot show a question itself.
 	Invite() string
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// What cannot be recorded is logged, and the decision stands.
+// What cannot be recorded is logged, and the decision still holds.
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

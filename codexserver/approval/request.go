@@ -19,9 +19,8 @@ type Request struct {
 	Event protocol.EventMsg
 	// Question is what a person is asked. Places read it and do not change it.
 	Question *elicit.Question
-	// Patience is how long the question stays open where the options do not say,
-	// because whoever is asked looks in from time to time. Default: that of
-	// [elicit.Options].
+	// Patience is how long the question stays open if the options do not say. It suits a
+	// place that a person looks at from time to time. Default: that of [elicit.Options].
 	Patience time.Duration
 	// Deny is why the request is denied before any rule, and without asking; ""
 	// is for all others.
@@ -66,8 +65,7 @@ type Thread struct {
 // Decision is how a question ended, and who decided.
 type Decision struct {
 	elicit.Outcome
-	// By is who decided. When nobody answered in time, it is the place where the
-	// question stood last.
+	// By is who decided. Without an answer in time, it is the last place that was asked.
 	By Decider
 	// Remarks explain to the caller of the tool, in sentences, why the question
 	// could not be answered at a place. There are none usually.

@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		argv string
-		want elicit.Decision // "" is no rule
+		want elicit.Decision // "" means that no rule decides
 	}{
 		{"go test ./...", elicit.Approved},
 		{"go vet", ""},

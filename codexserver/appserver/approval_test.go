@@ -24,7 +24,7 @@ import (
 type question struct {
 	name   string
 	host   engine.Host
-	before func(*run) // what is told before
+	before func(*run) // what happens before
 	method string
 	params string
 	want   string
@@ -56,7 +56,7 @@ func withItems(r *run) {
 
 func withAgent(r *run) {
 	r.item(threadID, turnID, spawn)
-	r.tell("turn/started", `{"threadId":%q,"turn":{"id":"agent-turn","status":"inProgress","items":[]}}`, agentID)
+	r.notify("turn/started", `{"threadId":%q,"turn":{"id":"agent-turn","status":"inProgress","items":[]}}`, agentID)
 	r.item(agentID, "agent-turn", command)
 }
 
@@ -245,8 +245,8 @@ func TestQuestionShown(t *testing.T) {
 	})
 }
 
-// TestProgramOfTheWorkspace approves for the session what the model could write
-// anew: the approval holds once.
+// TestProgramOfTheWorkspace approves for the session a program that the model could write
+// again: the approval holds once.
 func TestProgramOfTheWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "run.sh")
@@ -301,7 +301,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 			done := make(chan struct{})
 			go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
 			synctest.Wait()
-			r.tell("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID)
+			r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID)
 			<-done
 			answered(r)
 		}
@@ -318,7 +318,8 @@ func TestWithdrawnQuestion(t *testing.T) {
 	})
 }
 
-// TestAbortBySubAgent: an abort ends the whole turn, whoever asked.
+// TestAbortBySubAgent checks that an abort ends the whole turn, no matter which agent
+// asked.
 func TestAbortBySubAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

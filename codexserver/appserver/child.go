@@ -147,8 +147,8 @@ func (c *child) call(ctx context.Context, limit time.Duration, method string, pa
 }
 
 // control calls a method that is answered soon. An app-server that leaves it and
-// everything else unanswered hangs, and is killed, so that the next call finds a
-// fresh one. One that answers has its turns to go on with.
+// everything else unanswered hangs, and is killed, so that the next call finds a fresh
+// one. One that answers continues its turns.
 func (c *child) control(ctx context.Context, method string, params, result any) error {
 	return c.patient(ctx, controlLimit, method, params, result)
 }

@@ -63,8 +63,8 @@ const (
 	rootsKey       = workspaceTable + ".writable_roots"
 )
 
-// bound makes a thread that is taken up again ask and be confined as the file says:
-// what its last turn had may have been chosen by somebody who may more.
+// bound makes a resumed thread ask and be confined as the file says: the settings of its
+// last turn may come from a user with more rights.
 func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 	p.bounded = true
 	if p.Sandbox == "" {
@@ -86,7 +86,7 @@ func (r *threadReply) keeps(p *threadParams) error {
 	if is >= 0 && is <= asked && (policy == p.ApprovalPolicy || policy == string(protocol.ApprovalUntrusted)) {
 		return nil
 	}
-	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, and the server's configuration gives less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
+	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, and the server's configuration allows less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
 }
 
 // setting is the value of a key of one word, or of a table and a word, as the

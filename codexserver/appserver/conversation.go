@@ -41,7 +41,7 @@ type conversation struct {
 // checkID returns an error unless id is a thread's.
 func checkID(id string) error {
 	if err := uuid.Validate(id); err != nil {
-		return fmt.Errorf("%q is no conversation's id: %w", id, err)
+		return fmt.Errorf("%q is not the id of a conversation: %w", id, err)
 	}
 	return nil
 }
@@ -88,8 +88,8 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 // ID implements [engine.Conversation].
 func (c *conversation) ID() string { return c.id }
 
-// Close implements [engine.Conversation]. The thread stays loaded, so that it
-// can be gone on with; it ends with the app-server.
+// Close implements [engine.Conversation]. The thread stays loaded, so that it can be
+// continued; it ends with the app-server.
 func (c *conversation) Close() error { return nil }
 
 // Turn implements [engine.Conversation].
@@ -212,8 +212,8 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in 
 	return r.request(ctx, "turn/start", p)
 }
 
-// request asks the app-server for the turn, and gives the claim of the thread up when
-// there will be none.
+// request asks the app-server for the turn, and releases the claim of the thread if there
+// will be none.
 func (r *turn) request(ctx context.Context, method string, params any) (*turnCall, error) {
 	t := r.thread
 	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), method, params)}
@@ -231,8 +231,8 @@ func (r *turn) request(ctx context.Context, method string, params any) (*turnCal
 	return s, nil
 }
 
-// holds returns what holds for a turn from what turns have changed, this one and
-// earlier ones: in a new process it is to be said anew.
+// holds returns what holds for a turn from what turns have changed, this one and earlier
+// ones: in a new process it must be set again.
 func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, protocol.ReasoningEffort) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

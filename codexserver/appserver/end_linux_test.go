@@ -56,8 +56,8 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// TestKilledKeeper kills the keeper of an app-server, which the kernel then gives
-// to another parent: it ends as if it had died itself.
+// TestKilledKeeper kills the keeper of an app-server, which then gets another parent: it
+// ends as if it had died itself.
 func TestKilledKeeper(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
 	h := &recorder{}

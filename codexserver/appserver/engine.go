@@ -27,9 +27,8 @@ type Options struct {
 	Overrides map[string]any
 	// CodexHome is Codex's folder. Default: $CODEX_HOME, else ~/.codex.
 	CodexHome string
-	// AskUser has the user decide all approvals, also when the configuration
-	// gives them to a reviewing model (approvals_reviewer). Default: as
-	// configured.
+	// AskUser has the user decide all approvals, even if the configuration leaves them to
+	// a reviewing model (approvals_reviewer). Default: as configured.
 	AskUser bool
 	// Self is the program that serves the conversations. An MCP server of
 	// Codex's configuration that would start it is disabled in each: it would
@@ -38,9 +37,8 @@ type Options struct {
 	// Version is the version of the program that uses the engine, as Codex
 	// records it. Default: "dev".
 	Version string
-	// Dial connects to an app-server that runs already, in place of starting
-	// one. Path then has no effect, and CodexHome only where the app-server does
-	// not tell its own.
+	// Dial connects to an app-server that runs already, in place of starting one. Path
+	// then has no effect, and CodexHome only if the app-server does not report its own.
 	Dial func(context.Context) (jsonrpc.Transport, error)
 	// Logger gets what an operator should know: warnings of Codex, declined
 	// requests, and at the level Debug its standard error. Default: nothing.
@@ -88,8 +86,8 @@ type launch struct {
 	err   error
 }
 
-// New returns an engine. It starts nothing and needs no codex program yet: what
-// is wrong with that is told by the first call. The error is about Overrides.
+// New returns an engine. It starts nothing and needs no codex program yet: the first call
+// reports what is wrong with that. The error is about Overrides.
 func New(o *Options) (*Engine, error) {
 	e := &Engine{}
 	if o != nil {
@@ -126,7 +124,7 @@ func (e *Engine) Close() error {
 // starting new ones.
 const maxDeaths = 4
 
-// child gives the app-server that runs, and starts one if none does.
+// child returns the app-server that runs, and starts one if none does.
 func (e *Engine) child(ctx context.Context) (*child, error) {
 	e.mu.Lock()
 	if e.closed {

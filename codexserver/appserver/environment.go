@@ -83,8 +83,8 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 	return rest, environment, nil
 }
 
-// restrict hides parts of the environment from the conversation's commands: those
-// that the call names beside the configuration, and the keys of providers and MCP
+// restrict hides parts of the environment from the conversation's commands: those that
+// the call names in addition to the configuration, and the keys of providers and MCP
 // servers. File is the configuration without p.
 func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error {
 	base, err := p.environment(file)

@@ -20,8 +20,8 @@ import (
 
 const excludeKey = "shell_environment_policy.exclude"
 
-// started starts a conversation with a fake that has a configuration, and gives
-// the parameters that the thread was started with.
+// started starts a conversation with a fake that has a configuration, and returns the
+// parameters that the thread was started with.
 func started(t *testing.T, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,8 +100,8 @@ func leavesOf(dst map[string]any, prefix string, table map[string]any) {
 	}
 }
 
-// TestKeysAreWithheldOnTheBridge: Codex is told to keep the variables with keys
-// from commands, beside what the user and the call exclude.
+// TestKeysAreWithheldOnTheBridge checks that Codex withholds the variables with keys from
+// commands, in addition to what the user and the call exclude.
 func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 	const configured = `{"shell_environment_policy":{"inherit":"core","exclude":["MINE*"],"include_only":null},
 		"model_providers":{"a":{"env_key":"A_CRED","env_http_headers":{"x":"H_CRED"}},"b":{"env_key":null,"base_url":"env_key"}},
@@ -111,7 +111,7 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 		name    string
 		options appserver.Options
 		cfg     protocol.Config
-		want    []string // beside the names that are always withheld
+		want    []string // in addition to the names that are always withheld
 		also    map[string]any
 		fails   string
 	}{

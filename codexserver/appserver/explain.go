@@ -29,7 +29,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("codex not found: %v; %s", e.Err, hintInstall)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *NotFoundError) Unwrap() error { return e.Err }
 
 // TooOldError says that the codex program is older than the bridge can drive.
@@ -51,14 +51,14 @@ var ErrNotSignedIn = errors.New(hintLogin)
 // faults are what Codex refuses in a configuration, by what it says then, with
 // what to write instead.
 var faults = []struct{ said, write string }{
-	{`approval_policy = "untrusted" is no longer supported`, `take approval_policy = "untrusted" out of config.toml and give approval-policy "untrusted" with the call, or write "on-request"`},
-	{"legacy `profile", "give the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml beside config.toml"},
+	{`approval_policy = "untrusted" is no longer supported`, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
+	{"legacy `profile", "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
 	{`wire_api = "chat"`, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
 	{"active writer", "another Codex has this conversation open; close it there first"},
 	{"CODEX_HOME points to", "make that folder, or unset CODEX_HOME"},
 }
 
-// explain adds what to do to an error of the app-server, and tells errors of
+// explain adds what to do to an error of the app-server, and distinguishes errors of
 // the configuration from others.
 func (c *child) explain(err error) error {
 	var answer *jsonrpc.Error

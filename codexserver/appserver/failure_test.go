@@ -322,7 +322,7 @@ func TestFlood(t *testing.T) {
 		const n = 20000
 		f.turn = func(r *run) {
 			for range n {
-				r.tell("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m1","delta":"x"}`, threadID, turnID)
+				r.notify("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m1","delta":"x"}`, threadID, turnID)
 			}
 			answered(r)
 		}

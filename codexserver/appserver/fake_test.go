@@ -50,7 +50,7 @@ func newFake(t *testing.T) *fake {
 	return &fake{t: t, version: "0.169.0", home: t.TempDir(), on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
 }
 
-// engine gives an engine that dials the fake.
+// engine returns an engine that dials the fake.
 func (f *fake) engine(o appserver.Options) *appserver.Engine {
 	f.t.Helper()
 	o.Dial = f.dial
@@ -108,7 +108,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		r.turns++
 		r.over = false
 		r.mu.Unlock()
-		r.tell("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, threadID, r.current())
+		r.notify("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, threadID, r.current())
 		if turn != nil {
 			go turn(r)
 		}
@@ -158,11 +158,11 @@ func (r *run) steer(params json.RawMessage) (any, error) {
 
 // read says that the model reads a message of the user's.
 func (r *run) read(text string) {
-	r.tell("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"userMessage","id":"u","content":[{"type":"text","text":%q}]}}`, threadID, r.current(), text)
+	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"userMessage","id":"u","content":[{"type":"text","text":%q}]}}`, threadID, r.current(), text)
 }
 
-// tell sends a notification.
-func (r *run) tell(method, params string, args ...any) {
+// notify sends a notification.
+func (r *run) notify(method, params string, args ...any) {
 	_ = r.peer.Notify(context.Background(), method, json.RawMessage(fmt.Sprintf(params, args...)))
 }
 
@@ -171,20 +171,20 @@ func (r *run) complete(status string) {
 	r.mu.Lock()
 	r.over = true
 	r.mu.Unlock()
-	r.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, threadID, r.current(), status)
+	r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, threadID, r.current(), status)
 }
 
 // say completes a message of the model.
 func (r *run) say(text string) {
-	r.tell("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m1","text":%q}}`, threadID, r.current(), text)
+	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m1","text":%q}}`, threadID, r.current(), text)
 }
 
 // item starts an item of a thread's turn.
 func (r *run) item(thread, turn, item string) {
-	r.tell("item/started", `{"threadId":%q,"turnId":%q,"item":%s}`, thread, turn, item)
+	r.notify("item/started", `{"threadId":%q,"turnId":%q,"item":%s}`, thread, turn, item)
 }
 
-// ask sends a request and gives the result's text.
+// ask sends a request and returns the result's text.
 func (r *run) ask(method, params string, args ...any) string {
 	var raw json.RawMessage
 	if err := r.peer.Call(r.ctx, method, json.RawMessage(fmt.Sprintf(params, args...)), &raw); err != nil {

@@ -47,7 +47,7 @@ func idOf(rolloutPath string) (string, error) {
 	const length = len("00000000-0000-0000-0000-000000000000")
 	id := name[max(0, len(name)-length):]
 	if err := checkID(id); err != nil {
-		return "", &engine.RefusedError{Err: fmt.Errorf("%q is no rollout: its name does not end in an id", rolloutPath)}
+		return "", &engine.RefusedError{Err: fmt.Errorf("%q is not a rollout: its name does not end in an id", rolloutPath)}
 	}
 	return id, nil
 }

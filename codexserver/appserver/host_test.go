@@ -89,14 +89,14 @@ func (h *recorder) wait(t *testing.T, eventType string) protocol.EventMsg {
 	}
 }
 
-// all gives the events so far.
+// all returns the events so far.
 func (h *recorder) all() []protocol.EventMsg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]protocol.EventMsg(nil), h.events...)
 }
 
-// types gives the types of the events so far.
+// types returns the types of the events so far.
 func (h *recorder) types() []string {
 	var list []string
 	for _, e := range h.all() {
@@ -141,7 +141,7 @@ func text(s string) protocol.TurnInput {
 	return protocol.TurnInput{Items: protocol.TextInput(s)}
 }
 
-// lines gives the events as they go over the wire, one a line.
+// lines returns the events in their wire form, one a line.
 func (h *recorder) lines(t *testing.T) []byte {
 	t.Helper()
 	var b []byte

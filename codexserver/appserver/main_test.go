@@ -92,7 +92,7 @@ func codex(kind string, args []string) int {
 		return 1
 	}
 	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), turn: answered, on: map[string]func(*run, *jsonrpc.Request) (any, error){
-		// What it was started with is told as its configuration.
+		// It reports the flags of its start as its configuration.
 		"config/read": func(*run, *jsonrpc.Request) (any, error) {
 			if kind == "environ" {
 				args = os.Environ()

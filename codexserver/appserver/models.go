@@ -75,7 +75,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}
 }
 
-// addModel adds a model of Codex's, or what Codex knows of the configured one.
+// addModel adds a model of Codex's, or what Codex says about the configured one.
 func addModel(list *protocol.ModelList, m wireModel, configured string) {
 	out := protocol.Model{
 		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultEffort), IsDefault: m.IsDefault && configured == "",

@@ -58,8 +58,8 @@ func setReadLimit(t jsonrpc.Transport, n int) {
 	}
 }
 
-// Read reads a line. A process that says no more is of no use, and is ended;
-// the error then tells how it ended.
+// Read reads a line. A process that says no more is of no use, and is ended; the error
+// then says how it ended.
 func (p *process) Read(ctx context.Context) ([]byte, error) {
 	b, err := p.Transport.Read(ctx)
 	var one *jsonrpc.Error // the fault of one message

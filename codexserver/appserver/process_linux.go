@@ -19,11 +19,10 @@ func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 }
 
-// sweep kills what can be found of an app-server that has no keeper, or whose
-// keeper was killed. Codex runs commands in
-// sessions of their own, which the end of its group does not reach, and which
-// belong to nobody once it is gone; they are known by an environment variable
-// that they have inherited, mark.
+// sweep kills what can be found of an app-server that has no keeper, or whose keeper was
+// killed. Codex runs commands in sessions of their own, which the end of its group does
+// not reach, and which have no owner once it is gone; they are known by an environment
+// variable that they have inherited, mark.
 func sweep(mark string) {
 	// What is killed may have started another meanwhile, and one that is just
 	// becoming another program has no environment for a moment.

@@ -121,11 +121,11 @@ func (a *question) decided(out elicit.Outcome) {
 // steerLimit bounds what is only a courtesy to the model.
 const steerLimit = 2 * time.Second
 
-// tell sends the model the reason of a refusal: what a person wrote, or that the
-// question could not be asked. The app-server's answer has no room for it, so it is
-// sent as input to the turn, before the answer. Where the app-server refuses such
-// input, the model sees the refusal alone.
-func (a *question) tell(threadID, turnID string, out elicit.Outcome) {
+// explain sends the model the reason of a refusal: what a person wrote, or that the
+// question could not be asked. The app-server's answer has no room for it, so it is sent
+// as input to the turn, before the answer. If the app-server refuses such input, the
+// model sees only the refusal.
+func (a *question) explain(threadID, turnID string, out elicit.Outcome) {
 	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" {
 		return
 	}
@@ -137,7 +137,7 @@ func (a *question) tell(threadID, turnID string, out elicit.Outcome) {
 		ThreadID: threadID, ExpectedTurnID: turnID, Input: []inputItem{{Type: "text", Text: &text}},
 	}, nil)
 	if err != nil {
-		c.log.Debug("codex: the model was not told why", "error", err)
+		c.log.Debug("codex: the model did not get the reason", "error", err)
 	}
 }
 
@@ -190,7 +190,7 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 		out.Decision = elicit.Approved
 	}
 	a.decided(out)
-	a.tell(p.ThreadID, p.TurnID, out)
+	a.explain(p.ThreadID, p.TurnID, out)
 	return a.answer(p.ItemID, out), nil
 }
 
@@ -210,7 +210,7 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 	q.Cwd = a.turn.thread.folder()
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
-	a.tell(p.ThreadID, p.TurnID, out)
+	a.explain(p.ThreadID, p.TurnID, out)
 	return a.answer(p.ItemID, out), nil
 }
 
@@ -244,7 +244,7 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 	defer a.done()
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
 	a.decided(out)
-	a.tell(p.ThreadID, p.TurnID, out)
+	a.explain(p.ThreadID, p.TurnID, out)
 	if a.ctx.Err() != nil {
 		return noPermissions, nil
 	}
@@ -279,7 +279,7 @@ func (a *question) elicit(p *elicitation) (elicitationReply, error) {
 		}
 		out := a.turn.host.Approve(a.ctx, q)
 		a.decided(out)
-		a.tell(p.ThreadID, p.TurnID, out)
+		a.explain(p.ThreadID, p.TurnID, out)
 		return toolAnswer(out), nil
 	}
 	params, err := p.forward()

@@ -19,7 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// items is a model's response of the Responses wire, item by item as it stands.
+// items is a model's response of the Responses wire, item by item, unchanged.
 func items(list ...string) providertest.Turn {
 	var b strings.Builder
 	event := func(name, data string) { fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, data) }
@@ -31,8 +31,7 @@ func items(list ...string) providertest.Turn {
 	return providertest.Turn{Body: b.String()}
 }
 
-// mcpCall calls the tool of the MCP server demo by the namespace that the
-// version gives it.
+// mcpCall calls the tool of the MCP server demo by its namespace in that version.
 var mcpCall = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 	var body struct {
 		Tools []struct{ Type, Name string } `json:"tools"`
@@ -127,8 +126,8 @@ func TestRealPatch(t *testing.T) {
 	}
 }
 
-// spawned is the script of a model that has a sub-agent run a command. Both
-// talk to the same provider; only the first is told of the root's prompt.
+// spawned is the script of a model that has a sub-agent run a command. Both talk to the
+// same provider; only the first sees the root's prompt.
 func spawned() providertest.Turn {
 	const js = `const r = await tools.exec_command({cmd:\"touch made.txt && echo made\",sandbox_permissions:\"require_escalated\",justification:\"to write\"}); text(r);`
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {

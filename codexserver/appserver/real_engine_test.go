@@ -36,7 +36,7 @@ func TestRealEngine(t *testing.T) {
 				return providertest.Say(s.Text)
 			}
 			return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
-				// Codex tells no output of a command's first moments.
+				// Codex sends no output of a command's first moments.
 				"cmd": "sleep 0.5; " + quoted(s.Command), "yield_time_ms": 25000, "sandbox_permissions": "require_escalated", "justification": "the suite wants it",
 			}))
 		}

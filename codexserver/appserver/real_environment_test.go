@@ -63,8 +63,8 @@ env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report)
 	}
 }
 
-// TestRealEnvironmentOfAResumedThread: what a project's own configuration keeps
-// from commands stays so when the thread is gone on with.
+// TestRealEnvironmentOfAResumedThread checks that what a project's own configuration
+// keeps from commands stays so when the thread is resumed.
 func TestRealEnvironmentOfAResumedThread(t *testing.T) {
 	for _, name := range []string{"FOO_ONE", "OPENAI_API_KEY", "PLAIN"} {
 		t.Setenv(name, "value-"+strings.ToLower(name))

@@ -60,7 +60,7 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	return r
 }
 
-// restart gives the real Codex a new engine.
+// restart starts a new engine for the real Codex.
 func (r *real) restart(t *testing.T) {
 	t.Helper()
 	if r.engine != nil {
@@ -153,7 +153,8 @@ func TestRealCommand(t *testing.T) {
 	}
 }
 
-// TestRealRefusalIsExplained: the model hears why, whatever Codex itself tells it.
+// TestRealRefusalIsExplained checks that the model learns why, whatever Codex itself
+// says.
 func TestRealRefusalIsExplained(t *testing.T) {
 	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))
 	h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {

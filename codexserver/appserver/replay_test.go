@@ -96,7 +96,7 @@ func (r *replay) await(want *message) bool {
 	}
 }
 
-// read gives the next message that the recording may know of.
+// read returns the next message that the recording may have.
 func (r *replay) read() (message, bool) {
 	for {
 		line, err := r.wire.Read(context.Background())
@@ -186,7 +186,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// play runs one turn against a recording and gives its error.
+// play runs one turn against a recording and returns its error.
 func play(t *testing.T, steps []step, h *recorder) error {
 	return playWith(t, steps, h, new(engine.Conversation))
 }

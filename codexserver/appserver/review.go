@@ -17,9 +17,9 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Codex's reviewer is a sub-agent that knows nothing of the thread's conversation. It
-// never asks, and has the thread's sandbox. The thread must hence be read-only: that
-// of a conversation that is not is left alone, and another one reviews in its place.
+// Codex's reviewer is a sub-agent that does not see the thread's conversation. It never
+// asks, and has the thread's sandbox. So the thread must be read-only: if a
+// conversation's own is not, another thread reviews in its place.
 
 // Review implements [engine.Reviewer].
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
@@ -98,7 +98,7 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, error) {
 	return other, nil
 }
 
-// silent is a host that is told nothing.
+// silent is a host that receives no events.
 type silent struct{ engine.Host }
 
 func (silent) Emit(protocol.EventMsg) {}
@@ -123,8 +123,8 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 	return nil
 }
 
-// isReadOnly returns an error unless Codex says that nothing of the thread may write
-// or reach the network, and that nobody is asked for more.
+// isReadOnly returns an error unless Codex says that the thread may not write or reach
+// the network, and asks for nothing more.
 func (r *threadReply) isReadOnly() error {
 	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == "readOnly" && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
 		return nil
@@ -290,7 +290,7 @@ type injectParams struct {
 	Items    []stdjson.RawMessage `json:"items"`
 }
 
-// learn tells the conversation what its reviewer has found.
+// learn sends the conversation what its reviewer has found.
 func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Review) {
 	s.mu.Lock()
 	found := s.tr.answer()
@@ -311,7 +311,7 @@ func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Revie
 		p.Items = append(p.Items, raw)
 	}
 	if err := s.thread.child.control(ctx, "thread/inject_items", p, nil); err != nil {
-		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation was not told what the review found: %v", err)})
+		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation did not get what the review found: %v", err)})
 	}
 }
 

@@ -180,13 +180,13 @@ func newCritic(t *testing.T) *critic {
 // finish says all of a review.
 func (c *critic) finish(x *run, thread, status string) {
 	item := func(method, item string) {
-		x.tell(method, `{"threadId":%q,"turnId":%q,"item":%s}`, thread, reviewID, item)
+		x.notify(method, `{"threadId":%q,"turnId":%q,"item":%s}`, thread, reviewID, item)
 	}
 	item("item/started", `{"type":"enteredReviewMode","id":"e","review":"current changes"}`)
-	x.tell("turn/started", `{"threadId":%q,"turn":{"id":"reviewer-turn","status":"inProgress","items":[]}}`, thread)
+	x.notify("turn/started", `{"threadId":%q,"turn":{"id":"reviewer-turn","status":"inProgress","items":[]}}`, thread)
 	item("item/completed", `{"type":"exitedReviewMode","id":"x","review":"Fine."}`)
 	item("item/completed", `{"type":"agentMessage","id":"m","text":"Fine."}`)
-	x.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, thread, reviewID, status)
+	x.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, thread, reviewID, status)
 }
 
 func TestReviewTargets(t *testing.T) {
@@ -279,7 +279,7 @@ func TestReviewInterrupt(t *testing.T) {
 	var thread string
 	began := make(chan struct{})
 	c.turn = func(x *run) {
-		x.tell("item/started", `{"threadId":%q,"turnId":%q,"item":{"type":"enteredReviewMode","id":"e","review":"x"}}`, thread, reviewID)
+		x.notify("item/started", `{"threadId":%q,"turnId":%q,"item":{"type":"enteredReviewMode","id":"e","review":"x"}}`, thread, reviewID)
 		close(began)
 	}
 	refused := 0
@@ -290,11 +290,11 @@ func TestReviewInterrupt(t *testing.T) {
 		}
 		if p.TurnID != "reviewer-turn" {
 			if refused++; refused == 1 {
-				x.tell("turn/started", `{"threadId":%q,"turn":{"id":"reviewer-turn","status":"inProgress","items":[]}}`, thread)
+				x.notify("turn/started", `{"threadId":%q,"turn":{"id":"reviewer-turn","status":"inProgress","items":[]}}`, thread)
 			}
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "expected active turn id %s but found reviewer-turn", p.TurnID)
 		}
-		x.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[],"error":null}}`, thread, reviewID)
+		x.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[],"error":null}}`, thread, reviewID)
 		return struct{}{}, nil
 	}
 	h := &recorder{}

@@ -164,7 +164,7 @@ func TestLoginChatGPT(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on["account/login/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
-			r.tell("account/login/completed", `{"loginId":"l1","success":true,"error":null}`) // before the answer
+			r.notify("account/login/completed", `{"loginId":"l1","success":true,"error":null}`) // before the answer
 			return json.RawMessage(`{"type":"chatgpt","loginId":"l1","authUrl":"https://sign.in.example"}`), nil
 		}
 		e := f.engine(appserver.Options{})

@@ -51,7 +51,7 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 }
 
 // TestStalledTurnStart leaves a turn/start without an answer for long: that turn ends,
-// and is interrupted when it begins after all; another one goes on.
+// and is interrupted when it begins after all; another one continues.
 func TestStalledTurnStart(t *testing.T) {
 	for name, interrupted := range map[string]bool{"waits": false, "interrupted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestStalledTurnStart(t *testing.T) {
 				}
 				f.on["turn/interrupt"] = func(r *run, req *jsonrpc.Request) (any, error) {
 					cut <- string(req.Params)
-					r.tell("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[]}}`, stalled, late)
+					r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[]}}`, stalled, late)
 					return struct{}{}, nil
 				}
 				f.mu.Unlock()

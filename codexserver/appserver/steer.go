@@ -25,8 +25,8 @@ type letter struct {
 	read  bool // the model has it
 }
 
-// event is the message as the app-server tells it when the model reads it. Its words
-// are all there is to know it by: some versions do not tell an id of the client's.
+// event is the message as the app-server reports it when the model reads it. It is known
+// by its words alone: some versions do not report an id of the client's.
 func (l *letter) event() protocol.UserMessage {
 	m := protocol.UserMessage{Kind: protocol.UserPlain}
 	for _, it := range l.input {
@@ -92,7 +92,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	return c.steered(err, r.sent(l, err == nil))
 }
 
-// steered returns what the caller is told.
+// steered returns the caller's error.
 func (c *child) steered(err error, inTime bool) error {
 	var answer *jsonrpc.Error
 	switch {

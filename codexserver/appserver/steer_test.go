@@ -33,7 +33,7 @@ func TestSteerRecordings(t *testing.T) {
 		{"asked-accept", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
 		// The message is lost over there.
 		{"asked-cancel", elicit.Abort, `exec_approval_request user_message "use tabs" background_event turn_aborted`},
-		// A version that tells no id of the message.
+		// A version that reports no id of the message.
 		{"asked-accept-0.101", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
 	} {
 		t.Run(test.file, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestSteerRecordings(t *testing.T) {
 	}
 }
 
-// TestSteerRefused: what the app-server says against a message is told to its sender,
-// and the turn goes on.
+// TestSteerRefused checks that the sender of a message gets the app-server's objection,
+// and that the turn continues.
 func TestSteerRefused(t *testing.T) {
 	invalid := func(words string) func(*run, *jsonrpc.Request) (any, error) {
 		return func(*run, *jsonrpc.Request) (any, error) {
@@ -214,7 +214,7 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 			t.Error("the message was sent before the turn began")
 		}
 		r := f.runs[0]
-		r.tell("turn/started", `{"threadId":%q,"turn":{"id":"turn-1","status":"inProgress","items":[]}}`, threadID)
+		r.notify("turn/started", `{"threadId":%q,"turn":{"id":"turn-1","status":"inProgress","items":[]}}`, threadID)
 		if err := <-taken; err != nil {
 			t.Errorf("a patient sender: %v", err)
 		}
@@ -234,8 +234,8 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 	})
 }
 
-// TestSteerAnsweredLate: a turn that ends before the app-server has taken a message
-// keeps nothing of it, and its sender is told that.
+// TestSteerAnsweredLate checks that a turn that ends before the app-server has taken a
+// message keeps nothing of it, and that its sender learns this.
 func TestSteerAnsweredLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

@@ -22,7 +22,7 @@ type thread struct {
 	mu      sync.Mutex
 	policy  string   // the approval policy where it is a word
 	sandbox string   // the type of the sandbox policy
-	roots   []string // the writable folders of the sandbox policy, beside the working folder
+	roots   []string // the writable folders of the sandbox policy, in addition to the working folder
 	cwd     string   // the working folder
 	running *turn
 	left    *turn  // interrupted, and not known to have ended over there
@@ -77,7 +77,7 @@ func (t *thread) leavesSandbox(p *commandApproval) bool {
 	return t.sandbox != "dangerFullAccess" && (t.policy != string(protocol.ApprovalUntrusted) || p.Reason != "")
 }
 
-// claim waits until no turn of the thread runs, whoever began it.
+// claim waits until no turn of the thread runs, no matter who began it.
 func (t *thread) claim(ctx context.Context) error {
 	select {
 	case t.turns <- struct{}{}:

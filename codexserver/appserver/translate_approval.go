@@ -108,7 +108,7 @@ func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question 
 		Command: []string{"further-permissions", string(p.Permissions)},
 		Cwd:     p.Cwd,
 		Reason:  p.Reason,
-		Notes:   []string{"This is no command: it grants these permissions to the commands that follow."},
+		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
 	if len(p.Permissions) > 0 {
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
@@ -198,8 +198,8 @@ func (e *elicitation) forward() (stdjson.RawMessage, error) {
 	return json.Marshal(p, json.Deterministic(true))
 }
 
-// answered reads the client's answer to a forwarded elicitation. An answer
-// that is none declines.
+// answered reads the client's answer to a forwarded elicitation. An invalid answer
+// declines.
 func answered(result stdjson.RawMessage) elicitationReply {
 	var r elicitationReply
 	if json.Unmarshal(result, &r) != nil {

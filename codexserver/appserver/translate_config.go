@@ -32,7 +32,7 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 	}
 	if cfg.Cwd != "" {
 		if info, err := os.Stat(cfg.Cwd); err != nil || !info.IsDir() {
-			return p, configErrorf("cwd %q is no folder", cfg.Cwd)
+			return p, configErrorf("cwd %q is not a folder", cfg.Cwd)
 		}
 	}
 	config := map[string]stdjson.RawMessage{}
@@ -43,7 +43,7 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 	if raw, ok := config["profile"]; ok {
 		delete(config, "profile")
 		if name == "" && json.Unmarshal(raw, &name) != nil {
-			return p, configErrorf("config: profile is no string")
+			return p, configErrorf("config: profile is not a string")
 		}
 	}
 	if name != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// translator turns the notifications of one turn into events. It has no
-// behaviour beside that, and is not safe for concurrent use.
+// translator turns the notifications of one turn into events. It does nothing else, and
+// is not safe for concurrent use.
 type translator struct {
 	now func() time.Time
 
@@ -38,8 +38,8 @@ func newTranslator() *translator {
 	return &translator{now: time.Now, open: map[string]*openItem{}}
 }
 
-// notification translates one notification of the turn's thread. It returns no
-// event for those that have none.
+// notification translates one notification of the turn's thread. It returns no event if
+// there is none for it.
 func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg, error) {
 	switch method {
 	case "item/started":

@@ -16,8 +16,8 @@ const (
 	// interruptGrace is how long a caller waits for the end of its interrupted
 	// turn.
 	interruptGrace = 900 * time.Millisecond
-	// interruptLimit is how long it may then still take to end. An app-server
-	// that takes longer hangs and is killed: what was interrupted must not go on.
+	// interruptLimit is how long it may then still take to end. An app-server that takes
+	// longer hangs and is killed: what was interrupted must not continue.
 	interruptLimit = 10 * time.Second
 	// holdBack is how long the event that begins an item waits for a question
 	// about it. The app-server asks within milliseconds.
@@ -229,7 +229,7 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	case r.result != nil:
 		return r.tr.end(r.result)
 	}
-	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can go on in a new process")
+	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
 // interrupt ends the turn and its sub-agents' over there, and what they run,
@@ -254,9 +254,9 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 	})
 }
 
-// begun waits until the turn, which is to be interrupted, has begun, and returns
-// false when it never will. An app-server that does not answer the start, but
-// answers else, has other turns to go on with.
+// begun waits until the turn, which is to be interrupted, has begun, and returns false
+// when it never will. An app-server that does not answer the start, but answers
+// otherwise, continues its other turns.
 func (r *turn) begun(start *jsonrpc.Call) bool {
 	c := r.thread.child
 	limit := time.NewTimer(interruptLimit)

@@ -16,7 +16,7 @@ var oldest = version{0, 80, 0}
 // noOnFailure is the first version measured without the policy on-failure.
 var noOnFailure = version{0, 143, 0}
 
-// excludesTurns is a version that resumes a thread without telling its turns;
+// excludesTurns is a version that can resume a thread without its turns in the answer;
 // some before it want the experimental API for that.
 var excludesTurns = version{0, 154, 0}
 
@@ -45,13 +45,13 @@ func parseVersion(s string) (version, error) {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "-")
 	parts := strings.Split(s, ".")
 	if len(parts) != 3 {
-		return version{}, fmt.Errorf("%q is no version", s)
+		return version{}, fmt.Errorf("%q is not a version", s)
 	}
 	var n [3]int
 	for i, p := range parts {
 		var err error
 		if n[i], err = strconv.Atoi(p); err != nil || n[i] < 0 {
-			return version{}, fmt.Errorf("%q is no version", s)
+			return version{}, fmt.Errorf("%q is not a version", s)
 		}
 	}
 	return version{n[0], n[1], n[2]}, nil

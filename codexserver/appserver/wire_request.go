@@ -80,7 +80,7 @@ type wireQuestion struct {
 	ID       string `json:"id"`
 	Header   string `json:"header"`
 	Question string `json:"question"`
-	IsOther  bool   `json:"isOther"`  // an answer that is none of the options is welcome
+	IsOther  bool   `json:"isOther"`  // the answer may be other than the options
 	IsSecret bool   `json:"isSecret"` // not to be shown
 	Options  []struct {
 		Label       string `json:"label"`

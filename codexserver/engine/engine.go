@@ -53,8 +53,8 @@ type Host interface {
 	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 }
 
-// ConfigError says that a conversation cannot start as its configuration
-// stands: a file that does not parse, a profile or provider that is not there.
+// ConfigError says that a conversation cannot start with its configuration: a file does
+// not parse, or a profile or provider does not exist.
 type ConfigError struct {
 	// Err is the fault, which names the key or the file.
 	Err error
@@ -63,7 +63,7 @@ type ConfigError struct {
 // Error implements error.
 func (e *ConfigError) Error() string { return fmt.Sprintf("configuration: %v", e.Err) }
 
-// Unwrap gives the fault itself.
+// Unwrap returns the fault itself.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // TurnError says that a turn failed. The [protocol.Error] event with the same
@@ -94,5 +94,5 @@ func (e *AbortError) Error() string {
 	return fmt.Sprintf("turn %s: %v", e.Reason, e.Cause)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *AbortError) Unwrap() error { return e.Cause }

@@ -29,7 +29,7 @@ type RefusedError struct {
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Streamer is an engine whose conversations share one stream of events that must
@@ -43,10 +43,9 @@ type Streamer interface {
 
 // Resumer is an engine whose conversations outlive it in rollouts.
 type Resumer interface {
-	// Resume goes on with the conversation of a rollout. It emits
-	// [protocol.SessionConfigured] with the initial messages before it returns.
-	// A rollout that is not there is an [ErrNotFound], a faulty configuration
-	// a [*ConfigError].
+	// Resume continues the conversation of a rollout. It emits
+	// [protocol.SessionConfigured] with the initial messages before it returns. A missing
+	// rollout is an [ErrNotFound], a faulty configuration a [*ConfigError].
 	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
 	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
@@ -54,7 +53,7 @@ type Resumer interface {
 
 // Library is an engine that keeps a list of its conversations.
 type Library interface {
-	// List gives a page of conversations, newest first.
+	// List returns a page of conversations, newest first.
 	List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error)
 	// Archive takes a conversation that is not open out of the list. A path
 	// that is not the conversation's rollout is a [*RefusedError].
@@ -72,15 +71,15 @@ type Accounts interface {
 	LoginChatGPT(ctx context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error)
 	// CancelLogin ends a sign-in; [ErrNotFound] when there is none by that id.
 	CancelLogin(ctx context.Context, loginID string) error
-	// Logout signs out; it is no error when nobody was signed in.
+	// Logout signs out; it succeeds if no user was signed in.
 	Logout(ctx context.Context) error
-	// UserInfo says what the sign-in tells of the user.
+	// UserInfo returns what the sign-in says about the user.
 	UserInfo(ctx context.Context) (*protocol.UserInfoResult, error)
 }
 
 // Configurator is an engine whose configuration file clients may see and change.
 type Configurator interface {
-	// SavedConfig reads the file anew.
+	// SavedConfig reads the file again on each call.
 	SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, error)
 	// SetDefaultModel writes to it, comments and order kept.
 	SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error
@@ -101,8 +100,8 @@ type Searcher interface {
 
 // Differ is an engine that compares a working tree with its remote.
 type Differ interface {
-	// GitDiffToRemote gives the difference to the closest commit that a remote
-	// has. A folder without one is a [*RefusedError].
+	// GitDiffToRemote returns the difference to the closest commit that a remote has. A
+	// folder without one is a [*RefusedError].
 	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
 }
 
@@ -115,25 +114,17 @@ type ModelLister interface {
 
 // Steerer is a conversation that takes messages while a turn runs.
 type Steerer interface {
-	// Steer gives the model a message within the running turn, from the turn's
-	// [protocol.TaskStarted] on. The model reads it with its next request; a turn
-	// that was about to end makes one more. Steer does not wait for that. It
-	// answers no question that is open, and changes nothing that the turn runs
-	// under. The engine emits a [protocol.UserMessage] when the model comes to it.
-	//
-	// [ErrNoTurn], or a [*RefusedError] that says what is wrong with the message,
-	// means that it was not taken. A message that was taken is not lost when the
-	// turn ends before the model has read it: it is emitted all the same, the model
-	// reads it in the next turn, and a [protocol.BackgroundEvent] says so.
+	// Steer sends the model a message within the running turn, from the turn's
+	// [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
 }
 
 // Reviewer is a conversation that can review changes without being able to make any.
 type Reviewer interface {
-	// Review runs a turn, as [Conversation.Turn] does, in which nothing is changed:
-	// commands run read-only without network, nobody is asked, and there is neither a
-	// patch tool, nor a web search, nor a tool of an MCP server, whatever the
-	// conversation runs under. That is as before after it. What the reviewer answers
-	// is the message of [protocol.TaskComplete], in the form that the prompt asks for.
+	// Review runs a turn, as [Conversation.Turn] does, that changes nothing. Commands run
+	// read-only and without network, no question is asked, and there are no patches, web
+	// searches or tools of MCP servers, whatever the conversation's configuration, which
+	// applies again afterwards. The reviewer's answer is the message of
+	// [protocol.TaskComplete], in the form that the prompt asks for.
 	Review(ctx context.Context, r protocol.Review) error
 }

@@ -42,7 +42,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 	}
 	who, err := e.auth.Current()
 	if err != nil {
-		e.log.Warn("nobody counts as signed in", "error", err)
+		e.log.Warn("no user counts as signed in", "error", err)
 		return r, nil
 	}
 	if who.Stale || who.Method == auth.MethodChatGPT && isTrue(p.RefreshToken) {
@@ -55,7 +55,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 	return r, nil
 }
 
-// refreshed gives who is signed in after a refresh, or before it when it fails.
+// refreshed returns who is signed in after a refresh, or before it when it fails.
 func (e *Engine) refreshed(ctx context.Context, who auth.Credentials) auth.Credentials {
 	if err := e.auth.Refresh(ctx); err != nil {
 		e.log.Warn("the ChatGPT sign-in cannot be refreshed", "error", err)
@@ -106,7 +106,7 @@ func (e *Engine) Logout(context.Context) error { return e.auth.Remove() }
 func (e *Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
 	who, err := e.auth.Current()
 	if err != nil {
-		e.log.Warn("nobody counts as signed in", "error", err)
+		e.log.Warn("no user counts as signed in", "error", err)
 	}
 	if who.Email == "" {
 		return &protocol.UserInfoResult{}, nil

@@ -113,7 +113,7 @@ func TestLoginChatGPT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancel() // the request has ended, the login goes on
+	cancel() // the request has ended, the login continues
 	u, err := url.Parse(begun.AuthURL)
 	if err != nil || u.Host != "auth.example.test" || u.Path != "/oauth/authorize" || u.Query().Get("client_id") != "app_test" {
 		t.Errorf("authUrl %s, %v", begun.AuthURL, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// cannedProvider is a provider without a network that gives the same stream to every
+// cannedProvider is a provider without a network that sends the same stream for every
 // request and counts the bytes of the last one.
 type cannedProvider struct {
 	stream string
@@ -103,7 +103,7 @@ func BenchmarkLongConversation(b *testing.B) {
 			for b.Loop() {
 				before := liveHeap()
 				c := benchEngine(b, wire, provider)
-				first, last := time.Hour, time.Hour // the fastest: others are somebody else's work
+				first, last := time.Hour, time.Hour // the fastest: in others, other processes took time
 				var firstBytes int64
 				for n := 1; n <= turns; n++ {
 					begin := time.Now()

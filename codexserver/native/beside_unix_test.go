@@ -61,7 +61,7 @@ func TestSafeCallsRunSideBySide(t *testing.T) {
 	}
 }
 
-// TestProfileAndStrictRules are two wishes that the configuration can tell.
+// TestProfileAndStrictRules sets two wishes that the configuration can express.
 func TestProfileAndStrictRules(t *testing.T) {
 	b := setup(t, "---\n[shell_environment_policy]\nexperimental_use_profile = true\n", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "cat", "a")), providertest.Say("done"))

@@ -60,7 +60,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	})
 }
 
-// offer are the tools that the model is told of.
+// offer returns the tools that the model can call.
 func (t *turn) offer() []model.Tool {
 	if t.reviews {
 		return t.box.Offer()
@@ -108,8 +108,8 @@ func answer(call tool.Call, output string) protocol.ResponseItem {
 	return protocol.FunctionCallOutputItem{CallID: call.ID, Output: output}
 }
 
-// call runs a tool. The error is the end of the turn; what the model did wrong
-// is told to it in the result.
+// call runs a tool. The error is the end of the turn; the result reports to the model
+// what it did wrong.
 func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if !t.reviews {
 		if target, ok := t.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// addRoots makes folders writable that a call names beside the configuration's.
+// addRoots makes folders writable that a call names in addition to the configuration's.
 func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
 	if len(call.WritableRoots) == 0 {
 		return nil

@@ -49,7 +49,7 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	inOrder(t, lastRequest(b), "<root>"+root+"</root>", "<root>"+behind+"</root>")
-	// The link leads elsewhere now: that is no root.
+	// The link leads elsewhere now: it is not a root any more.
 	if err := errors.Join(os.Remove(link), os.Symlink(outside, link)); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestWritableRootsRefused(t *testing.T) {
 		filepath.Join(bare, "hooks"):      "a git folder",
 		outer:                             "a git folder",
 		filepath.Join(b.cwd, "inner"):     "is a symbolic link in the writable folder",
-		filepath.Join(b.cwd, "file"):      "it is no folder",
+		filepath.Join(b.cwd, "file"):      "it is not a folder",
 		filepath.Join(b.cwd, "missing"):   "no such file",
 		"relative":                        "it is not absolute",
 	} {

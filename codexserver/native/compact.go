@@ -56,7 +56,7 @@ func (c *conversation) size() int64 {
 	return int64(bytes / bytesPerToken)
 }
 
-// full says whether it is time to compact.
+// full reports whether it is time to compact.
 func (c *conversation) full() bool {
 	limit := c.compactLimit()
 	return limit > 0 && c.size() >= limit
@@ -249,7 +249,7 @@ func valid(items []protocol.ResponseItem) []protocol.ResponseItem {
 	return append(out, missing...)
 }
 
-// answerOf gives the id of the call that an item answers.
+// answerOf returns the id of the call that an item answers.
 func answerOf(item protocol.ResponseItem) (callID string, ok bool) {
 	switch item := item.(type) {
 	case protocol.FunctionCallOutputItem:

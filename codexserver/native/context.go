@@ -137,8 +137,8 @@ func userMessage(text string) protocol.MessageItem {
 	return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: text}}}
 }
 
-// environmentMessage tells the model where it is and what it may do. With old,
-// it tells only what has changed since; ok is false when nothing has.
+// environmentMessage describes to the model where it is and what it may do. With old, it
+// only describes what has changed since; ok is false when nothing has.
 func environmentMessage(now protocol.TurnContext, old *protocol.TurnContext, shell string) (m protocol.MessageItem, ok bool) {
 	var b strings.Builder
 	line := func(changed bool, name, value string) {

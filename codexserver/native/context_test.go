@@ -68,7 +68,7 @@ func TestFirstMessages(t *testing.T) {
 		t.Errorf("no warning of the cut file: %q", events)
 	}
 
-	// What changes is told, and nothing else.
+	// Only what changes is sent.
 	in := say("now write")
 	in.Context = &protocol.TurnContext{
 		Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalNever, Model: "scripted", Summary: protocol.SummaryAuto,

@@ -46,15 +46,15 @@ type conversation struct {
 	now           protocol.TurnContext // what turns run under
 	chosen        bool                 // a call has chosen the effort
 	search        *bool                // whether to search the web, as the call said
-	told          protocol.TurnContext // what the model knows of it
+	told          protocol.TurnContext // what the model was last sent
 	history       []protocol.ResponseItem
 	usage         *protocol.TokenUsageInfo
 	limits        *protocol.RateLimits
 	turns         int
 	compactions   int
 	meta          protocol.SessionMeta // the rollout's first line
-	missing       bool                 // the rollout lacks lines, and the user was told
-	gone          bool                 // the rollout has gone and could not be written anew
+	missing       bool                 // the rollout lacks lines, and the user was informed
+	gone          bool                 // the rollout is gone and could not be written again
 
 	inbox atomic.Pointer[inbox] // of the running turn; of the last one between turns
 
@@ -66,7 +66,7 @@ type conversation struct {
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
-	background sync.WaitGroup // what goes on beside the turns
+	background sync.WaitGroup // what runs outside the turns
 }
 
 // start begins a new conversation.

@@ -46,8 +46,8 @@ type Options struct {
 	Limits Limits
 	// Sandbox says how commands are confined.
 	Sandbox Sandbox
-	// Auth is where users sign in with ChatGPT. Default: nobody can, but those
-	// who are signed in with the Codex CLI are here too.
+	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here, but
+	// those who are signed in with the Codex CLI are here too.
 	Auth Auth
 	// Self is the program that serves the conversations. An MCP server of the
 	// configuration that would start it is left out: it would be asked to start
@@ -93,10 +93,10 @@ type Limits struct {
 	ResponseBytes int64
 	// ToolCalls in one response of the model. 0 means 128.
 	ToolCalls int
-	// Idle is how long a conversation keeps its history in memory, its MCP
-	// servers running and what was approved for the session, when nobody uses
-	// it. Its next turn reads its file and starts the servers again. 0 means an
-	// hour, less than 0 for ever.
+	// Idle is how long a conversation keeps its history in memory, its MCP servers
+	// running and what was approved for the session, when it is not used. Its next turn
+	// reads its file and starts the servers again. 0 means an hour, a negative value
+	// forever.
 	Idle time.Duration
 }
 
@@ -136,7 +136,7 @@ type Engine struct {
 	requests  slots // each has a connection
 
 	mu     sync.Mutex
-	warned map[string]bool // what an operator was told of the configuration
+	warned map[string]bool // warnings about the configuration that were already logged
 }
 
 // New makes an engine. A config.toml that cannot be read is an error that names
@@ -264,8 +264,8 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	return e.start(ctx, resolved, &cfg, host)
 }
 
-// warn logs each text once in the engine's life: the configuration is read anew
-// for each conversation.
+// warn logs each text once in the engine's life: the configuration is read again for each
+// conversation.
 func (e *Engine) warn(texts ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -281,7 +281,7 @@ func (e *Engine) warn(texts ...string) {
 	}
 }
 
-// config reads the configuration anew: users edit it while the server runs.
+// config reads the configuration again: users edit it while the server runs.
 func (e *Engine) config(call protocol.Config) (*config.Config, error) {
 	return config.Load(config.Layers{
 		Home:          e.home,

@@ -5,8 +5,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// environ is what commands may know of the engine's environment: not the keys
-// of any provider or MCP server, whatever their names.
+// environ is what commands see of the engine's environment: not the keys of any provider
+// or MCP server, whatever their names.
 func environ(cfg *config.Config, all []string) []string {
 	p := cfg.ShellEnvironment
 	return command.EnvPolicy{

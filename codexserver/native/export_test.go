@@ -5,8 +5,8 @@ import "github.com/codexmcp/codexmcp/codexserver/engine"
 // UserAgent is userAgent.
 func (e *Engine) UserAgent() string { return e.userAgent() }
 
-// PutAway does what a conversation does that nobody used for Limits.Idle, and
-// reports whether its history is in its rollout alone.
+// PutAway does what a conversation does that was not used for Limits.Idle, and reports
+// whether its history is in its rollout alone.
 func PutAway(c engine.Conversation) bool {
 	c.(*conversation).putAway()
 	return Away(c)

@@ -13,7 +13,7 @@ import (
 type form struct {
 	raw   json.RawMessage
 	check *outputschema.Schema
-	told  bool // the model knows of a fault
+	told  bool // the model was sent a fault
 }
 
 // newForm returns the form that a schema describes, nil without one.
@@ -38,11 +38,11 @@ func (f *form) schema() json.RawMessage {
 
 const (
 	correctionHead = "<output_schema>"
-	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nGive the whole answer again, as JSON by the schema and with nothing around it.\n</output_schema>"
+	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nWrite the whole answer again, as JSON by the schema and with nothing around it.\n</output_schema>"
 )
 
-// corrects tells the model, once in a turn, that its answer does not fit, and reports
-// whether it did: the model then answers again. A second answer is the user's to judge.
+// corrects informs the model, once in a turn, that its answer does not fit, and reports
+// whether it did: the model then answers again. The user judges a second answer.
 func (t *turn) corrects(resp *model.Response) bool {
 	if t.form == nil || t.form.told || !t.inbox.empty() {
 		return false
@@ -57,6 +57,6 @@ func (t *turn) corrects(resp *model.Response) bool {
 	}
 	t.form.told = true
 	t.record(userMessage(fmt.Sprintf(correction, err)))
-	t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the answer does not fit the output schema (%v); the model is told and answers again", err)})
+	t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the answer does not fit the output schema (%v); the model is informed and answers again", err)})
 	return true
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// keep looks at the result of a write to the rollout. The conversation goes on
-// when it failed, and the user is told once.
+// keep checks the result of a write to the rollout. If it failed, the conversation
+// continues, and the user is informed once.
 func (c *conversation) keep(err error) {
 	if news := c.kept(err); news != "" {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 	}
 }
 
-// kept returns what the user is to know of the result of a write to the rollout,
-// "" when it is nothing new. A rollout that has gone is written anew.
+// kept returns the news for the user about a write to the rollout, "" for none. A rollout
+// that is gone is written again.
 func (c *conversation) kept(err error) (news string) {
 	log := c.engine.log.With("conversation", c.id, "rollout", c.file.Path())
 	if errors.Is(err, rollout.ErrGone) && c.follow() {
@@ -33,8 +33,8 @@ func (c *conversation) kept(err error) (news string) {
 		why := err
 		if err = c.rewrite(); err == nil {
 			c.missing = false
-			log.Warn("the conversation's file is written anew", "reason", why)
-			return fmt.Sprintf("%s was removed or cut, and is written anew", c.file.Path())
+			log.Warn("the conversation's file is written again", "reason", why)
+			return fmt.Sprintf("%s was removed or cut, and is written again", c.file.Path())
 		}
 		c.gone = true // tried again by the next turn, not for each line
 	}
@@ -51,7 +51,7 @@ func (c *conversation) kept(err error) (news string) {
 	return ""
 }
 
-// follow goes on in the archive when the rollout was moved there.
+// follow continues in the archive when the rollout was moved there.
 func (c *conversation) follow() bool {
 	return c.file.Follow(rollout.ArchivedPath(c.engine.home, c.file.Path()))
 }
@@ -65,7 +65,7 @@ func (c *conversation) check() error {
 	return err
 }
 
-// rewrite writes the rollout anew, from what the conversation remembers.
+// rewrite writes the rollout again, from what the conversation remembers.
 func (c *conversation) rewrite() error {
 	return c.file.Replace(c.meta, func(w *rollout.Writer) {
 		for _, item := range c.history {
@@ -81,7 +81,7 @@ func (c *conversation) rewrite() error {
 	})
 }
 
-// keepLine looks at a line of a rollout that is being written anew.
+// keepLine checks the write of a line of a rollout that is being written again.
 func (c *conversation) keepLine(err error) {
 	if err != nil {
 		c.engine.log.Error("a line of the conversation is lost", "conversation", c.id, "error", err)

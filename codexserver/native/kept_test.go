@@ -35,7 +35,7 @@ func turn(t testing.TB, c engine.Conversation, text string) {
 	}
 }
 
-// resumed is the only request of a new engine that goes on with a conversation.
+// resumed is the only request of a new engine that continues a conversation.
 func (b *bench) resumed(t *testing.T, path string) string {
 	t.Helper()
 	b.reopen(t)
@@ -80,7 +80,7 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	inOrder(t, b.resumed(t, path), "first", "one", "second", "c1", "two", "third", "three", "the end")
 }
 
-// A rollout that is removed under a live conversation is written anew.
+// A rollout that is removed under a live conversation is written again.
 func TestRemovedRollout(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"removed":             os.Remove,
@@ -116,7 +116,7 @@ func TestRemovedRollout(t *testing.T) {
 					b.provider.Add(second)
 					h.take()
 					turn(t, c, "second")
-					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut, and is written anew") {
+					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut, and is written again") {
 						t.Errorf("said: %q", news)
 					}
 					if err := c.Close(); err != nil {
@@ -133,7 +133,7 @@ func TestRemovedRollout(t *testing.T) {
 	}
 }
 
-// Clients that resume a conversation whose file was written anew see what was said.
+// Clients that resume a conversation whose file was written again see what was said.
 func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	h := &host{}
@@ -171,7 +171,7 @@ func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A conversation goes on in the archive when its file is moved there.
+// A conversation continues in the archive when its file is moved there.
 func TestArchivedUnderALiveConversation(t *testing.T) {
 	for _, when := range []string{"between turns", "within a turn", "put away"} {
 		t.Run(when, func(t *testing.T) {

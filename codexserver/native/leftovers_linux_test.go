@@ -36,7 +36,7 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer unix.Close(fd)
-			lives := func() bool { // whether somebody holds the pipe for writing
+			lives := func() bool { // whether a process holds the pipe for writing
 				_, err := unix.Read(fd, make([]byte, 1))
 				return errors.Is(err, unix.EAGAIN)
 			}

@@ -64,7 +64,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	return r, nil
 }
 
-// fileTime is how the time stands in a rollout's name.
+// fileTime is the form of the time in a rollout's name.
 const fileTime = "2006-01-02T15-04-05"
 
 // cursorOf is the cursor of the page that begins after a rollout. Cursors order
@@ -77,8 +77,8 @@ func cursorOf(path string) string {
 	return name[:len(fileTime)] + "|" + name[len(fileTime)+1:]
 }
 
-// parseCursor gives a cursor in the form of [cursorOf]; one that cannot be read
-// is none.
+// parseCursor returns a cursor in the form of [cursorOf]; it fails for one that cannot be
+// read.
 func parseCursor(text string) (cursor string, ok bool) {
 	at, id, found := strings.Cut(text, "|")
 	if !found {
@@ -115,8 +115,8 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 	return rollout.Archive(e.home, path)
 }
 
-// inSessions gives the file that path, which comes from a client, leads to when
-// it lies in the sessions folder.
+// inSessions returns the file that path, which comes from a client, leads to when it lies
+// in the sessions folder.
 func (e *Engine) inSessions(path string) (string, error) {
 	refused := &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not in the sessions folder", path)}
 	if !filepath.IsAbs(path) {

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A list shows what the beginning of each rollout tells: so many lines are
-// read, and longer ones than this are passed over.
+// A list shows what is at the beginning of each rollout: it reads so many lines, and
+// skips longer ones than this.
 const (
 	headLines   = 64
 	headMaxLine = 4 << 20

@@ -19,8 +19,8 @@ const metaTime = "2025-09-20T10:00:00.000Z"
 
 func conversationID(n int) string { return fmt.Sprintf("019a0000-0000-7000-8000-%012d", n) }
 
-// keepRollout writes the rollout of conversation n, begun on the given day at
-// second n, and gives its path. Each line is a payload behind its type.
+// keepRollout writes the rollout of conversation n, begun on the given day at second n,
+// and returns its path. Each line is a payload behind its type.
 func keepRollout(t testing.TB, home, day string, n int, lines ...string) string {
 	t.Helper()
 	dir := filepath.Join(home, "sessions", filepath.FromSlash(strings.ReplaceAll(day, "-", "/")))

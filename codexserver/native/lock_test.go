@@ -14,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Two servers on one conversation: the second is refused while the first runs a
-// turn, goes on with the conversation after it, and the first goes on from there.
+// Two servers on one conversation: the second is refused while the first runs a turn and
+// continues the conversation after it, and then the first continues from there.
 func TestTwoServers(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"))
 	first, h := b.engine, &host{}
@@ -109,8 +109,8 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 	inOrder(t, lastRequest(b), "two", "untrusted", "read-only", "third")
 }
 
-// Another program writes to the rollout between the turns, such as Codex, which
-// does not know of locks.
+// Another program writes to the rollout between the turns, such as Codex, which ignores
+// our locks.
 func TestOtherProgramWrites(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		t.Run(fmt.Sprint("put away: ", away), func(t *testing.T) {

@@ -65,8 +65,8 @@ func playServer() {
 	_ = peer.Run(context.Background())
 }
 
-// playEngine runs one turn, in the folders that the environment names, and writes
-// the conversation's file and what the command prints. Somebody kills it then.
+// playEngine runs one turn, in the folders that the environment names, and writes the
+// conversation's file and what the command prints. The test kills it then.
 func playEngine() {
 	e, err := native.New(&native.Options{CodexHome: os.Getenv("PLAY_HOME")})
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// mcpServers are the MCP servers of a conversation. They start beside it, and
-// its first turn waits for them.
+// mcpServers are the MCP servers of a conversation. They start in the background, and its
+// first turn waits for them.
 type mcpServers struct {
 	ready    chan struct{} // closed when all have started or failed
 	clients  []*mcpclient.Client
@@ -151,7 +151,7 @@ func toolName(server, name string) string {
 	if len(full) <= maxToolName {
 		return full
 	}
-	sum := sha1.Sum([]byte(server + "__" + name)) // tells names apart; nothing secret
+	sum := sha1.Sum([]byte(server + "__" + name)) // distinguishes names; nothing secret
 	tail := hex.EncodeToString(sum[:])
 	return full[:maxToolName-len(tail)] + tail
 }
@@ -218,7 +218,7 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	return tool.Result{Output: output}, nil
 }
 
-// maxToolOutput bounds what the model is told of a tool's result, in bytes.
+// maxToolOutput bounds how much of a tool's result the model gets, in bytes.
 const maxToolOutput = 256 << 10
 
 // contentOf is a result's content blocks as JSON text.

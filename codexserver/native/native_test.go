@@ -54,7 +54,7 @@ func (h *host) ApprovePatch(_ context.Context, r protocol.PatchApprovalRequest) 
 	return elicit.Outcome{Decision: elicit.Approved}
 }
 
-// take gives the recorded events in short form and forgets them.
+// take returns the recorded events in short form and forgets them.
 func (h *host) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// notifyTimeout bounds the program that is told of a turn's end.
+	// notifyTimeout bounds the program that is started at a turn's end.
 	notifyTimeout = 30 * time.Second
 	// notifyGrace is how long Close lets such a program finish.
 	notifyGrace = 500 * time.Millisecond
@@ -26,8 +26,8 @@ type notification struct {
 	LastAssistantMessage *string  `json:"last-assistant-message"`
 }
 
-// notify tells the user's program that a turn is complete. It does not wait for
-// the program; Close does.
+// notify starts the user's program for a complete turn. It does not wait for the program;
+// Close does.
 func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	if len(c.cfg.Notify) == 0 {
 		return
@@ -58,9 +58,8 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	})
 }
 
-// stop ends what the conversation does beside its turns, and what its commands
-// left running. What is new at the end
-// of one, a notification, gets a moment to finish.
+// stop ends what the conversation does outside its turns, and what its commands left
+// running. What is new at the end of one, a notification, gets a moment to finish.
 func (c *conversation) stop() {
 	done := make(chan struct{})
 	go func() {

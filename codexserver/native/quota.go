@@ -11,9 +11,9 @@ import (
 // newestRollouts is how many conversations are searched for limits.
 const newestRollouts = 20
 
-// RateLimits returns what the headers of a provider said last of the account's limits,
-// and when: as the newest conversations of the home have it, of whatever provider. It
-// asks nobody. The limits are nil when nothing is known.
+// RateLimits returns the account's limits in the last headers of a provider, and when
+// they came. It reads them from the newest conversations of the home, of any provider,
+// and sends no request. The limits are nil when nothing is known.
 func (e *Engine) RateLimits(ctx context.Context) (limits *protocol.RateLimits, told time.Time, err error) {
 	paths, err := rollout.Paths(ctx, e.home)
 	if err != nil {

@@ -47,7 +47,8 @@ func TestRateLimits(t *testing.T) {
 		return fmt.Sprintf(`{"timestamp":"2026-11-20T%sZ","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":60},"secondary":null}}}`, at, percent)
 	}
 	const none = `{"timestamp":"2026-11-20T23:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":%s}}`
-	// The older conversation was told later; what is no JSON, or far from the end, is skipped.
+	// The older conversation has the later limits; lines that are not JSON, or far from
+	// the end, are skipped.
 	write("rollout-2026-11-20T01-00-00-0199e0ad-0000-7000-8000-000000000001.jsonl", told("20:00:00", 9), strings.Repeat("x", 2<<20), told("10:00:00", 1), told("12:00:00", 42),
 		fmt.Sprintf(none, "null"), fmt.Sprintf(none, "{}"), `{"timestamp":"soon"`, `{"timestamp":"2026-11-20T21:00:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":5}}`)
 	write("rollout-2026-11-20T02-00-00-0199e0ad-0000-7000-8000-000000000002.jsonl", told("11:00:00", 7))

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A conversation never starts the program that serves it, which this binary is
-// here, and goes on without a word to the model or the client.
+// A conversation never starts the program that serves it, which is this binary here, and
+// continues without a word to the model or the client.
 func TestServerThatServesIsLeftOut(t *testing.T) {
 	b := setup(t, toy("[mcp_servers.wrapped]\ncommand = \"env\"\nargs = [\"PLAY=mcp server\", \""+os.Args[0]+"\"]\n"), native.Limits{})
 	for _, tt := range []struct {

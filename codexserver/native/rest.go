@@ -9,10 +9,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A conversation rests between its turns: other servers may then go on with its
-// rollout. When it has rested for [Limits.Idle] it is put away: what it remembers
-// is read from its rollout by the next turn. All that it was started with stays
-// in memory, so that nothing in a file can loosen it.
+// A conversation rests between its turns: other servers may then continue its rollout.
+// When it has rested for [Limits.Idle] it is put away: what it remembers is read from its
+// rollout by the next turn. All that it was started with stays in memory, so that nothing
+// in a file can loosen it.
 
 // claim keeps other servers from writing to a rollout until release is called. The
 // error is a [*rollout.HeldError].
@@ -90,7 +90,7 @@ func (c *conversation) readable() bool {
 	c.gone = false
 	err = c.check()
 	if errors.Is(err, rollout.ErrGone) {
-		c.later(c.kept(err)) // writes it anew
+		c.later(c.kept(err)) // writes it again
 		err = c.check()
 	}
 	if errors.Is(err, rollout.ErrChanged) {
@@ -100,8 +100,8 @@ func (c *conversation) readable() bool {
 	return err == nil && c.file.Whole()
 }
 
-// wake makes the history that of the rollout, when the conversation was put away
-// or another program has gone on with it.
+// wake makes the history that of the rollout, when the conversation was put away or
+// another program has continued it.
 func (c *conversation) wake() error {
 	for _, news := range c.news {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
@@ -111,9 +111,9 @@ func (c *conversation) wake() error {
 	var news string
 	switch {
 	case errors.Is(err, rollout.ErrChanged):
-		news = "another program has written to this conversation's file; the conversation goes on from there"
+		news = "another program has written to this conversation's file; the conversation continues from there"
 	case c.away && errors.Is(err, rollout.ErrGone):
-		news = "this conversation's file was cut; the conversation goes on from what is left"
+		news = "this conversation's file was cut; the conversation continues from what is left"
 	case !c.away:
 		c.keep(err)
 		return nil
@@ -121,7 +121,7 @@ func (c *conversation) wake() error {
 	old, err := c.reload()
 	switch {
 	case err != nil && c.away:
-		return fmt.Errorf("the conversation was put away when nobody used it, and its file cannot be read: %w", err)
+		return fmt.Errorf("the conversation was put away when it was not used, and its file cannot be read: %w", err)
 	case err != nil:
 		return fmt.Errorf("another program has written to the conversation's file, and it cannot be read: %w", err)
 	}

@@ -96,8 +96,7 @@ func loosen(t *testing.T, b *bench) {
 	}
 }
 
-// What a rollout says does not loosen a conversation that is put away, nor one
-// that is not.
+// What a rollout says does not loosen a conversation, put away or not.
 func TestPutAwayComesBackNoLooser(t *testing.T) {
 	for _, away := range []bool{true, false} {
 		t.Run(fmt.Sprint("put away: ", away), func(t *testing.T) {
@@ -201,8 +200,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Without its rollout a conversation that was put away fails, and goes on when
-// the file is there again.
+// Without its rollout a conversation that was put away fails, and continues when the file
+// is there again.
 func TestPutAwayWithoutItsRollout(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	h := &host{}

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// FindRollout gives the rollout of a conversation.
+// FindRollout returns the rollout of a conversation.
 func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string, error) {
 	path, err := rollout.Find(ctx, e.home, conversationID)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,11 +24,11 @@ func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string
 	return path, err
 }
 
-// Resume goes on with the conversation of a rollout, in the same file. A turn
-// that was cut off is closed: its calls without an answer are answered as
-// unfinished. It goes on in its own folder, and asks and is confined as in its
-// last turn, where cfg says nothing else. A conversation in which another server
-// is running a turn is a [*engine.RefusedError].
+// Resume continues the conversation of a rollout, in the same file. A turn that was cut
+// off is closed: its calls without an answer are answered as unfinished. It continues in
+// its own folder, and asks and is confined as in its last turn, unless cfg says
+// otherwise. A conversation in which another server is running a turn is a
+// [*engine.RefusedError].
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	leave, err := e.starts.take(ctx)
 	if err != nil {
@@ -104,8 +104,8 @@ func (c *conversation) remember(old *rollout.Rollout) {
 	}
 }
 
-// goOn gives a conversation the approval policy and the sandbox policy of its
-// last turn, as today's Codex does, unless the call chooses others.
+// goOn sets a conversation's approval policy and sandbox policy to those of its last
+// turn, as today's Codex does, unless the call chooses others.
 func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
 	if last == nil || call.Profile != "" {
 		return
@@ -140,16 +140,16 @@ func chooses(call *protocol.Config, keys ...string) bool {
 	})
 }
 
-// catchUp tells the model what is other than in a rollout.
+// catchUp informs the model of what differs from a rollout.
 func (c *conversation) catchUp(old *rollout.Rollout) {
 	c.addDeveloper()
 	if c.told = c.now; old.Context != nil {
 		c.told = *old.Context
 	}
-	c.tell()
+	c.inform()
 }
 
-// introduce tells the model what has changed and the host what was said.
+// introduce sends the model what has changed and the host what was said.
 func (c *conversation) introduce(old *rollout.Rollout) {
 	c.catchUp(old)
 	configured := c.configured()
@@ -159,8 +159,8 @@ func (c *conversation) introduce(old *rollout.Rollout) {
 	c.emit(configured)
 }
 
-// past is an event of the past as clients know it: on the Chat wire the tokens
-// of earlier responses are not told.
+// past is an event of the past in the form for clients: on the Chat wire it leaves out
+// the tokens of earlier responses.
 func (c *conversation) past(raw json.RawMessage) json.RawMessage {
 	m, err := protocol.ParseEvent(raw)
 	count, ok := m.(protocol.TokenCount)

@@ -111,8 +111,8 @@ func TestResumeOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A process that is killed while a command runs leaves a conversation that goes
-// on: the model is told that the command was not finished.
+// A process that is killed while a command runs leaves a conversation that can continue:
+// the model learns that the command was not finished.
 func TestResumeAfterKill(t *testing.T) {
 	b := setup(t, "", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "sh", "-c", "echo $$; exec sleep 600"), providertest.Shell("c2", "echo", "never")),
@@ -196,8 +196,8 @@ func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
 
-// A conversation goes on under the policies of its last turn, as it would have
-// without a restart, unless the call chooses others.
+// A conversation continues under the policies of its last turn, as it would have without
+// a restart, unless the call chooses others.
 func TestResumeKeepsThePolicies(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -62,8 +62,8 @@ func TestRootsOfAnEngine(t *testing.T) {
 	}
 }
 
-// TestNamedRoot lets the user's own configuration make the home writable, and no
-// call. The user is told why it is not.
+// TestNamedRoot lets the user's own configuration make the home writable, and no call.
+// The user learns why it is not.
 func TestNamedRoot(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

@@ -16,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A named pipe in the place of config.toml is an error at once, of the engine and
-// of a conversation. An open conversation goes on, put away or not.
+// A named pipe in the place of config.toml is an error at once, of the engine and of a
+// conversation. An open conversation continues, put away or not.
 func TestNamedPipeAsConfiguration(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})

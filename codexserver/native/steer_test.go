@@ -135,8 +135,8 @@ func TestSteerWhileSummarised(t *testing.T) {
 	inOrder(t, lastRequest(b), "first wish", "second wish", "third wish", "SECOND NOTE", "end", "fourth wish")
 }
 
-// TestSteerOvertaken: what the model did not read before its turn ended is kept for
-// the next turn, in the rollout too, and the client is told.
+// TestSteerOvertaken checks that a message which the model did not read before its turn
+// ended is kept for the next turn, in the rollout too, and that the client learns of it.
 func TestSteerOvertaken(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -154,7 +154,7 @@ func TestSteerOvertaken(t *testing.T) {
 		}, "", "task_complete null", true},
 		{"limit", native.Limits{ModelRequests: 1}, func(t *testing.T, c *engine.Conversation) providertest.Turn {
 			return steers(t, c, "second wish", providertest.Say("one"))
-		}, "", "task_complete null", false}, // it is told that the turn was stopped
+		}, "", "task_complete null", false}, // the model learns that the turn was stopped
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c engine.Conversation
@@ -191,8 +191,8 @@ func TestSteerOvertaken(t *testing.T) {
 	}
 }
 
-// TestSteerRefused: what is wrong with a message is said to its sender, and the turn
-// goes on without it.
+// TestSteerRefused checks that the sender of a bad message gets an error, and that the
+// turn continues without it.
 func TestSteerRefused(t *testing.T) {
 	var c engine.Conversation
 	refused := make(chan error, 1)

@@ -50,7 +50,7 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 	return t.client.Stream(ctx, req, progress)
 }
 
-// chat says whether the provider speaks Chat Completions.
+// chat reports whether the provider speaks Chat Completions.
 func (c *conversation) chat() bool { return c.client.Provider.WireAPI != config.WireResponses }
 
 // progress reports a response while it arrives. On the Chat wire pieces are

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// turn is one turn while it runs: the model is asked, what it calls is done and
-// told to it, until it calls nothing more and no message has come for it.
+// turn is one turn while it runs: the model is asked, its calls are run and their results
+// returned to it, until it calls nothing more and no message has come for it.
 type turn struct {
 	*conversation
 	box      *tool.Toolbox // the conversation's, or a review's
@@ -70,7 +70,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	if err != nil {
 		return c.fail(err)
 	}
-	c.tell()
+	c.inform()
 	c.turns++
 	t.inbox, t.said = box, in.Items
 	var last *string
@@ -115,7 +115,7 @@ func (c *conversation) fail(err error) error {
 	return &engine.TurnError{Message: err.Error()}
 }
 
-// run is the turn's loop; it gives the model's last message.
+// run is the turn's loop; it returns the model's last message.
 func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) {
 	if err := t.begin(in); err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func (t *turn) toolContext() tool.Context {
 	return c
 }
 
-// tell tells the model what has changed in what turns run under.
-func (c *conversation) tell() {
+// inform sends the model what has changed in the policies and folders of its turns.
+func (c *conversation) inform() {
 	if m, ok := environmentMessage(c.now, &c.told, ""); ok {
 		c.record(m)
 	}
@@ -220,7 +220,7 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	return resp, nil
 }
 
-// afford says whether the turn's limits allow another request.
+// afford reports whether the turn's limits allow another request.
 func (t *turn) afford() error {
 	limits := t.engine.limits
 	if t.requests++; limits.ModelRequests > 0 && t.requests > limits.ModelRequests {
@@ -238,11 +238,11 @@ func (t *turn) spend(u protocol.TokenUsage) {
 	t.count(u)
 }
 
-// act does what a response calls for and says whether it called for anything.
+// act does what a response calls for and reports whether it called for anything.
 func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err error) {
 	t.round = resp.Items
 	var calls []tool.Call
-	var from []int // where in the response each call stands
+	var from []int // the index of each call in the response
 	for i, item := range resp.Items {
 		if call, ok := callOf(item); ok {
 			calls, from = append(calls, call), append(from, i)
@@ -284,8 +284,8 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 	return len(calls) > 0, nil
 }
 
-// commit makes the response part of the history. It is called before anything
-// is done that the model must know of later.
+// commit makes the response part of the history. It is called before anything is done
+// that the model must remember later.
 func (t *turn) commit() {
 	t.record(t.round...)
 	t.round = nil

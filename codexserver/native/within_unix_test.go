@@ -88,9 +88,9 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 	}
 }
 
-// The user's own rules may be a link to any file, unless the folder that they lie
-// in is part of the workspace. Nor does a home folder that is a repository let
-// links of what is below it reach everything in it.
+// The user's own rules may be a link to any file, unless the folder that they lie in is
+// part of the workspace. If the home folder is a repository, links below it do not reach
+// everything in it.
 func TestOwnInstructions(t *testing.T) {
 	for _, tt := range []struct {
 		name string

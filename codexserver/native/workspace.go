@@ -34,8 +34,8 @@ func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
 }
 
-// scratch is the folder for temporary files that no command may write: it lies
-// beside the configuration.
+// scratch is the folder for temporary files that no command may write: it lies next to
+// the configuration.
 func (e *Engine) scratch() string { return filepath.Join(e.home, "tmp") }
 
 // SearchFiles implements [engine.Searcher]. It returns no more than 50 files of

@@ -16,7 +16,7 @@ import (
 const (
 	maxConversations = 32
 	maxEntries       = 500
-	maxBytes         = 1 << 20 // of a conversation's entries that are no open questions
+	maxBytes         = 1 << 20 // of a conversation's entries other than open questions
 	maxText          = 64 << 10
 	maxOpen          = 64
 	maxQuestion      = 4 << 20
@@ -69,9 +69,9 @@ type end struct {
 	Decision elicit.Decision `json:"decision,omitzero"`
 	// By is "rule", "client" or "desk".
 	By approval.Decider `json:"by,omitzero"`
-	// Reason is package elicit's word for why it is no plain approval.
+	// Reason is package elicit's word for why it is not a plain approval.
 	Reason elicit.Reason `json:"reason,omitzero"`
-	// Feedback is what the agent is told.
+	// Feedback is the text that the agent receives.
 	Feedback string `json:"feedback,omitzero"`
 }
 
@@ -128,7 +128,7 @@ func (b *board) touch(c *conversation, e *entry) {
 	b.wake()
 }
 
-// wake tells the readers of a change.
+// wake notifies the readers of a change.
 func (b *board) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
@@ -232,8 +232,8 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	return q, nil
 }
 
-// answer hands an answer to whoever asked. It returns how the question ended
-// when it is no longer open.
+// answer hands an answer to the waiting question. It returns how the question ended when
+// it is no longer open.
 func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,14 +21,14 @@ type conversation struct {
 	bytes    int      // of the entries
 	revision uint64
 
-	// What the next events may go on with.
+	// What the next events may continue.
 	speech, thought, plan, diff *entry
 	calls                       map[string]*entry // running commands, patches and tools by call id
-	failed                      bool              // the turn has told an error
+	failed                      bool              // the turn has reported an error
 	clock                       stall.Clock
 }
 
-// header is what a page shows of a conversation beside its entries.
+// header is what a page shows of a conversation in addition to its entries.
 type header struct {
 	// ID is the thread's, with a number where other servers run it too.
 	ID string `json:"id"`
@@ -96,8 +96,8 @@ func (c *conversation) weigh(e *entry) {
 	e.weight = size
 }
 
-// drop removes an entry. What would have gone on with it begins anew, or is
-// forgotten with it.
+// drop removes an entry. A later event that would have continued it starts a new one, or
+// is forgotten with it.
 func (c *conversation) drop(i int) {
 	e := c.entries[i]
 	c.bytes -= e.weight

@@ -1,5 +1,5 @@
-// Package page is a place in the browser where the user of a codexserver sees
-// what the agent does and decides what it may do. It is a [approval.Desk]:
+// Package page is a place in the browser where the user of a codexserver sees what the
+// agent does and decides what it may do. It is a [approval.Desk]:
 //
 //	p, err := page.Listen(nil) // 127.0.0.1, any free port
 //	if err != nil { … }
@@ -12,22 +12,20 @@
 //	engine ─ Event, Ask, Decided ─▶ board ─ GET /events ───▶ browser
 //	          Ask returns ◀──────── board ◀ POST /questions ─ browser
 //
-// The board holds what the page shows: conversations, their entries, and the
-// open questions. A browser gets all of it when it connects and afterwards
-// whatever has changed; one that reads slowly gets fewer and larger changes and
-// delays nobody. The browser is sent text that package elicit has made visible,
-// and makes text of it: nothing of what an agent, a command or a file says
-// becomes markup.
+// The board holds what the page shows: conversations, their entries, and the open
+// questions. A browser gets all of it when it connects and afterwards whatever has
+// changed; one that reads slowly gets fewer and larger changes and delays no one. The
+// browser is sent text that package elicit has made visible, and makes text of it:
+// nothing of what an agent, a command or a file says becomes markup.
 //
 // # Who is let in
 //
-// The server listens on 127.0.0.1 alone. A link from [Page.Link] opens the page
-// once. Its secret stands in the fragment, which browsers send to nobody; the
-// page exchanges it for a token that its tab alone keeps, in sessionStorage,
-// and sends with every request. Cookies are not used: every port of a host
-// would get them.
+// The server listens on 127.0.0.1 alone. A link from [Page.Link] opens the page once. Its
+// secret is in the fragment, which browsers do not send; the page exchanges it for a
+// token that its tab alone keeps, in sessionStorage, and sends with every request.
+// Cookies are not used: every port of a host would get them.
 //
-// Nothing is told and nothing is changed for a request with
+// A request is refused, and changes nothing, with
 //
 //   - another Host than the listener's, as DNS rebinding sends it (403);
 //   - an Origin or a Sec-Fetch-Site of another page, or a POST without the
@@ -36,29 +34,27 @@
 //   - another method (405), or a body that is not exactly the JSON that the
 //     route takes (400).
 //
-// No answer has a CORS header, and the page's Content-Security-Policy lets
-// nothing in but its own script, style and requests, and nobody frame it.
+// No answer has a CORS header, and the page's Content-Security-Policy allows only its own
+// script, style and requests, and no frames.
 //
-// What it does not protect against is a program of the same user that reads an
-// unused link where it was printed, or the memory of the browser; and a script
-// that something else on the same port has left in the browser before, which
-// is a reason to take any free one.
+// What it does not protect against is a program of the same user that reads an unused
+// link where it was printed, or the memory of the browser; and a script that something
+// else on the same port has left in the browser before, which is a reason to take any
+// free one.
 //
 // # Answers
 //
-// What the browser posts is an MCP ElicitResult. The page looks at its shape
-// and hands it on; package elicit reads it like any client's. One answer
-// counts: the next, and one to a question that was answered elsewhere, gets
-// 409 with the decision.
+// What the browser posts is an MCP ElicitResult. The page looks at its shape and hands it
+// on; package elicit reads it like any client's. One answer counts: the next, and one to
+// a question that was answered elsewhere, gets 409 with the decision.
 //
 // # Bounds
 //
-// The page keeps 32 conversations, of each the last 500 entries or 1 MiB, the
-// last 64 KiB of a text; 64 open questions of up to 4 MiB and 2,000 files each
-// and 32 MiB together, which are never cut, for nobody is to approve what they
-// have not seen; 8 links, 16 tokens, 4 open pages, of which the oldest gives
-// way. It takes 256 connections at a time.
+// The page keeps 32 conversations, of each the last 500 entries or 1 MiB, the last 64 KiB
+// of a text; 64 open questions of up to 4 MiB and 2,000 files each and 32 MiB together,
+// which are never cut, because an approval needs the whole question; 8 links, 16 tokens,
+// 4 open pages, of which the oldest gives way. It takes 256 connections at a time.
 //
-// All methods of [Page] may be called concurrently. Its goroutines have ended
-// when [Page.Close] returns.
+// All methods of [Page] may be called concurrently. Its goroutines have ended when
+// [Page.Close] returns.
 package page

@@ -22,13 +22,13 @@ type door struct {
 const (
 	maxLinks    = 8
 	maxSessions = 16
-	// sessionLifetime is how long a token is good for that nobody uses.
+	// sessionLifetime is how long an unused token stays valid.
 	sessionLifetime = 12 * time.Hour
 )
 
 type invite struct {
 	secret  string
-	expires time.Time // by the wall clock, which goes on while the machine sleeps
+	expires time.Time // by the wall clock, which continues while the machine sleeps
 }
 
 // session is a tab that was let in.

@@ -23,7 +23,7 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 		switch {
 		case len(c.entries) == 0:
 			b.past(c, s.InitialMessages)
-		case c.State == stateClosed: // else it goes on, or a turn is even under way
+		case c.State == stateClosed: // else it continues, or a turn is still running
 			c.State = ""
 		}
 		b.touch(c, nil)
@@ -80,7 +80,7 @@ func (b *board) past(c *conversation, raws []json.RawMessage) {
 	c.State = ""
 }
 
-// event adds to a conversation what an event tells.
+// event adds an event to a conversation.
 func (b *board) event(c *conversation, m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.UserMessage:
@@ -242,7 +242,7 @@ func (b *board) finishCall(c *conversation, id string, exit int, took time.Durat
 	b.touch(c, e)
 }
 
-// endTurn leaves nothing to go on with.
+// endTurn leaves nothing to continue.
 func (b *board) endTurn(c *conversation) {
 	c.speech, c.thought, c.plan, c.diff = nil, nil, nil, nil
 	for id, e := range c.calls {

@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Requests that the page did not send, on every route: each is refused, and
-// nothing is told or changed by it.
+// Requests that the page did not send, on every route: each is refused, and reveals and
+// changes nothing.
 func TestForged(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
@@ -159,30 +159,30 @@ func TestForged(t *testing.T) {
 }
 
 var badBodies = map[string]string{
-	"empty":                     ``,
-	"null":                      `null`,
-	"a list":                    `[]`,
-	"a string":                  `"accept"`,
-	"not JSON":                  `{"action":accept}`,
-	"cut":                       `{"action":"accept"`,
-	"two values":                `{}{}`,
-	"an unknown member":         `{"action":"accept","secret":"","x":1}`,
-	"a duplicate member":        `{"action":"decline","action":"accept","secret":"","secret":""}`,
-	"a duplicate below":         `{"action":"accept","content":{"decision":"denied","decision":"approved"}}`,
-	"another case":              `{"Action":"accept"}`,
-	"an unknown action":         `{"action":"approve"}`,
-	"an unknown decision":       `{"action":"accept","content":{"decision":"yes"}}`,
-	"an empty decision":         `{"action":"accept","content":{"decision":""}}`,
-	"an unknown content":        `{"action":"accept","content":{"approved":true}}`,
-	"content that is no object": `{"action":"accept","content":[]}`,
-	"a decision beside action":  `{"action":"accept","decision":"approved"}`,
-	"numbers":                   `{"action":1,"secret":1}`,
-	"not UTF-8":                 "{\"action\":\"accept\xff\"}",
-	"too long":                  `{"action":"decline","content":{"feedback":"` + strings.Repeat("a", 40<<10) + `"}}`,
-	"long blanks":               strings.Repeat(" ", 40<<10) + `{}`,
+	"empty":                         ``,
+	"null":                          `null`,
+	"a list":                        `[]`,
+	"a string":                      `"accept"`,
+	"not JSON":                      `{"action":accept}`,
+	"cut":                           `{"action":"accept"`,
+	"two values":                    `{}{}`,
+	"an unknown member":             `{"action":"accept","secret":"","x":1}`,
+	"a duplicate member":            `{"action":"decline","action":"accept","secret":"","secret":""}`,
+	"a duplicate below":             `{"action":"accept","content":{"decision":"denied","decision":"approved"}}`,
+	"another case":                  `{"Action":"accept"}`,
+	"an unknown action":             `{"action":"approve"}`,
+	"an unknown decision":           `{"action":"accept","content":{"decision":"yes"}}`,
+	"an empty decision":             `{"action":"accept","content":{"decision":""}}`,
+	"an unknown content":            `{"action":"accept","content":{"approved":true}}`,
+	"content that is not an object": `{"action":"accept","content":[]}`,
+	"a decision beside action":      `{"action":"accept","decision":"approved"}`,
+	"numbers":                       `{"action":1,"secret":1}`,
+	"not UTF-8":                     "{\"action\":\"accept\xff\"}",
+	"too long":                      `{"action":"decline","content":{"feedback":"` + strings.Repeat("a", 40<<10) + `"}}`,
+	"long blanks":                   strings.Repeat(" ", 40<<10) + `{}`,
 }
 
-// checkHeaders looks for what stands on every answer.
+// checkHeaders looks for the headers of every answer.
 func checkHeaders(t *testing.T, res *http.Response) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -235,9 +235,9 @@ func TestShellTellsNothing(t *testing.T) {
 	get(t, back)
 }
 
-// A server that starts anew on the same port numbers its questions anew. A tab,
-// a link and an answer of the one before decide nothing there, and no second
-// server can take the port while the first has it.
+// A server that restarts on the same port numbers its questions from the start. A tab, a
+// link and an answer of the previous one decide nothing there, and a second server cannot
+// take the port while the first has it.
 func TestRestartOnTheSamePort(t *testing.T) {
 	before := listen(t, nil)
 	v := visit(t, before)

@@ -35,8 +35,8 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	p.route(w, r)
 }
 
-// allowed answers a request for data that is none of the page's own, and
-// reports whether it is.
+// allowed reports whether a request for data comes from the page itself, and answers it
+// if not.
 func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
 	origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
 	switch {
@@ -51,7 +51,8 @@ func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// session returns who sent a request; nil, and an answer, when nobody is known.
+// session returns who sent a request. If the sender is unknown, it answers and returns
+// nil.
 func (p *Page) session(w http.ResponseWriter, r *http.Request) *session {
 	if given := r.Header.Values("Authorization"); len(given) == 1 {
 		if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {

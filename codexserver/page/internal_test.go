@@ -104,8 +104,8 @@ func connect(t *testing.T, p *Page, l pipes) net.Conn {
 	return ours
 }
 
-// A browser that reads nothing delays nobody, costs a bounded time, and gets
-// all there is when it comes back.
+// A browser that reads nothing delays no one, costs a bounded time, and gets everything
+// when it comes back.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)
@@ -276,8 +276,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What goes on after its entry was forgotten costs nothing, and speech is
-// shown again.
+// What continues a forgotten entry costs nothing, and speech is shown again.
 func TestForgotten(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "1"}
@@ -367,8 +366,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// Links are as old as the wall clock says, which goes on while the machine
-// sleeps; Go's other clock does not.
+// Links age by the wall clock, which continues while the machine sleeps; Go's other clock
+// does not.
 func TestLinksAgeAsleep(t *testing.T) {
 	d := door{lifetime: time.Hour}
 	d.invite()

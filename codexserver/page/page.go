@@ -26,10 +26,9 @@ type Options struct {
 	// Stall is how long a model may be silent before the page calls it stuck. 0 means
 	// five minutes, less than 0 for ever.
 	Stall time.Duration
-	// Announce is told a link that opens the page: at the start, and whenever a
-	// question comes while no page is open. A link that can still be used for
-	// half its lifetime is told again, else a fresh one. It must not block.
-	// Default: nobody is told.
+	// Announce receives a link that opens the page: at the start, and whenever a question
+	// comes while no page is open. A link that is valid for another half of its lifetime
+	// is announced again, else a fresh one. It must not block. Default: none.
 	Announce func(link string)
 	// Tasks lists what other processes do, the newest first; the page shows it, and
 	// nothing there changes it. It is called now and then while the page is open,
@@ -114,7 +113,7 @@ func (p *Page) listen(l net.Listener) {
 	}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(l) // ends with Close, which nobody needs to be told
+		_ = p.server.Serve(l) // ends with Close, which is not an error
 	}()
 }
 
@@ -151,7 +150,7 @@ func (p *Page) Invite() string {
 	return "Codex asks for approval. Decide at " + p.invitation()
 }
 
-// announce tells a link.
+// announce passes a link to Announce.
 func (p *Page) announce() {
 	if p.options.Announce != nil {
 		p.options.Announce(p.invitation())

@@ -125,7 +125,7 @@ func (v *visitor) events() *events {
 	return &events{v.t, res.Body, bufio.NewReader(res.Body)}
 }
 
-// next is the next line that is no heartbeat; false at the end.
+// next is the next line other than a heartbeat; false at the end.
 func (e *events) next() (line, bool) {
 	e.t.Helper()
 	for {

@@ -24,7 +24,7 @@ type questionView struct {
 	Command string `json:"command,omitzero"`
 	// Script is the words of Command that have several lines, as such.
 	Script string `json:"script,omitzero"`
-	// Hidden is true when there are characters that nobody would see.
+	// Hidden is true when there are invisible characters.
 	Hidden bool `json:"hidden,omitzero"`
 	// Cwd is the folder.
 	Cwd string `json:"cwd,omitzero"`
@@ -34,8 +34,8 @@ type questionView struct {
 	GrantRoot string `json:"grantRoot,omitzero"`
 	// Message is the words of a question of another kind.
 	Message string `json:"message,omitzero"`
-	// Facts is what belongs to such a question beside its words, as JSON: a
-	// tool's arguments, say.
+	// Facts is what belongs to such a question in addition to its words, as JSON, such as
+	// a tool's arguments.
 	Facts string `json:"facts,omitzero"`
 	// Reason is the model's words for why.
 	Reason string `json:"reason,omitzero"`
@@ -43,7 +43,8 @@ type questionView struct {
 	Notes []string `json:"notes,omitzero"`
 	// Session is true when an approval for the session is possible.
 	Session bool `json:"session,omitzero"`
-	// Deadline is the Unix time in ms when nobody's answer is a refusal.
+	// Deadline is the Unix time in ms when a question without an answer counts as
+	// refused.
 	Deadline int64 `json:"deadline,omitzero"`
 	// Brief is true when not everything is kept, for it is decided.
 	Brief bool `json:"brief,omitzero"`

@@ -122,11 +122,11 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	if !slices.Contains(actions, in.Action) {
-		refuse(w, http.StatusBadRequest, "/action is none of %q", actions)
+		refuse(w, http.StatusBadRequest, "/action must be one of %q", actions)
 		return
 	}
 	if c := in.Content; c != nil && c.Decision != nil && !slices.Contains(decisions, *c.Decision) {
-		refuse(w, http.StatusBadRequest, "/content/decision is none of %q", decisions)
+		refuse(w, http.StatusBadRequest, "/content/decision must be one of %q", decisions)
 		return
 	}
 	n, err := strconv.Atoi(id)

@@ -45,7 +45,8 @@ func SandboxModes() []SandboxMode {
 type SandboxPolicy struct {
 	// Mode is required.
 	Mode SandboxMode `json:"mode"`
-	// WritableRoots are absolute folders that are writable beside the working folder.
+	// WritableRoots are absolute folders that are writable in addition to the working
+	// folder.
 	WritableRoots []string `json:"writable_roots,omitempty"`
 	// NetworkAccess lets commands open network connections.
 	NetworkAccess bool `json:"network_access,omitzero"`
@@ -104,10 +105,10 @@ type Config struct {
 	// Overrides are configuration keys, dotted or nested, over config.toml;
 	// the fields above win over them.
 	Overrides map[string]json.RawMessage
-	// FromCall says that the overrides were written by whoever called a tool,
-	// mostly a model, and not by the user: they may narrow the configuration's
-	// shell_environment_policy and not widen it, and a writable root of theirs
-	// is not one that the configuration names.
+	// FromCall says that the overrides come from the caller of a tool, mostly a model,
+	// and not from the user. They may narrow the configuration's shell_environment_policy
+	// but not widen it, and a writable root among them does not count as named by the
+	// configuration.
 	FromCall bool
 	// Bounded says that callers may not choose the sandbox or the approval policy. A
 	// conversation that is taken up again does then not have those of its last turn
@@ -127,17 +128,17 @@ type Config struct {
 	// WebSearch lets the model search the web, or does not; nil leaves it to the
 	// configuration, over whose web_search = "disabled" a call does not go.
 	WebSearch *bool
-	// WritableRoots are absolute folders that are writable beside those of the
-	// configuration. They are for [SandboxWorkspaceWrite] alone; a conversation with
-	// a worktree has none.
+	// WritableRoots are absolute folders that are writable in addition to those of the
+	// configuration. They are for [SandboxWorkspaceWrite] alone; a conversation with a
+	// worktree has none.
 	WritableRoots []string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.
 	IncludeApplyPatchTool *bool
-	// ReadOnly leaves out what a conversation has beside commands, such as MCP
-	// servers, web searches and patches. Its Sandbox and ApprovalPolicy are
-	// [SandboxReadOnly] and [ApprovalNever], and nothing else may widen them.
+	// ReadOnly leaves out everything but commands, such as MCP servers, web searches and
+	// patches. Its Sandbox and ApprovalPolicy are [SandboxReadOnly] and [ApprovalNever],
+	// and nothing else may widen them.
 	ReadOnly bool
 	// Worktree is the git worktree that the conversation has for itself, nil
 	// without one. It narrows [SandboxWorkspaceWrite], whatever else says more.

@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// EventMsg is what happened in a conversation: one of the event types of this
-// package, or a [RawEvent] of a type it does not know. On the wire it is one
-// flat object, its type beside its own members.
+// EventMsg is what happened in a conversation: one of the event types of this package, or
+// a [RawEvent] of a type it does not know. On the wire it is one flat object, its type
+// among its own members.
 type EventMsg interface {
 	// EventType is the wire's word for the event, such as "agent_message".
 	EventType() string

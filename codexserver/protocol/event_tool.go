@@ -31,7 +31,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ParsedCommand is what a part of a command does, as far as its words tell.
+// ParsedCommand is what a part of a command does, as far as its words show.
 type ParsedCommand struct {
 	// Type is "read", "list_files", "search" or "unknown".
 	Type string `json:"type"`
@@ -144,7 +144,7 @@ type PatchApplyBegin struct {
 	CallID string `json:"call_id"`
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// AutoApproved is true when nobody was asked.
+	// AutoApproved is true when no question was asked.
 	AutoApproved bool `json:"auto_approved"`
 	// Changes is the patch by absolute path.
 	Changes map[string]FileChange `json:"changes"`
@@ -190,7 +190,7 @@ type PlanUpdate struct {
 type MCPInvocation struct {
 	// Server is its name in the configuration.
 	Server string `json:"server"`
-	// Tool is the name that the server gives it.
+	// Tool is the tool's name on its server.
 	Tool string `json:"tool"`
 	// Arguments is a JSON object, left out without any.
 	Arguments stdjson.RawMessage `json:"arguments,omitzero"`

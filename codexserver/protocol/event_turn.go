@@ -99,7 +99,7 @@ type RateLimitWindow struct {
 	ResetsInSeconds *int64 `json:"resets_in_seconds"`
 }
 
-// RateLimits are a provider's limits as its last response told them.
+// RateLimits are a provider's limits according to its last response.
 type RateLimits struct {
 	// Primary is the first window; nil, written as null, when unknown.
 	Primary *RateLimitWindow `json:"primary"`
@@ -109,13 +109,14 @@ type RateLimits struct {
 
 // TokenCount follows each model response.
 type TokenCount struct {
-	// Info is nil, written as null, when the provider told no usage.
+	// Info is nil, written as null, when the provider reported no usage.
 	Info *TokenUsageInfo `json:"info"`
-	// RateLimits is nil, written as null, when the provider told none.
+	// RateLimits is nil, written as null, when the provider reported none.
 	RateLimits *RateLimits `json:"rate_limits"`
 }
 
-// UserMessageKind tells a user's own words from what the engine put in their place.
+// UserMessageKind distinguishes a user's own words from what the engine put in their
+// place.
 type UserMessageKind string
 
 // The kinds of user message in a rollout.
@@ -125,11 +126,11 @@ const (
 	UserEnvironmentContext UserMessageKind = "environment_context"
 )
 
-// UserMessage stands in rollouts and initial messages, not in live events.
+// UserMessage occurs in rollouts and initial messages, not in live events.
 type UserMessage struct {
 	// Message is the text.
 	Message string `json:"message"`
-	// Kind is left out by programs that do not tell.
+	// Kind is left out by programs that do not record it.
 	Kind UserMessageKind `json:"kind,omitzero"`
 	// Images are addresses, often data URLs.
 	Images []string `json:"images,omitempty"`
@@ -186,7 +187,7 @@ type StreamError struct {
 	Message string `json:"message"`
 }
 
-// Error says why a turn failed, or what went wrong beside one.
+// Error says why a turn failed, or what went wrong during one.
 type Error struct {
 	// Message is for the user.
 	Message string `json:"message"`

@@ -70,6 +70,6 @@ type TurnContext struct {
 	Model string `json:"model"`
 	// Effort is left out for models without one.
 	Effort ReasoningEffort `json:"effort,omitzero"`
-	// Summary is how the reasoning is told.
+	// Summary is how the reasoning is summarized.
 	Summary ReasoningSummary `json:"summary"`
 }

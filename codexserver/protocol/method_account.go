@@ -41,7 +41,7 @@ type LoginChatGPTComplete struct {
 
 // AuthStatusChange are the params of the notification authStatusChange.
 type AuthStatusChange struct {
-	// AuthMethod is left out when nobody is signed in.
+	// AuthMethod is left out when no user is signed in.
 	AuthMethod AuthMode `json:"authMethod,omitzero"`
 }
 
@@ -55,7 +55,7 @@ type GetAuthStatusParams struct {
 
 // GetAuthStatusResult is the result of getAuthStatus.
 type GetAuthStatusResult struct {
-	// AuthMethod is left out when nobody is signed in.
+	// AuthMethod is left out when no user is signed in.
 	AuthMethod AuthMode `json:"authMethod,omitzero"`
 	// AuthToken is a secret, there only when it was asked for.
 	AuthToken string `json:"authToken,omitzero"`

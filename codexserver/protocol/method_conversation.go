@@ -63,7 +63,7 @@ type ResumeConversationResult struct {
 
 // ListConversationsParams are the params of listConversations.
 type ListConversationsParams struct {
-	// PageSize is 25 by default; 0 gives no items.
+	// PageSize is 25 by default; 0 returns no items.
 	PageSize *int `json:"pageSize,omitzero"`
 	// Cursor is the nextCursor of the page before; one that cannot be read
 	// means the start.
@@ -140,7 +140,7 @@ type SendUserTurnParams struct {
 	Model string `json:"model"`
 	// Effort is the model's default when left out.
 	Effort ReasoningEffort `json:"effort,omitzero"`
-	// Summary is how the reasoning is told.
+	// Summary is how the reasoning is summarized.
 	Summary ReasoningSummary `json:"summary"`
 }
 
@@ -187,8 +187,8 @@ type ApplyPatchApprovalParams struct {
 	GrantRoot string `json:"grant_root,omitzero"`
 }
 
-// wireItem is an [InputItem] as these methods write it: the type beside an
-// object named data.
+// wireItem is an [InputItem] as these methods write it: the type and an object named
+// data.
 type wireItem struct {
 	Type InputItemType `json:"type"`
 	Data wireItemData  `json:"data"`
@@ -232,7 +232,7 @@ func (i *InputItem) UnmarshalJSON(b []byte) error {
 	case InputLocalImage:
 		field, value = "path", w.Data.Path
 	default:
-		return fmt.Errorf("type %q is none of text, image and localImage", string(w.Type))
+		return fmt.Errorf("type %q must be text, image or localImage", string(w.Type))
 	}
 	if value == nil {
 		return fmt.Errorf("an item of type %s needs data.%s", w.Type, field)

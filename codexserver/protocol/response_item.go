@@ -73,7 +73,7 @@ func (c *ContentItem) UnmarshalJSON(b []byte) error {
 type ReasoningItem struct {
 	// Summary is what may be shown.
 	Summary []ReasoningText `json:"summary"`
-	// Content is the reasoning itself, where the provider tells it.
+	// Content is the reasoning itself, if the provider sends it.
 	Content []ReasoningText `json:"content,omitempty"`
 	// EncryptedContent is nil, written as null, when the provider sent none.
 	EncryptedContent *string `json:"encrypted_content"`
@@ -226,7 +226,7 @@ func appendMessage(b []byte, m MessageItem) []byte {
 	return append(b, "]}"...)
 }
 
-// appendString appends s as JSON; the error tells only of bytes that were replaced.
+// appendString appends s as JSON; the error only reports bytes that were replaced.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b

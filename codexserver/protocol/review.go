@@ -25,9 +25,9 @@ type Review struct {
 	// Revision is the branch of [ReviewBase] or the commit of [ReviewCommit]: a
 	// plain name, or else the commit's hash.
 	Revision string
-	// Instructions are the caller's own; "" is none.
+	// Instructions are the caller's own, or "".
 	Instructions string
-	// Prompt is the whole task in words: the changes, the instructions, and the form
-	// of the answer. An engine without a review of its own gives it to the model.
+	// Prompt is the whole task in words: the changes, the instructions, and the form of
+	// the answer. An engine without a review of its own passes it to the model.
 	Prompt string
 }

@@ -45,15 +45,15 @@ type SessionMeta struct {
 	DeveloperInstructions string `json:"developer_instructions,omitzero"`
 	// CompactPrompt is the conversation's own, left out without one.
 	CompactPrompt string `json:"compact_prompt,omitzero"`
-	// WebSearch says whether the conversation was to search the web; nil, left out,
-	// where its configuration says.
+	// WebSearch is whether the conversation may search the web; nil, left out, means that
+	// its configuration decides.
 	WebSearch *bool `json:"web_search,omitzero"`
 	// Git is left out outside a repository.
 	Git *GitInfo `json:"git,omitzero"`
 }
 
-// GitInfo says where a repository stood when a conversation started. Members
-// that git cannot tell are left out.
+// GitInfo is the state of a repository when a conversation started. Members that git
+// cannot determine are left out.
 type GitInfo struct {
 	// CommitHash is that of HEAD, in hex.
 	CommitHash string `json:"commit_hash,omitzero"`

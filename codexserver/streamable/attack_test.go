@@ -208,7 +208,7 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 	}
 }
 
-// readDeadline notes the deadline that a handler gives the client last.
+// readDeadline notes the last deadline that a handler sets for the client.
 type readDeadline struct {
 	http.ResponseWriter
 	last chan time.Time
@@ -358,7 +358,7 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
-// TestThreadsBelongToTheirPrincipal goes on with, stops and waits for an open thread as
+// TestThreadsBelongToTheirPrincipal continues, stops and waits for an open thread as
 // another principal.
 func TestThreadsBelongToTheirPrincipal(t *testing.T) {
 	s := open(t, echo, nil, nil)

@@ -141,7 +141,7 @@ func TestResume(t *testing.T) {
 	at := v.lastID
 	second := v.until("task_started")
 	v.close()
-	// The call goes on: what comes now has nobody to read it.
+	// The call continues: no client is left to read what comes now.
 	close(goOn)
 	h["Last-Event-ID"] = at
 	again := s.stream(http.MethodGet, "", h)

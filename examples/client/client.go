@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// client is what calls the server's methods; handler.go has what it is told.
+// client calls the server's methods; handler.go handles what the server sends.
 type client struct {
 	out   io.Writer
 	lines <-chan string
@@ -33,8 +33,8 @@ func (c *client) initialize(ctx context.Context) error {
 	return mcptypes.NotificationsInitialized.Notify(ctx, c.peer, nil)
 }
 
-// askFirst is how conversations begin, and go on: whatever is not known to be
-// safe is asked for.
+// askFirst is how conversations begin, and continue: anything not known to be safe needs
+// an approval.
 func askFirst() *protocol.NewConversationParams {
 	return &protocol.NewConversationParams{ApprovalPolicy: protocol.ApprovalUntrusted}
 }

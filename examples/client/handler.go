@@ -40,10 +40,11 @@ func (c *client) ask(ctx context.Context, verb string, words []string) answer {
 	case line == "yes":
 		return answer{elicit.Approved}
 	}
-	return answer{elicit.Denied} // the model is told, and goes on
+	return answer{elicit.Denied} // the model is informed, and continues
 }
 
-// read is the next line; false when there is none, or nobody waits for it any more.
+// read returns the next line; false at the end of input, or when the question is
+// withdrawn.
 func (c *client) read(ctx context.Context) (line string, ok bool) {
 	select {
 	case line, ok = <-c.lines:

@@ -1,6 +1,6 @@
-// Command client is an editor's side of the conversation API: it starts a
-// server as its child, talks to the model in conversations, shows what happens,
-// and puts the server's questions to you. The server is any command:
+// Command client is an editor's side of the conversation API: it starts a server as its
+// child, talks to the model in conversations, shows what happens, and puts the server's
+// questions to you. The server is any command:
 //
 //	go run ./examples/client
 //	go run ./examples/client codex-mcp -engine native
@@ -8,11 +8,11 @@
 // What you type is a message to the model, except for
 //
 //	/list        the conversations so far, newest first
-//	/resume N    go on with number N of that list
+//	/resume N    continue number N of that list
 //	/archive N   take it off the list
 //
-// and the answer to a question: yes, no, or stop. The program ends with its
-// input (ctrl-D), and on ctrl-C.
+// and the answer to a question: yes, no, or stop. The program ends with its input
+// (ctrl-D), and on ctrl-C.
 package main
 
 import (
@@ -95,9 +95,9 @@ func (c *client) obey(ctx context.Context, words []string, line string) error {
 	return nil
 }
 
-// readLines reads ahead, so that who waits for a line can also wait for the end
-// of the connection. Its goroutine ends with r: nobody can take back a read of
-// a terminal.
+// readLines reads ahead, so that a caller can wait for a line and for the end of the
+// connection at once. Its goroutine ends with r: a read of a terminal cannot be taken
+// back.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

@@ -61,8 +61,8 @@ stopped: interrupted
 	}
 }
 
-// play types what stands behind "> " and questions in the transcript, and
-// compares all of it with what the screen shows.
+// play types what comes after "> " and questions in the transcript, and compares all of
+// it with what the screen shows.
 func play(t *testing.T, server *exec.Cmd, transcript string) {
 	t.Helper()
 	var typed, want strings.Builder

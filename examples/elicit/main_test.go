@@ -92,7 +92,7 @@ func connect(t *testing.T, repo string, c mcptypes.ClientCapabilities, answer fu
 	return client
 }
 
-// repository is a new one with a branch old beside its first.
+// repository is a new one with a branch old next to its first.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

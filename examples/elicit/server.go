@@ -81,7 +81,7 @@ func (s *server) callTool(ctx context.Context, p *mcptypes.CallToolRequestParams
 // deleteBranch is the tool: it asks, and acts when the answer approves.
 func (s *server) deleteBranch(ctx context.Context, asker *elicit.Asker, branch string) *mcptypes.CallToolResult {
 	if output, err := s.git(ctx, "show-ref", "--verify", "refs/heads/"+branch); err != nil {
-		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // so nobody is asked
+		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // so no question is asked
 	}
 	out := asker.Ask(ctx, &elicit.Question{
 		// The name is a model's: %q shows what would be invisible.

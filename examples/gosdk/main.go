@@ -1,8 +1,8 @@
-// Command gosdk drives codex-mcp with the client of the official Go SDK: it
-// gives Codex a task, answers its questions, and goes on with a second prompt
-// in the same conversation. They speak MCP 2026-07-28, where a question comes in
-// the result of the call: the SDK hands it to the handler of elicitations and
-// repeats the call with the answer, so that this program sees one call.
+// Command gosdk drives codex-mcp with the client of the official Go SDK: it hands Codex a
+// task, answers its questions, and sends a second prompt in the same conversation. They
+// speak MCP 2026-07-28, where a question comes in the result of the call: the SDK hands
+// it to the handler of elicitations and repeats the call with the answer, so that this
+// program sees one call.
 //
 // From the folder examples/gosdk:
 //

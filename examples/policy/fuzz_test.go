@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// keywords begin what is no simple command; they stand in no table of the policy.
+// keywords begin something other than a simple command; no table of the policy has them.
 var keywords = []string{"time", "coproc", "let", "declare", "local", "export", "readonly", "typeset", "nameref", "function", "select"}
 
 // FuzzTakeApart compares the commands with those that a shell's parser sees.
@@ -24,7 +24,7 @@ func FuzzTakeApart(f *testing.F) {
 		}
 		file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
 		if err != nil {
-			return // nor will a shell run it
+			return // and a shell will not run it
 		}
 		var want [][]string
 		syntax.Walk(file, func(n syntax.Node) bool {

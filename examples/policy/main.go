@@ -1,15 +1,15 @@
-// Command policy is codex-mcp with an approvals policy in code: what may run in
-// one folder without a question, what may not run at all, and what the user is
-// asked about. What it allows runs as if the user had said yes.
+// Command policy is codex-mcp with an approvals policy in code: what may run in one
+// folder without a question, what may not run at all, and what the user is asked about.
+// What it allows runs as if the user had said yes.
 //
-// With a command it tells what the policy says of it:
+// With a command it prints what the policy says about it:
 //
 //	go run ./examples/policy go test ./...
 //	go run ./examples/policy rm -rf /etc
 //	go run ./examples/policy sh -c 'git fetch && make'
 //
-// Without one it is an MCP server, to be named in a client as codex-mcp is,
-// which works with the configuration of the native engine:
+// Without one it is an MCP server, to be named in a client as codex-mcp is, which works
+// with the configuration of the native engine:
 //
 //	go run ./examples/policy -folder /path/to/project
 //
@@ -81,14 +81,14 @@ func (p policy) explain(ctx context.Context, command []string) string {
 	case out.Decision == elicit.Approved:
 		return "runs without a question"
 	}
-	return "does not run; the model is told: " + out.ForModel()
+	return "does not run; the model reads: " + out.ForModel()
 }
 
 // plain is a part of a script in which a shell sees words and nothing more.
 var plain = regexp.MustCompile(`^[\w./:=@,+ -]*\w[\w./:=@,+ -]*$`)
 
-// takeApart gives the commands of a shell's script that are joined by && and |.
-// It is false for any script that is more than that: the user is asked.
+// takeApart returns the commands of a shell's script that are joined by && and |. It is
+// false for any script that is more than that: the user is asked.
 func takeApart(argv []string) (commands [][]string, ok bool) {
 	if len(argv) == 0 {
 		return nil, false

@@ -57,7 +57,7 @@ func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, 
 	return elicit.Outcome{}, false
 }
 
-// deny gives the model a word to go on with.
+// deny refuses a command and sends the model the reason.
 func deny(why string) (elicit.Outcome, bool) {
 	return elicit.Outcome{Decision: elicit.Denied, Feedback: why}, true
 }

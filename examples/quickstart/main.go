@@ -100,9 +100,8 @@ func run(ctx context.Context, p *person, baseURL, model, prompt string) error {
 	return nil
 }
 
-// readLines reads ahead, so that who waits for a line can also wait for
-// something else. Its goroutine ends with r: nobody can take back a read of a
-// terminal.
+// readLines reads ahead, so that a caller can wait for a line and for something else at
+// once. Its goroutine ends with r: a read of a terminal cannot be taken back.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

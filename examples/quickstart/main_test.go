@@ -14,7 +14,7 @@ import (
 
 // TestRun compares what a person sees, whether the answer is typed or a flag.
 func TestRun(t *testing.T) {
-	gitconfig := filepath.Join(t.TempDir(), "gitconfig") // keeps git from giving hints
+	gitconfig := filepath.Join(t.TempDir(), "gitconfig") // keeps git from printing hints
 	if err := os.WriteFile(gitconfig, []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,9 @@ answer: Your repository is ready. git said: Initialized empty Git repository in 
 proof: the folder is now a git repository
 `
 	const declined = `=> denied
-  model: There is no repository. I was told: the command was not run: declined
+  model: There is no repository. The answer was: the command was not run: declined
   event task_complete
-answer: There is no repository. I was told: the command was not run: declined
+answer: There is no repository. The answer was: the command was not run: declined
 proof: the folder is not a git repository
 `
 	const cancelled = `=> abort
@@ -52,7 +52,7 @@ proof: the folder is not a git repository
 		{"accept", "", accepted},
 		{"", "accept\n", asks + accepted},
 		{"", "what?\n\nd\n", asks + asks + asks + declined},
-		{"", "", asks + declined}, // nobody is there
+		{"", "", asks + declined}, // no answer comes
 		{"cancel", "", cancelled},
 	} {
 		t.Run(fmt.Sprintf("%q,%q", tt.answer, tt.typed), func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// scriptedModel stands in for a model: it asks for one command and then tells,
-// in its own words, what it was told about it.
+// scriptedModel stands in for a model: it asks for one command and then says, in its own
+// words, what came of it.
 func scriptedModel() *providertest.Server {
 	return providertest.New(
 		providertest.Call(providertest.Shell("call-1", "git", "init")),
@@ -16,7 +16,7 @@ func scriptedModel() *providertest.Server {
 			if i := strings.Index(output, "Initialized"); i >= 0 {
 				return providertest.Say("Your repository is ready. git said: " + output[i:])
 			}
-			return providertest.Say("There is no repository. I was told: " + output)
+			return providertest.Say("There is no repository. The answer was: " + output)
 		}},
 	)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// person is somebody at a terminal.
+// person is a person at a terminal.
 type person struct {
 	answer string        // "" asks
 	lines  <-chan string // what the person types
@@ -46,7 +46,7 @@ func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome
 		select {
 		case line, ok := <-p.lines:
 			if decision = decisionOf(line); !ok {
-				decision = elicit.Denied // nobody is there
+				decision = elicit.Denied // no answer comes
 			}
 		case <-ctx.Done(): // ctrl-C
 			decision = elicit.Abort

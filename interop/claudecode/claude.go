@@ -83,7 +83,7 @@ func (c *claude) requests() []request {
 func (c *claude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.Method != http.MethodPost {
-		w.WriteHeader(http.StatusOK) // it looks whether somebody is there
+		w.WriteHeader(http.StatusOK) // it checks whether the server is there
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/count_tokens") {
@@ -146,7 +146,7 @@ func read(body []byte) (r request, streams bool) {
 			Content json.RawMessage
 		}
 	}
-	_ = json.Unmarshal(body, &asked) // what is no request has no messages
+	_ = json.Unmarshal(body, &asked) // a body that is not a request has no messages
 	r.body = body
 	for _, t := range asked.Tools {
 		r.tools = append(r.tools, t.Name)
@@ -173,7 +173,7 @@ func texts(raw json.RawMessage) (all []string) {
 		Text    string
 		Content json.RawMessage
 	}
-	_ = json.Unmarshal(raw, &blocks) // neither is no text
+	_ = json.Unmarshal(raw, &blocks) // neither form means that there is no text
 	for _, b := range blocks {
 		if b.Text != "" {
 			all = append(all, b.Text)

@@ -1,16 +1,16 @@
-// Command claudecode plays scenarios with Claude Code and codex-mcp: it installs
-// Claude Code from npm, drives it in a terminal (tmux) and as claude -p, and
-// looks at the screen, at the messages between the two, at what the commands
-// made and at what the model was told. Both models are scripts on loopback; no
-// account and no key are needed, and the caller's home is not touched.
+// Command claudecode plays scenarios with Claude Code and codex-mcp: it installs Claude
+// Code from npm, drives it in a terminal (tmux) and as claude -p, and looks at the
+// screen, at the messages between the two, at what the commands made and at what the
+// model received. Both models are scripts on loopback; no account and no key are needed,
+// and the caller's home is not touched.
 //
 //	cd interop
 //	go run ./claudecode                   all scenarios
 //	go run ./claudecode -run '^task/'     some
 //
-// Each prints "ok NAME" or "FAIL NAME: why", and leaves its screens, the trace
-// of codex-mcp and what the model was told in a folder. It needs Linux or macOS
-// with Go, npm and tmux. The gate does not run it.
+// Each prints "ok NAME" or "FAIL NAME: why", and leaves its screens, the trace of
+// codex-mcp and what the model received in a folder. It needs Linux or macOS with Go, npm
+// and tmux. The gate does not run it.
 package main
 
 import (

@@ -74,8 +74,8 @@ func touch(file string) []providertest.Turn {
 	}
 }
 
-// twelve is how many commands need an approval where many do: more than the ten
-// rounds after which Claude Code gives a call up.
+// twelve is how many commands need an approval where many do: more than the ten rounds
+// after which Claude Code gives up a call.
 const twelve = 12
 
 func file(i int) string { return fmt.Sprintf("made-%02d", i) }

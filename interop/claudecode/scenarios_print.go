@@ -38,7 +38,7 @@ echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","co
 	return question
 }
 
-// printCancel has nobody to ask: Claude Code cancels by itself.
+// printCancel cannot ask a person: Claude Code cancels by itself.
 func printCancel(s *stage) {
 	s.print(s.task("make the file"))
 	s.hears("aborted")
@@ -54,7 +54,7 @@ func printHook(s *stage) {
 	s.do(func() error {
 		told, err := os.ReadFile(question)
 		if err == nil && !strings.Contains(string(told), asksToTouch("made")) {
-			err = fmt.Errorf("the hook was told %s", told)
+			err = fmt.Errorf("the hook received %s", told)
 		}
 		return err
 	})

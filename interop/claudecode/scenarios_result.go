@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a turn did stands in the structured content of its result. The model must see
-// it, in an error too, or it would have the turn's word alone.
+// What a turn did is in the structured content of its result. The model must see it, in
+// an error too, or it would have the turn's word alone.
 
 // outcome is what is looked at of a turn's result.
 type outcome struct {
@@ -92,7 +92,7 @@ func (s *stage) aborts() {
 	s.leaves(pushes, "Escape")
 }
 
-// knows checks what the model was told in words that contain all parts. No usage
+// knows checks what the model received in words that contain all parts. No usage
 // stands for any.
 func (s *stage) knows(want outcome, parts ...string) {
 	told := s.hears(parts...)
@@ -103,7 +103,7 @@ func (s *stage) knows(want outcome, parts ...string) {
 		}
 		if want.Usage == (usage{}) {
 			if got.Usage == (usage{}) {
-				return fmt.Errorf("the model was told no usage: %s", told)
+				return fmt.Errorf("the model received no usage: %s", told)
 			}
 			got.Usage = usage{}
 		}
@@ -119,7 +119,7 @@ func (s *stage) knows(want outcome, parts ...string) {
 func readOutcome(told string) (o outcome, err error) {
 	_, members, found := strings.Cut(told, `{"threadId":`)
 	if !found {
-		return o, fmt.Errorf("the model was told no structured content: %s", told)
+		return o, fmt.Errorf("the model received no structured content: %s", told)
 	}
 	err = json.NewDecoder(strings.NewReader(`{"threadId":` + members)).Decode(&o)
 	if err != nil {

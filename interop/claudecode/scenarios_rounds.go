@@ -61,8 +61,8 @@ func roundsTwelve(s *stage) {
 	s.wire(wire.modern, has(twelve, "rounds", rounds), answers(twelve, "accept"))
 }
 
-// roundsSecrets has a command print its environment: Claude Code gives the
-// server all of its own, with the key.
+// roundsSecrets has a command print its environment: Claude Code passes all of its own to
+// the server, with the key.
 func roundsSecrets(s *stage) {
 	inRounds(s, providertest.Call(providertest.Shell("call_env", "sh", "-c", "env; touch made")), touch("made")[1])
 	s.accepts("Allow Codex to run")

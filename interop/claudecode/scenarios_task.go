@@ -8,8 +8,8 @@ import (
 
 // A terminal that knows tasks puts the call into the background.
 
-// background starts Claude Code, has the model hand over tasks, and waits until
-// it was told that they run.
+// background starts Claude Code, has the model hand over tasks, and waits until it learns
+// that they run.
 func (s *stage) background(tasks ...use) {
 	s.delegates(tasks...)
 	s.start()
@@ -127,8 +127,8 @@ func taskStop(s *stage) {
 	s.wire(wire.modern, has(1, "tasks", created))
 }
 
-// continues waits for the end of the session and of the command, and goes on with
-// the session, which tells the model how the task ended.
+// continues waits for the end of the session and of the command, and continues the
+// session, which informs the model how the task ended.
 func (s *stage) continues(pid int) {
 	s.quit()
 	s.ends(pid)

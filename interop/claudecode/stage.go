@@ -18,9 +18,9 @@ type programs struct {
 	claude, server string
 }
 
-// stage is what a scenario plays on: a home with Claude Code's configuration,
-// an empty folder to work in, and two models that answer by script. After the
-// first thing that goes wrong nothing else is done; it stands in err.
+// stage is what a scenario plays on: a home with Claude Code's configuration, an empty
+// folder to work in, and two models that answer by script. After the first thing that
+// goes wrong nothing else is done; err has it.
 type stage struct {
 	programs
 	ctx context.Context
@@ -57,8 +57,7 @@ func newStage(ctx context.Context, p programs, out string) (*stage, error) {
 	return s, nil
 }
 
-// close ends what runs, keeps what the models were told, and reports what went
-// wrong.
+// close ends what runs, keeps what the models received, and reports what went wrong.
 func (s *stage) close() error {
 	s.quit()
 	s.claude.Close()
@@ -92,7 +91,7 @@ func (s *stage) quit() {
 func (s *stage) codexHome() string { return filepath.Join(s.temp, "codex") }
 func (s *stage) tracePath() string { return filepath.Join(s.out, "trace.txt") }
 
-// key stands where a key of Anthropic's would.
+// key takes the place of a key of Anthropic's.
 const key = "sk-ant-api03-no-key-the-model-is-a-script-on-loopback"
 
 // configure writes what Claude Code and Codex find in their homes, so that no
@@ -204,10 +203,10 @@ func (s *stage) declines(question string) {
 	s.leaves(question, "Enter")
 }
 
-// reaches presses a key until the screen matches, leaves until it does not. For
-// a moment a new question takes no keys, lest one is answered by typing on; so
-// the first is pressed after that, and again only when nothing comes of it: it
-// would undo a choice, or answer the next question.
+// reaches presses a key until the screen matches, leaves until it does not. For a moment
+// a new question takes no keys, so that it is not answered by accident; so the first is
+// pressed after that, and again only when nothing comes of it: it would undo a choice, or
+// answer the next question.
 func (s *stage) reaches(pattern, key string) { s.pressUntil(pattern, key, true) }
 func (s *stage) leaves(pattern, key string)  { s.pressUntil(pattern, key, false) }
 
@@ -246,9 +245,9 @@ func (s *stage) shown() string {
 	return "; the screen:\n" + dense(screen)
 }
 
-// hears waits until the model is told something that contains all parts.
+// hears waits until the model receives something that contains all parts.
 func (s *stage) hears(parts ...string) (told string) {
-	s.until(fmt.Sprintf("model told of %q", parts), func() bool {
+	s.until(fmt.Sprintf("model received %q", parts), func() bool {
 		for _, r := range s.claude.requests() {
 			if containsAll(r.newest, parts) {
 				told = r.newest

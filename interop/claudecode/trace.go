@@ -60,7 +60,7 @@ func parse(trace string) (w wire, err error) {
 	for l := range strings.Lines(trace) {
 		parts := strings.SplitN(l, " ", 3)
 		if len(parts) != 3 {
-			return nil, fmt.Errorf("trace: %q is no line", l)
+			return nil, fmt.Errorf("trace: %q is not a line", l)
 		}
 		m := message{fromServer: parts[1] == ">", text: parts[2]}
 		if err := json.Unmarshal([]byte(parts[2]), &m); err != nil {
@@ -88,8 +88,7 @@ func sent(method string) func(message) bool {
 // rounds are results that ask.
 func rounds(m message) bool { return m.fromServer && m.Result.Type == "input_required" }
 
-// answered are the answers that Claude Code gave with an action, in retries and
-// in updates of tasks.
+// answered are Claude Code's answers with an action, in retries and in updates of tasks.
 func (w wire) answered(action string) (n int) {
 	for _, m := range w {
 		for _, r := range m.Params.InputResponses {

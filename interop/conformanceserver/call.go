@@ -26,7 +26,7 @@ type call struct {
 	err       error
 }
 
-// newCall begins a call, or goes on with the one that the state belongs to.
+// newCall begins a call, or continues the one that the state belongs to.
 func (s *server) newCall(ctx context.Context, method, name string, args json.RawMessage, meta *modern.RequestMetaObject, state *string) (*call, error) {
 	same := jsontext.Value(args).Clone()
 	if err := same.Canonicalize(); err != nil && len(same) > 0 { // the order of members does not matter
@@ -76,14 +76,14 @@ func (c *call) elicit(key string, q *elicit.Question) (out outcome, ok bool) {
 	return outcome{}, false
 }
 
-// answer returns what answers a key. What is no object answers nothing.
+// answer returns what answers a key. A response that is not an object does not count.
 func (c *call) answer(key string) (response json.RawMessage, ok bool) {
 	response = c.answers[key]
 	return response, jsontext.Value(response).Kind() == '{'
 }
 
-// sample has the client's model answer a prompt; ok is false while it has not. A
-// client that cannot is told nothing and answers nothing.
+// sample has the client's model answer a prompt; ok is false while it has not. A client
+// that cannot is not asked.
 func (c *call) sample(key, prompt string) (text string, ok bool) {
 	if c.meta.ClientCapabilities.Sampling == nil {
 		return "", true

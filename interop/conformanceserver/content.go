@@ -76,7 +76,7 @@ func (s *server) getPrompt(ctx context.Context, p *modern.GetPromptRequestParams
 	return &modern.GetPromptResult{Meta: identity, Messages: []modern.PromptMessage{{Role: modern.RoleUser, Content: content}}}, nil
 }
 
-// complete offers to go on with an argument.
+// complete offers completions of an argument.
 func complete(_ context.Context, p *modern.CompleteRequestParams) (*modern.CompleteResult, error) {
 	return &modern.CompleteResult{Meta: identity, Completion: modern.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}}, nil
 }

@@ -58,9 +58,9 @@ func (s *subscriptions) listen(ctx context.Context, p *modern.SubscriptionsListe
 	}}, nil
 }
 
-// tell sends a notification to those who want it. One that cannot be told is
-// told no more by its own connection.
-func (s *subscriptions) tell(ctx context.Context, want func(modern.SubscriptionFilter) *bool, n interface {
+// send sends a notification to those who want it. If that fails, the end of the
+// connection removes the subscription.
+func (s *subscriptions) send(ctx context.Context, want func(modern.SubscriptionFilter) *bool, n interface {
 	Notify(context.Context, modern.Notifier, *modern.NotificationParams) error
 }) {
 	s.mu.Lock()
@@ -74,11 +74,11 @@ func (s *subscriptions) tell(ctx context.Context, want func(modern.SubscriptionF
 
 // changeTools says that the list of tools is another one, whatever it is.
 func changeTools(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
-	c.server.subscriptions.tell(ctx, func(f modern.SubscriptionFilter) *bool { return f.ToolsListChanged }, modern.NotificationsToolsListChanged)
-	return say("told"), nil
+	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.ToolsListChanged }, modern.NotificationsToolsListChanged)
+	return say("sent"), nil
 }
 
 func changePrompts(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
-	c.server.subscriptions.tell(ctx, func(f modern.SubscriptionFilter) *bool { return f.PromptsListChanged }, modern.NotificationsPromptsListChanged)
-	return say("told"), nil
+	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.PromptsListChanged }, modern.NotificationsPromptsListChanged)
+	return say("sent"), nil
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connect serves the server in memory. What it sends beside answers goes to
-// notified.
+// connect serves the server in memory. What it sends besides answers goes to notified.
 func connect(t *testing.T, notified jsonrpc.Handler) *jsonrpc.Peer {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()

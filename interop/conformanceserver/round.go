@@ -27,7 +27,7 @@ type round struct {
 	until   time.Time
 }
 
-// add opens a round, and forgets those that nobody came back for.
+// add opens a round, and forgets those that no client came back for.
 func (r *rounds) add(o round) (state string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

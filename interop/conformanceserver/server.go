@@ -90,7 +90,7 @@ func originOf(ctx context.Context) origin {
 
 var versions = []string{modern.ProtocolVersion}
 
-// identity stands in every result.
+// identity is part of every result.
 var identity = &modern.ResultMetaObject{ServerInfo: &modern.Implementation{Name: "conformance", Version: "1"}}
 
 func discover(context.Context, *modern.RequestParams) (*modern.DiscoverResult, error) {

@@ -18,11 +18,11 @@ import (
 // ttl is how long a task is kept and runs at most, and how long a list may be kept.
 const ttl = 10 * time.Minute
 
-// work is what a task does. It asks by the task; without one it is run within the
-// call and asks nobody.
+// work is what a task does. It asks by the task; without one it is run within the call
+// and asks nothing.
 type work func(context.Context, *task) (*modern.CallToolResult, error)
 
-// tasks are the calls that go on after their answer.
+// tasks are the calls that continue after their answer.
 type tasks struct {
 	ctx     context.Context
 	end     context.CancelFunc

@@ -136,7 +136,7 @@ func log(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
 	return say("done"), nil
 }
 
-// progress tells of its progress if the request wants to know.
+// progress reports its progress if the request wants to know.
 func progress(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
 	for _, done := range []float64{0, 50, 100} {
 		if c.meta.ProgressToken == nil {

@@ -1,19 +1,18 @@
-// Command bench measures jsonrpc and five other Go packages on the same work,
-// in one run, sample by sample in turn, with a bare pipe as the floor and a
-// naive loop over encoding/json beside them.
+// Command bench measures jsonrpc and five other Go packages on the same work, in one run,
+// sample by sample in turn, compared with a bare pipe and with a naive loop over
+// encoding/json.
 //
 //	go run . > results.md            # all of it, some minutes
 //	go run . -work seq -link pipe    # one cell
 //
-// Links: mem is net.Pipe in one process, pipe is two kernel pipes in one
-// process, child is the standard input and output of a child process. Work:
-// seq is one call after another with about 265 bytes of request, par is 64
-// callers at once, flood is notifications until the server has handled all in
-// order, big is a string of 1 MiB there and back, twoway is a call whose
-// handler calls back.
+// Links: mem is net.Pipe in one process, pipe is two kernel pipes in one process, child
+// is the standard input and output of a child process. Work: seq is one call after
+// another with about 265 bytes of request, par is 64 callers at once, flood is
+// notifications until the server has handled all in order, big is a string of 1 MiB there
+// and back, twoway is a call whose handler calls back.
 //
-// The two MCP SDKs do more than the general packages: their JSON-RPC layer is
-// not to be had without the MCP one.
+// The two MCP SDKs do more than the general packages: their JSON-RPC layer is not to be
+// had without the MCP one.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package wsrpc carries JSON-RPC over WebSocket, one message in one text
-// frame, with github.com/coder/websocket.
+// Package wsrpc carries JSON-RPC over WebSocket, one message in one text frame, with
+// github.com/coder/websocket.
 //
 //	peer ── message ──▶ New(conn) ── text frame ──▶ WebSocket
 //
@@ -12,8 +12,8 @@
 //	peer := jsonrpc.NewPeer(wsrpc.New(conn), handler, nil)
 //	err = peer.Run(ctx)
 //
-// and the side that accepts, in an http.Handler; the connection lives as long as
-// the handler runs:
+// and the side that accepts, in an http.Handler; the connection lives as long as the
+// handler runs:
 //
 //	conn, err := websocket.Accept(w, r, nil)
 //	if err != nil {
@@ -25,10 +25,9 @@
 //
 // # What is settled elsewhere
 //
-// Which origins may connect, subprotocols, compression and keep-alive are
-// settled when the connection is accepted or dialled, with that package. It
-// refuses other origins by default: leave that on for whatever a browser can
-// reach.
+// Which origins may connect, subprotocols, compression and keep-alive are settled when
+// the connection is accepted or dialled, with that package. It refuses other origins by
+// default: leave that on for whatever a browser can reach.
 //
 // # What can go wrong
 //
@@ -38,7 +37,7 @@
 //     side closes are lost.
 //   - A message longer than Options.MaxMessage ends the connection with status
 //     1009, since WebSocket does not let one be skipped.
-//   - A binary frame is answered with an invalid request, text that is no JSON
+//   - A binary frame is answered with an invalid request, text that is not JSON
 //     with a parse error; the connection lives on.
 //
 // # Where to go next

@@ -27,7 +27,7 @@ func (t *transport) Read(ctx context.Context) ([]byte, error) {
 		case websocket.StatusNormalClosure, websocket.StatusGoingAway:
 			return nil, io.EOF
 		}
-		if errors.Is(err, io.EOF) { // without a close frame, which is no clean end
+		if errors.Is(err, io.EOF) { // without a close frame, so not a clean end
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err

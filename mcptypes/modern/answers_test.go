@@ -94,7 +94,7 @@ func TestDuplicateAnswers(t *testing.T) {
 	}
 }
 
-// TestResults tells the results of a call apart.
+// TestResults distinguishes the results of a call.
 func TestResults(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`{"resultType":"complete","content":[]}`, "call"},

@@ -78,7 +78,7 @@ func TestEncodeErrors(t *testing.T) {
 		{modern.GetTaskResult{}, "mcptypes: encode: required, but absent"},
 		{modern.GetTaskResult{Task: (*modern.WorkingTask)(nil)}, "mcptypes: encode: required, but absent"},
 		{modern.GetTaskResult{Task: &modern.Unknown{Tag: "paused", Raw: json.RawMessage(`{"status":"paused"}`)}}, "mcptypes: encode: required, but absent"},
-		{modern.GetTaskResult{Task: modern.Task{Extra: extra}.Working()}, `mcptypes: encode: a known member stands among the unknown ones: "resultType"`},
+		{modern.GetTaskResult{Task: modern.Task{Extra: extra}.Working()}, `mcptypes: encode: a known member is among the unknown ones: "resultType"`},
 		{modern.GetTaskResult{Task: modern.Task{Extra: map[string]json.RawMessage{"ResultType": extra["resultType"]}}.Working()},
 			`mcptypes: encode: an unknown member differs from a known one by case alone: "ResultType"`},
 		{modern.ElicitResult{Action: "decline", Extra: map[string]json.RawMessage{"Action": json.RawMessage(`"accept"`)}},
@@ -140,8 +140,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestUnknownStatus keeps a task of a later version where it stands alone, and
-// refuses it where its members stand beside others.
+// TestUnknownStatus checks that a task of a later version is kept where it is alone, and
+// refused where its members are mixed with others.
 func TestUnknownStatus(t *testing.T) {
 	const text = `{"resultType":"complete","status":"paused","taskId":"t"}`
 	var d modern.DetailedTask

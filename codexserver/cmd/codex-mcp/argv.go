@@ -43,13 +43,12 @@ func arrange(args []string, flags *pflag.FlagSet) []string {
 	return slices.Concat(word, rest)
 }
 
-// isWord reports whether an argument is no flag.
+// isWord reports whether an argument is not a flag.
 func isWord(arg string) bool { return len(arg) < 2 || arg[0] != '-' }
 
-// spell gives a long flag its second dash and reports whether the next
-// argument is the flag's value. What is the name of a long flag is never a
-// short flag with its value attached: -config is --config, and -cmodel=o3 is
-// -c model=o3.
+// spell adds the second dash of a long flag and reports whether the next argument is the
+// flag's value. What is the name of a long flag is never a short flag with its value
+// attached: -config is --config, and -cmodel=o3 is -c model=o3.
 func spell(arg string, flags *pflag.FlagSet) (spelt string, wantsValue bool) {
 	name, _, attached := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 	if f := flags.Lookup(name); f != nil && len(name) > 1 {

@@ -37,7 +37,7 @@ type askOptions struct {
 var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox"}
 
 func (a *askOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&a.resume, "resume", "", "go on with the conversation of this `ID`; last is the newest one")
+	fs.StringVar(&a.resume, "resume", "", "continue the conversation of this `ID`; last is the newest one")
 	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default the current one")
 	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
 	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile of config.toml")
@@ -58,13 +58,13 @@ func (a *askOptions) check(fs *pflag.FlagSet) error {
 	}
 	for _, name := range startFlags {
 		if fs.Changed(name) {
-			return fmt.Errorf("--%s is for a new conversation, and --resume goes on with one", name)
+			return fmt.Errorf("--%s is for a new conversation, and --resume continues one", name)
 		}
 	}
 	return nil
 }
 
-var errNoTask = errors.New(`ask what? Give the task as an argument, as in codex-mcp ask "why do the tests fail", or - to read it from standard input`)
+var errNoTask = errors.New(`ask what? Pass the task as an argument, as in codex-mcp ask "why do the tests fail", or - to read it from standard input`)
 
 // read returns the task; stdin is nil when it is a terminal.
 func (a *askOptions) read(stdin io.Reader) (string, error) {
@@ -137,7 +137,7 @@ type timeoutWriter struct {
 	stuck atomic.Bool
 }
 
-var errStuck = errors.New("nobody reads what is written")
+var errStuck = errors.New("the reader of the output is gone")
 
 func (i *timeoutWriter) Write(b []byte) (n int, err error) {
 	if i.stuck.Load() {
@@ -258,7 +258,7 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	a := &c.settings.Approvals
 	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each of its choices
 	if !console.Asks(o.json) {
-		a.Hint = "Nobody can be asked without a terminal. Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
+		a.Hint = "Without a terminal no question can be asked. Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}
 	if !o.ask.loud { // the screen says the same in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))

@@ -196,7 +196,7 @@ func TestTerminalRecordings(t *testing.T) {
 		providertest.Call(planned("p2", "completed", "in_progress")),
 		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
 		providertest.Call(planned("p3", "completed", "completed")),
-		say("Done: `hello.sh` greets whoever runs it.\n"))
+		say("Done: `hello.sh` greets its user.\n"))
 	p.types(`codex-mcp ask "write a script that says hello, and run it"`)
 	p.until(func(screen string) bool {
 		return strings.Contains(from(screen, "Allow Codex to apply"), "s stop")
@@ -225,7 +225,7 @@ func TestTerminalRecordings(t *testing.T) {
 		say("I did not push. Run the tests, then ask me again.\n"))
 	p.types(`codex-mcp ask "publish it"`)
 	p.press("Allow Codex to run `git push origin main`", "d")
-	p.await("  tell the agent why:")
+	p.await("  reason for the agent:")
 	p.types("not before the tests have passed")
 	p.done()
 	recorded["deny"] = p.recording()
@@ -307,7 +307,7 @@ func TestTerminalAndPage(t *testing.T) {
 	p.model.Add(gitInit, told)
 	p.types(`codex-mcp ask -approvals page "make a repository"`)
 	p.press("Allow Codex to run", "d")
-	p.await("  tell the agent why:")
+	p.await("  reason for the agent:")
 	v := visit(t, regexp.MustCompile(`http://\S+`).FindString(p.shows("-J")))
 	v.answer(v.await("open").ID, `{"action":"accept"}`)
 	p.done()

@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// person is a person at a terminal that is none.
+// person is a person at a simulated terminal.
 type person struct {
 	t       *testing.T
 	f       folders
@@ -93,7 +93,7 @@ func (s *person) piped() *terminal.Console { return &terminal.Console{Out: &s.ou
 type personScreen struct{ *person }
 
 func (w personScreen) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("y approve")) || bytes.Contains(b, []byte("tell the agent why: ")) {
+	if bytes.Contains(b, []byte("y approve")) || bytes.Contains(b, []byte("reason for the agent: ")) {
 		w.asked <- struct{}{}
 	}
 	return w.out.Write(b)
@@ -122,7 +122,7 @@ func (s *person) shows(want ...string) {
 
 var gitInit = providertest.Call(providertest.Shell("c1", "git", "init", "-q"))
 
-// told is a turn that repeats what the tool said.
+// A turn that repeats what the tool said.
 var told = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 	return providertest.Say("The tool said: " + r.LastToolOutput())
 }}
@@ -138,7 +138,7 @@ func TestEndToEndAskApprove(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err != nil {
 		t.Error(err)
 	}
-	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "go on with: codex-mcp ask --resume ")
+	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume ")
 	if got := s.model.Requests()[0].LastUserText(); got != "make a repository" {
 		t.Errorf("the model was told %q", got)
 	}
@@ -211,7 +211,7 @@ func TestEndToEndAskStop(t *testing.T) {
 	if n := len(s.model.Requests()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	s.shows("■ stopped", "go on with: ")
+	s.shows("■ stopped", "continue with: ")
 }
 
 func TestEndToEndAskInterruptAndResume(t *testing.T) {
@@ -252,7 +252,7 @@ func TestEndToEndAskPiped(t *testing.T) {
 	if got := s.out.String(); got != "It was refused.\n" {
 		t.Errorf("standard output holds %q", got)
 	}
-	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "Nobody can be asked without a terminal", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
+	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "Without a terminal no question can be asked", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
 		if !strings.Contains(s.errs.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
 		}
@@ -398,7 +398,7 @@ func TestAskCommandLine(t *testing.T) {
 		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for a new conversation"},
 		{[]string{"-resume", "id", "doctor"}, 2, "--resume belongs to codex-mcp ask"},
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
-		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to go on with"},
+		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to continue"},
 		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},
 		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "model"},
 	} {

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// surviveBrokenPipes makes a write to a pipe that nobody reads an error rather
-// than the end of the program. The signal is received, not ignored: commands
-// would inherit that it is ignored.
+// surviveBrokenPipes makes a write to a pipe without a reader return an error instead of
+// ending the program. The signal is received, not ignored: commands would inherit that it
+// is ignored.
 func surviveBrokenPipes() (stop func()) {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGPIPE)

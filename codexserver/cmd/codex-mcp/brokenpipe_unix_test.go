@@ -31,8 +31,8 @@ func TestEndToEndNobodyReadsStandardError(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskWithoutItsOutput ends the turn of codex-mcp ask when nobody
-// reads the standard output any more.
+// TestEndToEndAskWithoutItsOutput ends the turn of codex-mcp ask when the reader of the
+// standard output is gone.
 func TestEndToEndAskWithoutItsOutput(t *testing.T) {
 	t.Run("json", func(t *testing.T) {
 		t.Parallel()

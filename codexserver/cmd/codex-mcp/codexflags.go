@@ -10,9 +10,9 @@ import (
 type codexFlag struct {
 	name, short string
 	value       bool // it takes one
-	// refused ends the start: to go on without the flag would mean something
-	// else than what was written. Without the others less happens than was
-	// asked for, so that the start goes on with a warning.
+	// refused ends the start: without the flag the program would do something else than
+	// what was asked for. Without the other flags it does less, so that it starts with a
+	// warning.
 	refused bool
 	advice  string
 }
@@ -41,7 +41,7 @@ func (o *options) foreignFlags(fs *pflag.FlagSet) {
 	for _, f := range codexFlags {
 		note := func(string) error {
 			if f.refused {
-				o.refusals = append(o.refusals, fmt.Sprintf("--%s is no flag of this program: %s", f.name, f.advice))
+				o.refusals = append(o.refusals, fmt.Sprintf("--%s is not a flag of this program: %s", f.name, f.advice))
 			} else {
 				o.warnings = append(o.warnings, fmt.Sprintf("--%s has no effect here: %s", f.name, f.advice))
 			}

@@ -165,7 +165,7 @@ and prints what it found. The exit status is 1 when no turn can run.`,
 // notCodex is for who has started this program as codex and means Codex.
 const notCodex = "this codex is codex-mcp, which has codex mcp-server, codex http, codex ask, codex tasks and codex doctor; start Codex itself by its own path"
 
-// noWords refuses what stands behind a command that takes nothing.
+// noWords refuses words after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFlagsOfCodex gives every flag that codex mcp-server had before and after
-// each word for it.
+// TestFlagsOfCodex passes every flag that codex mcp-server had before and after each word
+// for it.
 func TestFlagsOfCodex(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		flags     []string
 		overrides []string
 		folder    string
-		warning   string // the start goes on
+		warning   string // the start continues
 		refusal   string // the start ends
 	}{
 		{flags: []string{"-c", "model=o3"}, overrides: []string{"model=o3"}},
@@ -45,20 +45,20 @@ func TestFlagsOfCodex(t *testing.T) {
 		{flags: []string{"--profile", "fast"}, overrides: []string{`profile="fast"`}},
 		{flags: []string{"-C", dir}, folder: dir},
 		{flags: []string{"--cd=" + dir}, folder: dir},
-		{flags: []string{"--cd", filepath.Join(dir, "none")}, refusal: "is no folder"},
+		{flags: []string{"--cd", filepath.Join(dir, "none")}, refusal: "is not a folder"},
 		{flags: []string{"--enable", "web_search_request"}, overrides: []string{"features.web_search_request=true"}},
 		{flags: []string{"--disable=apps"}, overrides: []string{"features.apps=false"}},
 		{flags: []string{"--enable", "a=b\nc"}, refusal: "want the name of a feature"},
 		{flags: []string{"--strict-config"}},
 		{flags: []string{"-m", "one", "-c", "model=two"}, overrides: []string{`model="one"`, "model=two"}}, // the last one counts
 
-		{flags: []string{"--full-auto"}, refusal: "--full-auto is no flag of this program: write --sandbox workspace-write --ask-for-approval on-request"},
+		{flags: []string{"--full-auto"}, refusal: "--full-auto is not a flag of this program: write --sandbox workspace-write --ask-for-approval on-request"},
 		{flags: []string{"--yolo"}, refusal: "write --sandbox danger-full-access --ask-for-approval never"},
 		{flags: []string{"--dangerously-bypass-approvals-and-sandbox"}, refusal: "write --sandbox danger-full-access --ask-for-approval never"},
 		{flags: []string{"--oss"}, refusal: "write -c model_provider=oss"},
 		{flags: []string{"--local-provider", "ollama"}, refusal: "write -c model_provider=NAME"},
-		{flags: []string{"-i", "picture.png"}, refusal: "--image is no flag of this program"},
-		{flags: []string{"--image=picture.png"}, refusal: "--image is no flag of this program"},
+		{flags: []string{"-i", "picture.png"}, refusal: "--image is not a flag of this program"},
+		{flags: []string{"--image=picture.png"}, refusal: "--image is not a flag of this program"},
 		{flags: []string{"--remote", "ws://x"}, refusal: "write --codex ws://ADDRESS"},
 		{flags: []string{"fix the tests"}, refusal: "for a task write codex-mcp ask"},
 		{flags: []string{"--search"}, warning: "--search has no effect here: write -c tools.web_search=true"},
@@ -101,7 +101,7 @@ func TestFlagsOfCodex(t *testing.T) {
 	}
 }
 
-// TestStarted are the names that links can give the program.
+// TestStarted are the names that links can have for the program.
 func TestStarted(t *testing.T) {
 	for argv0, want := range map[string]string{
 		"codex": "codex", "/usr/local/bin/codex": "codex", "codex.exe": "codex",

@@ -43,7 +43,7 @@ func (o *options) completionCommand() *cobra.Command {
 	}
 }
 
-// completing reports whether a shell asks how its half-written line can go on.
+// completing reports whether a shell asks for completions of its half-written line.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

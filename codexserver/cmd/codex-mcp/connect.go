@@ -47,7 +47,7 @@ func (o *options) connectTo(ctx context.Context, token string, t jsonrpc.Transpo
 func connectToken(getenv func(string) string) (string, error) {
 	if token := strings.TrimSpace(getenv(tokenVariable)); token != "" {
 		if !wholeToken.MatchString(token) {
-			return "", fmt.Errorf("%s is no token", tokenVariable)
+			return "", fmt.Errorf("%s is not a token", tokenVariable)
 		}
 		return token, nil
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// diagnosis is what `codex-mcp doctor` tells.
+// diagnosis is what `codex-mcp doctor` reports.
 type diagnosis struct {
 	Version string `json:"version"`
 	System  string `json:"system"`

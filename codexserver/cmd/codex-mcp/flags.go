@@ -50,7 +50,7 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("engine", "the `ENGINE` that runs the turns: auto, codex or native; default auto", func(s string) error { o.engine = s; return engineWord(s) })
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
 	fs.TextVar(&o.log, "log", level(), "log to standard error from this `LEVEL` on: debug, info, warn or error")
-	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for a page in the browser beside it", func(s string) error {
+	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for a page in the browser as well", func(s string) error {
 		key, ok := approvalPlaces[s]
 		if !ok {
 			return errors.New("want client or page")
@@ -102,7 +102,7 @@ func (o *options) feature(value string) func(string) error {
 	}
 }
 
-// rename gives flags their first names.
+// rename maps flags to their first names.
 func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "cwd":
@@ -129,7 +129,7 @@ func existingFolder(path string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("--cd: %s is no folder", path)
+		return "", fmt.Errorf("--cd: %s is not a folder", path)
 	}
 	return path, nil
 }

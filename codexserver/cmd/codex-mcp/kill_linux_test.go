@@ -27,10 +27,10 @@ var kills = flag.Int("kills", 20, "kill the server at this `number` of moments o
 // how many commands each runs, one after another.
 const tasksOfARound, commandsOfATask = 2, 2
 
-// TestEndToEndKilledTasks kills the program at random moments of its tasks, of which
-// some have their commands approved. The next one finds each task that was answered,
-// as it was seen last or with its end, and each thread goes on. No command ran
-// twice, or unapproved.
+// TestEndToEndKilledTasks kills the program at random moments of its tasks, of which some
+// have their commands approved. The next one finds each task that was answered, as it was
+// seen last or with its end, and each thread continues. No command ran twice, or
+// unapproved.
 func TestEndToEndKilledTasks(t *testing.T) {
 	f := newFolders(t)
 	ran := filepath.Join(f.cwd, "ran")
@@ -114,7 +114,7 @@ type killer struct {
 	accepted int
 }
 
-// killedTask is what the client knows of a task.
+// killedTask is a task as the client sees it.
 type killedTask struct {
 	name, id string
 	asks     bool
@@ -130,7 +130,7 @@ type taskView struct {
 	Message       string                     `json:"statusMessage"`
 	InputRequests map[string]json.RawMessage `json:"inputRequests"`
 	Result        json.RawMessage            `json:"result"`
-	Content       json.RawMessage            `json:"content"` // of a call that is no task
+	Content       json.RawMessage            `json:"content"` // of a call that is not a task
 	IsError       bool                       `json:"isError"`
 }
 
@@ -299,7 +299,7 @@ func (s *mortal) find(task *killedTask) {
 	task.seen = v
 }
 
-// check looks for tasks of the server before, and goes on with their threads.
+// check looks for tasks of the previous server, and continues their threads.
 func (s *mortal) check(tasks []*killedTask) {
 	s.t.Helper()
 	var going sync.WaitGroup

@@ -7,36 +7,35 @@
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
 //
-// It speaks MCP to the program that started it, logs to standard error, and
-// ends when its input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
-// $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml beside it, and
-// -c, which overrides keys of both. The flags of codex mcp-server mean what they
-// meant; --help lists all, docs/flags.md explains them.
+// It speaks MCP to the program that started it, logs to standard error, and ends when its
+// input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
+// $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml next to it, and -c, which
+// overrides keys of both. The flags of codex mcp-server mean what they meant; --help
+// lists all, docs/flags.md explains them.
 //
-// The turns are run by the installed Codex when there is one that is new enough
-// and signed in, else by the native engine on a provider of config.toml;
-// --engine chooses one of the two, --codex names the program.
+// The turns are run by the installed Codex when there is one that is new enough and
+// signed in, else by the native engine on a provider of config.toml; --engine chooses one
+// of the two, --codex names the program.
 //
-// Questions go to the client. With --approvals page they stand on a page in the
-// browser as well, whose link is written to standard error, and to the client
-// when it cannot be asked itself.
+// Questions go to the client. With --approvals page they stand on a page in the browser
+// as well, whose link is written to standard error, and to the client when it cannot be
+// asked itself.
 //
 // codex-mcp http is the same server for many clients, over Streamable HTTP; see
 // docs/http.md.
 //
-// codex-mcp ask "task" is the same server from a terminal: it shows what happens
-// and asks before a command runs; see docs/ask.md.
+// codex-mcp ask "task" is the same server from a terminal: it shows what happens and asks
+// before a command runs; see docs/ask.md.
 //
 // codex-mcp tasks lists the tasks that servers have answered their clients with, and
 // shows or follows one.
 //
-// codex-mcp doctor looks at all of this and says what is wrong, with exit
-// status 1 when no turn can run; --json prints it for programs.
+// codex-mcp doctor looks at all of this and says what is wrong, with exit status 1 when
+// no turn can run; --json prints it for programs.
 //
-// Exit status: 0 at the end of the input or after a signal; 1 when a
-// configuration file or -c cannot be read; 2 when the command line is wrong.
-// That of ask, and of tasks with an id: 0 answered, 1 failed, 2 wrong command line,
-// 130 interrupted.
+// Exit status: 0 at the end of the input or after a signal; 1 when a configuration file
+// or -c cannot be read; 2 when the command line is wrong. That of ask, and of tasks with
+// an id: 0 answered, 1 failed, 2 wrong command line, 130 interrupted.
 package main
 
 import (
@@ -59,8 +58,7 @@ import (
 
 func main() {
 	sandbox.Main() // before anything else: this may be a command that is to be confined, or a keeper of commands
-	// What this process inherited is not for commands, nor are its environment
-	// and its memory.
+	// Commands must not get what this process inherited, its environment or its memory.
 	if err := errors.Join(command.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)

@@ -11,13 +11,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
-// hint is what a caller is told to do about a client that cannot be asked.
+// hint is the caller's advice about a client that cannot be asked.
 const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
 
-// openPage puts the approvals page, if the settings want it, beside the client,
-// and tells its link on stderr; again says whether also whenever there is a
-// question and nobody has the page open. Without the page there is nothing to
-// close.
+// openPage opens the approvals page, if the settings want it, in addition to the client,
+// and prints its link on stderr; again means that it prints the link also whenever there
+// is a question and the page is not open. Without the page there is nothing to close.
 func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again bool) (io.Closer, error) {
 	if !c.settings.Page {
 		if o.Approvals.Hint == "" {
@@ -33,7 +32,7 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 		Announce: func(link string) {
 			select {
 			case links <- link:
-			default: // the one before is still to be told
+			default: // the previous link is not printed yet
 			}
 		},
 	})
@@ -60,8 +59,8 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	return t, nil
 }
 
-// toldPage is a page with a goroutine that tells its links, for a client that
-// does not read stderr must not keep a question waiting.
+// toldPage is a page with a goroutine that prints its links, because a client that does
+// not read stderr must not keep a question waiting.
 type toldPage struct {
 	*page.Page
 	stop, stopped chan struct{}
@@ -84,7 +83,7 @@ var approvalPlaces = map[string]string{"client": "approvals.page=false", "page":
 const (
 	// oldTask is how long ago a task has ended that the page does not show any more.
 	oldTask = time.Hour
-	// pageTasks is how many tasks the page is told of.
+	// pageTasks is how many tasks the page shows.
 	pageTasks = 50
 )
 
@@ -94,7 +93,7 @@ func (c *configuration) otherTasks() func() []page.Task {
 	host, _ := os.Hostname()
 	began := time.Now()
 	return func() []page.Task {
-		entries, _ := store.List() // what cannot be read is for codex-mcp tasks to tell
+		entries, _ := store.List() // codex-mcp tasks reports what cannot be read
 		var tasks []page.Task
 		for _, e := range entries {
 			t := e.Task

@@ -129,7 +129,7 @@ func startWithPage(t *testing.T, capabilities string, args ...string) (*process,
 	return p, f, model
 }
 
-// invitation is the link that the client was told.
+// invitation is the link that the client got.
 func invitation(t *testing.T, p *process) string {
 	t.Helper()
 	told := p.expect(map[string]any{"method": "notifications/message", "params": map[string]any{"level": "warning"}}, map[int]bool{})
@@ -151,7 +151,7 @@ func TestEndToEndPageAlone(t *testing.T) {
 		by           string // the decision
 		made         bool
 		failed       bool
-		told         string // what the model was told
+		told         string // what the model got
 	}{
 		{"approved", `{"action":"accept"}`, "approved", true, false, "Initialized empty Git repository"},
 		{"for the session", `{"action":"accept","content":{"decision":"approved_for_session"}}`, "approved_for_session", true, false, "Initialized"},
@@ -190,8 +190,8 @@ func TestEndToEndPageAlone(t *testing.T) {
 	}
 }
 
-// The page and a client that can be asked: the first answer counts, and the
-// other place is told.
+// The page and a client that can be asked: the first answer counts, and the other place
+// learns of it.
 func TestEndToEndPageBesideTheClient(t *testing.T) {
 	link := func(p *process) string {
 		p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
@@ -232,7 +232,7 @@ func TestEndToEndPageBesideTheClient(t *testing.T) {
 	})
 }
 
-// A client that does not read what is told on stderr delays no question.
+// A client that does not read the links on stderr delays no question.
 func TestPageWhileNobodyReadsStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
 	c := &configuration{settings: &config.Settings{Page: true}}
@@ -262,8 +262,8 @@ func TestPageWhileNobodyReadsStderr(t *testing.T) {
 	<-asked
 }
 
-// Links are told again where nobody else shows the question, and stay out of the
-// way of a terminal that does.
+// Links are printed again if no other place shows the question, and do not disturb a
+// terminal that does.
 func TestLinksAreToldAgain(t *testing.T) {
 	for again, want := range map[bool]int{false: 1, true: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
@@ -293,7 +293,7 @@ func TestLinksAreToldAgain(t *testing.T) {
 type deaf struct {
 	lines    int
 	released chan struct{}
-	wrote    chan struct{} // nil to nobody
+	wrote    chan struct{} // nil if nothing waits
 }
 
 func (d *deaf) Write(b []byte) (int, error) {

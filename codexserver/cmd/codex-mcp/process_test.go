@@ -63,7 +63,7 @@ type process struct {
 	mu     sync.Mutex
 	news   *sync.Cond
 	said   []map[string]any // messages, in order
-	bad    []string         // lines that are no JSON objects
+	bad    []string         // lines that are not JSON objects
 	stderr bytes.Buffer
 	ended  bool // stdout is at its end
 

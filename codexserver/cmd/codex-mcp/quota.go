@@ -16,7 +16,7 @@ import (
 type quota struct {
 	// Unknown says why nothing is known, "" when something is.
 	Unknown string `json:"unknown,omitempty"`
-	// Told is when the provider said so, where nobody was asked now.
+	// The time of the provider's report, if it was not asked now.
 	Told *time.Time `json:"told,omitempty"`
 	// Primary and Secondary are nil where there is no such limit.
 	Primary   *window `json:"primary,omitempty"`
@@ -50,13 +50,13 @@ func quotaOf(ctx context.Context, e engine.Engine) *quota {
 	case err != nil:
 		return &quota{Unknown: err.Error()}
 	case limits == nil:
-		return &quota{Unknown: "no limits were told"}
+		return &quota{Unknown: "no limits were reported"}
 	}
 	return newQuota(limits, told)
 }
 
-// newQuota returns the limits as they are now, if they were told at a time before
-// that. A limit that has been reset since is left out.
+// newQuota returns the limits as they are now, if they were reported earlier. A limit
+// that has been reset since is left out.
 func newQuota(limits *protocol.RateLimits, told time.Time) *quota {
 	q := &quota{}
 	var since int64
@@ -79,7 +79,7 @@ func newQuota(limits *protocol.RateLimits, told time.Time) *quota {
 	}
 	q.Primary, q.Secondary = of(limits.Primary), of(limits.Secondary)
 	if q.Primary == nil && q.Secondary == nil {
-		return &quota{Unknown: "the limits that were told last have been reset since"}
+		return &quota{Unknown: "the limits that were reported last have been reset since"}
 	}
 	return q
 }
@@ -97,7 +97,7 @@ func (q *quota) String() string {
 	}
 	line := strings.Join(parts, "; ")
 	if q.Told != nil {
-		line += fmt.Sprintf(" (told %s)", q.Told.UTC().Format(time.RFC3339))
+		line += fmt.Sprintf(" (reported %s)", q.Told.UTC().Format(time.RFC3339))
 	}
 	return line
 }

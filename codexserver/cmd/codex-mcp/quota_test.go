@@ -26,9 +26,9 @@ func TestQuota(t *testing.T) {
 			want   string
 		}{
 			{protocol.RateLimits{Primary: window(12.5, 300, 3600), Secondary: window(3, 10080, 0)}, 0, "12.5% used of 5h0m0s, resets in 1h0m0s; 3% used of 168h0m0s"},
-			{protocol.RateLimits{Primary: window(12.5, 300, 3600)}, time.Minute, "12.5% used of 5h0m0s, resets in 59m0s (told 1999-12-31T23:59:00Z)"},
-			{protocol.RateLimits{Primary: window(12.5, 300, 60), Secondary: window(3, 0, 0)}, time.Minute, "3% used (told 1999-12-31T23:59:00Z)"},
-			{protocol.RateLimits{Primary: window(12.5, 300, 60)}, time.Hour, "unknown: the limits that were told last have been reset since"},
+			{protocol.RateLimits{Primary: window(12.5, 300, 3600)}, time.Minute, "12.5% used of 5h0m0s, resets in 59m0s (reported 1999-12-31T23:59:00Z)"},
+			{protocol.RateLimits{Primary: window(12.5, 300, 60), Secondary: window(3, 0, 0)}, time.Minute, "3% used (reported 1999-12-31T23:59:00Z)"},
+			{protocol.RateLimits{Primary: window(12.5, 300, 60)}, time.Hour, "unknown: the limits that were reported last have been reset since"},
 			{protocol.RateLimits{Secondary: window(100, 0, 60)}, 0, "100% used, resets in 1m0s"},
 		} {
 			var told time.Time

@@ -34,7 +34,7 @@ func (o *options) tasksCommand() *cobra.Command {
 		Long: `Lists the tasks that servers with the same $CODEX_HOME have answered their clients
 with, the newest first: those that work and, for a day, those that have ended.
 With an id, or a beginning that only one id has, it shows that task and its
-result. It changes no task, whoever serves it.`,
+result. It changes no task of any server.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.run = showTasks
@@ -121,7 +121,7 @@ func (v *taskViewer) show(ctx context.Context, name string, follow bool) error {
 		if err != nil {
 			return err
 		}
-		over := owner == taskfile.Nobody || owner == taskfile.Gone
+		over := owner == taskfile.NoOwner || owner == taskfile.Gone
 		var b bytes.Buffer
 		switch now := state(t, owner) + "  " + doing(t, owner); {
 		case v.json:
@@ -182,7 +182,7 @@ func (v *taskViewer) find(name string) (string, error) {
 	return found, nil
 }
 
-// card shows all that is known of a task beside its result.
+// card shows everything about a task except its result.
 func (v *taskViewer) card(b *bytes.Buffer, t taskfile.Task, owner taskfile.Owner) {
 	row := func(name, value string) { fmt.Fprintf(b, "%-8s %s\n", name, value) }
 	row("task", t.ID)
@@ -222,7 +222,7 @@ func (v *taskViewer) line(b *bytes.Buffer, t taskfile.Task, owner taskfile.Owner
 	}
 }
 
-// lost is the state of a task that nobody will finish.
+// lost is the state of a task whose server is gone.
 const lost = "lost"
 
 func state(t taskfile.Task, owner taskfile.Owner) string {
@@ -234,7 +234,7 @@ func state(t taskfile.Task, owner taskfile.Owner) string {
 
 func message(t taskfile.Task, owner taskfile.Owner) string {
 	if owner == taskfile.Gone {
-		return "the server ended while this task ran; codex-reply goes on with its thread"
+		return "the server ended while this task ran; codex-reply continues its thread"
 	}
 	return t.Message
 }

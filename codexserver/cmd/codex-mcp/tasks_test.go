@@ -90,7 +90,7 @@ func TestTasks(t *testing.T) {
 		{"tasks done --json", 0, []string{`"result":{`, `"content":[{`, `\u202e`, `"serves":false`}},
 		{"tasks failed", 1, []string{"status   completed\n", "no a"}},
 		{"tasks cancelled", 1, []string{"status   cancelled\n"}},
-		{"tasks lost", 1, []string{"status   lost\n", "codex-reply goes on", "which has ended"}},
+		{"tasks lost", 1, []string{"status   lost\n", "codex-reply continues", "which has ended"}},
 		{"tasks thread-do", 0, []string{"thread   thread-done\n"}},
 	} {
 		args := strings.Fields(tt.args)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDoctorTellsOfTrustedCalls: who may start programs stands on the screen.
+// TestDoctorTellsOfTrustedCalls checks that the screen says who may start programs.
 func TestDoctorTellsOfTrustedCalls(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
 	for _, tt := range []struct {

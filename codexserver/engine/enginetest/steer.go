@@ -29,12 +29,12 @@ func steered(t *testing.T, s *Subject) *conversation {
 	t.Helper()
 	c := start(t, s, always(elicit.Denied))
 	if _, ok := c.Conversation.(engine.Steerer); !ok {
-		t.Skip("its conversations are no engine.Steerer")
+		t.Skip("its conversations do not implement engine.Steerer")
 	}
 	return c
 }
 
-// heard is a step that says whether the model was sent the letter.
+// heard is a step that notes whether the model received the letter.
 func heard(s Step, was *atomic.Bool) Step {
 	s.Asked = func(sent string) {
 		if strings.Contains(sent, letter) {
@@ -101,7 +101,7 @@ func testSteeredLate(t *testing.T, s *Subject) {
 		t.Errorf("Steer: %v", err)
 	}
 	if !was.Load() {
-		t.Error("the model was asked once more without the message")
+		t.Error("the model was asked again without the message")
 	}
 }
 

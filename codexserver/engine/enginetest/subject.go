@@ -14,7 +14,7 @@ import (
 // limit bounds every wait; it is reached only by an engine that breaks a promise.
 const limit = 30 * time.Second
 
-// Subject is an engine with a model that does as it is told.
+// Subject is an engine with a model that follows the steps of a test.
 type Subject struct {
 	// Engine is the engine that is tried.
 	Engine engine.Engine

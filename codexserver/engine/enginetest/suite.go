@@ -27,14 +27,14 @@ func promises() []promise {
 		{"Start", "announces a conversation once, by its id", testStart},
 		{"Text", "answers, turn after turn", testText},
 		{"Approved", "asks before a command runs, and runs it when approved", testApproved},
-		{"Denied", "runs nothing that was denied, and goes on", testDenied},
+		{"Denied", "runs nothing that was denied, and continues", testDenied},
 		{"Abort", "ends the turn when a question is answered with abort", testAbort},
 		{"InterruptWhileAsking", "is interrupted while a question is open", testInterruptWhileAsking},
 		{"InterruptWhileRunning", "is interrupted while a command runs, and ends it", testInterruptWhileRunning},
 		{"Failure", "says why a turn failed, and stays usable", testFailure},
 		{"SideBySide", "keeps conversations side by side apart", testSideBySide},
 		{"Steered", "takes a message while a turn runs, which answers no open question", testSteered},
-		{"SteeredLate", "asks the model once more for a message that came with its last answer", testSteeredLate},
+		{"SteeredLate", "asks the model again for a message that came with its last answer", testSteeredLate},
 		{"SteeredInterrupted", "keeps a message that an interrupt overtook, and says so", testSteeredInterrupted},
 		{"SteeredBetween", "refuses a message for a turn when none is running", testSteeredBetween},
 	}
@@ -110,7 +110,7 @@ func testAbort(t *testing.T, s *Subject) {
 	events, err := c.say(t, t.Context(), "make a file")
 	aborted(t, events, err)
 	if exists(c, "made") || index[protocol.AgentMessage](events) >= 0 {
-		t.Errorf("the turn went on after an abort: %s", types(events))
+		t.Errorf("the turn continued after an abort: %s", types(events))
 	}
 	usable(t, s, c)
 }

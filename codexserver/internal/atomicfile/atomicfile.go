@@ -48,8 +48,8 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// follow gives the file that a symbolic link leads to. A path that is no link,
-// or leads nowhere, is given as it is.
+// follow returns the file that a symbolic link leads to. It returns a path unchanged that
+// is not a link or leads nowhere.
 func follow(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

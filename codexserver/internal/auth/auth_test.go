@@ -21,7 +21,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// idToken is unsigned and tells of user@example.com, account acc.
+// idToken is unsigned, for user@example.com, account acc.
 const idToken = "eyJhbGciOiJub25lIn0.eyJlbWFpbCI6InVzZXJAZXhhbXBsZS5jb20iLCJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9wbGFuX3R5cGUiOiJwcm8iLCJjaGF0Z3B0X2FjY291bnRfaWQiOiJhY2MifX0.c2ln"
 
 func write(t *testing.T, home, text string) {

@@ -7,9 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// claims are what an identity token tells. Its signature is not looked at: it
-// came from the server itself, or the user's own file, and nothing is allowed
-// on its word.
+// claims are the contents of an identity token. Its signature is not checked: it came
+// from the server itself, or from the user's own file, and grants nothing.
 type claims struct {
 	Email   string `json:"email"`
 	Profile struct {
@@ -20,7 +19,7 @@ type claims struct {
 	} `json:"https://api.openai.com/auth"`
 }
 
-// readClaims gives nothing of what is no token.
+// readClaims returns no claims if the token is malformed.
 func readClaims(token string) (c claims) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

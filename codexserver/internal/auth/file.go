@@ -59,7 +59,7 @@ func unreadable(home string, err error) error {
 	case errors.As(err, &semantic):
 		return fmt.Errorf("auth: %s cannot be read at %q", path(home), semantic.JSONPointer)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("auth: %s is no JSON, from byte %d on", path(home), syntax.ByteOffset)
+		return fmt.Errorf("auth: %s: invalid JSON from byte %d on", path(home), syntax.ByteOffset)
 	}
 	return fmt.Errorf("auth: %s cannot be read", path(home))
 }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Method is how somebody is signed in.
+// Method is how the user is signed in.
 type Method string
 
-// The methods. "" is nobody.
+// The methods. "" means signed out.
 const (
 	MethodAPIKey  Method = "apikey"
 	MethodChatGPT Method = "chatgpt"
@@ -24,20 +24,20 @@ const tokensAge = 28 * 24 * time.Hour
 
 // Credentials say who is signed in. They hold secrets.
 type Credentials struct {
-	// Method is "" when nobody is signed in.
+	// Method is "" when no user is signed in.
 	Method Method
 	// Token goes with requests: the API key or the access token.
 	Token string
-	// Email is what the identity token claims, unproven; "" without one. It is
-	// told even of tokens that no longer count.
+	// Email is what the identity token claims, unproven; "" without one. It is set even
+	// for tokens that no longer count.
 	Email string
 	// Stale is true when there are tokens that do not count because they were
 	// not refreshed for 28 days.
 	Stale bool
 }
 
-// Options are where users sign in. The zero value signs nobody in; it can still
-// read what is in auth.json and keep an API key there.
+// Options are where users sign in. The zero value cannot sign in; it can still read what
+// is in auth.json and keep an API key there.
 type Options struct {
 	// Issuer is the base address of the OAuth server, https or on loopback:
 	// users are sent to ISSUER/oauth/authorize, codes and refresh tokens to
@@ -77,7 +77,7 @@ func New(home string, o *Options) *Keeper {
 	return k
 }
 
-// Close ends a sign-in that is under way and waits until it has been told.
+// Close ends a sign-in that is under way and waits until its end has been reported.
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	k.closed = true
@@ -118,7 +118,7 @@ func (k *Keeper) SaveAPIKey(key string) error {
 	return (&file{APIKey: &key}).save(k.home)
 }
 
-// Remove signs out. It is no error when nobody was signed in.
+// Remove signs out. It succeeds if no user was signed in.
 func (k *Keeper) Remove() error {
 	k.CancelAll()
 	k.file.Lock()
@@ -127,7 +127,7 @@ func (k *Keeper) Remove() error {
 }
 
 // ErrNoTokens says that there is nothing to refresh.
-var ErrNoTokens = errors.New("auth: nobody is signed in with ChatGPT")
+var ErrNoTokens = errors.New("auth: not signed in with ChatGPT")
 
 // Refresh asks for new tokens in exchange for the refresh token. Who has signed
 // in or out meanwhile is left alone.
@@ -163,7 +163,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return f.save(k.home)
 }
 
-// take puts what the server gave into the file. It may leave out what stays.
+// take puts the server's tokens into the file. The server may leave out what stays the
+// same.
 func (f *file) take(got *oauth2.Token) {
 	if f.Tokens == nil {
 		f.Tokens = &tokens{}

@@ -46,10 +46,10 @@ type reply struct {
 	told chan error // gets the outcome for the browser's page
 }
 
-// Begin starts a sign-in and gives the address for the user's browser. Done is
-// called once, from a goroutine of the keeper, with nil when somebody is signed
-// in, [ErrCancelled], [ErrTimeout] after ten minutes, or what the issuer said.
-// A sign-in that was under way is cancelled.
+// Begin starts a sign-in and returns the address for the user's browser. Done is called
+// once, from a goroutine of the keeper, with nil when the user is signed in,
+// [ErrCancelled], [ErrTimeout] after ten minutes, or what the issuer said. A sign-in that
+// was under way is cancelled.
 func (k *Keeper) Begin(done func(id string, err error)) (id, url string, err error) {
 	if err := k.configured(); err != nil {
 		return "", "", err

@@ -16,7 +16,7 @@ import (
 // exchangeTimeout bounds one request to the token endpoint.
 const exchangeTimeout = 30 * time.Second
 
-// ErrNotConfigured says that there is nobody to sign in with.
+// ErrNotConfigured says that no issuer is configured to sign in with.
 var ErrNotConfigured = errors.New("auth: signing in with ChatGPT needs auth.issuer and auth.client_id, which are not set: " +
 	"run \"codex login\" of the Codex CLI, whose sign-in is used here too, or use an API key")
 
@@ -33,7 +33,7 @@ func (k *Keeper) configured() error {
 		return errors.New("auth: auth.issuer: want https; http is for loopback alone")
 	}
 	if p := k.options.Port; p < 0 || p > 65535 {
-		return fmt.Errorf("auth: auth.port: %d is no port", p)
+		return fmt.Errorf("auth: auth.port: %d is not a port", p)
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ func (k *Keeper) client(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, &c)
 }
 
-// worded says why the server gave no tokens. What it answered is left out but
-// for the error's code: it may repeat what it was sent.
+// worded says why the server sent no tokens. It keeps only the error's code of the
+// answer, which may repeat what it was sent.
 func worded(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {

@@ -64,7 +64,7 @@ func (c *capture) close() {
 // headTail keeps the beginning and the end of what is written to it.
 type headTail struct {
 	head, tail []byte // tail is a ring once it is full
-	next       int    // where the ring goes on
+	next       int    // where the ring continues
 	dropped    int
 }
 
@@ -101,7 +101,7 @@ func (h *headTail) String() string {
 	return b.String()
 }
 
-// writeValid writes p with U+FFFD for each longest piece that is no UTF-8.
+// writeValid writes p with U+FFFD for each longest piece that is not UTF-8.
 func writeValid(to *strings.Builder, p []byte) {
 	to.Grow(len(p))
 	for len(p) > 0 {

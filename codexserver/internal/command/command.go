@@ -100,22 +100,21 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("command: start %q: %v", e.Program, e.Err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Run runs a command to its end. It calls onOutput, unless that is nil, with
-// each piece of output as it arrives, one call at a time, until so much has come
-// that more would help nobody (1 MiB or 10,000 pieces).
+// Run runs a command to its end. It calls onOutput, unless that is nil, with each piece
+// of output as it arrives, one call at a time, up to a limit (1 MiB or 10,000 pieces).
 //
-// The error is a [*StartError], or the context's cause when that ended first;
-// the result then holds what had been written. A command that fails, or runs
-// into its timeout, is no error.
+// The error is a [*StartError], or the context's cause when that ended first; the result
+// then holds what had been written. A command that fails, or runs into its timeout, is
+// not an error.
 //
-// When Run returns, the command's processes are gone, unless the command ended
-// by itself and [Spec.Leftovers] took what was left. With [Spec.Keepers] these
-// are all processes that it started. Without, on Linux, they are its session,
-// its descendants, and daemons that it left behind, unless they closed what they
-// inherited; on other systems its process group.
+// When Run returns, the command's processes are gone, unless the command ended by itself
+// and [Spec.Leftovers] took what was left. With [Spec.Keepers] these are all processes
+// that it started. Without, on Linux, they are its session, its descendants, and daemons
+// that it left behind, unless they closed what they inherited; on other systems its
+// process group.
 func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)

@@ -18,10 +18,9 @@ const (
 	InheritNone Inherit = "none" // nothing
 )
 
-// EnvPolicy is the configuration's shell_environment_policy: what a command may
-// know of the server's environment. The zero value passes on everything but
-// names that look like secrets. Names are compared without regard to case;
-// patterns know *, ? and [class].
+// EnvPolicy is the configuration's shell_environment_policy: what a command sees of the
+// server's environment. The zero value passes on everything but names that look like
+// secrets. Names are compared without regard to case; patterns know *, ? and [class].
 type EnvPolicy struct {
 	// Inherit is the beginning.
 	Inherit Inherit

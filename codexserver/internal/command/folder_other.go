@@ -21,7 +21,7 @@ func OpenFolder(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
-		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("it is no folder")}
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("it is not a folder")}
 	}
 	return os.Open(path)
 }

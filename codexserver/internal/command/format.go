@@ -81,7 +81,7 @@ func (r Result) Formatted() string {
 	return FormatOutput(fmt.Sprintf("command timed out after %d milliseconds\n%s", r.Duration.Milliseconds(), r.Aggregated))
 }
 
-// ModelOutput is what the model is told of a command or patch, a JSON text:
+// ModelOutput returns the result of a command or patch for the model, a JSON text:
 //
 //	{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}
 func ModelOutput(r Result) string {

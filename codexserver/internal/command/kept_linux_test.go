@@ -45,7 +45,7 @@ func TestLeftovers(t *testing.T) {
 	if len(daemons) != 2 {
 		t.Errorf("left: %v, want two processes", daemons)
 	}
-	// Longer than the daemon needs to be ended by a pipe that nobody reads.
+	// Longer than it takes for the daemon to end by a pipe without a reader.
 	spec.Argv = []string{"sleep", "0.3"}
 	if _, err := command.Run(t.Context(), spec, nil); err != nil {
 		t.Error(err)

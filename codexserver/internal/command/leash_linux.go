@@ -24,7 +24,7 @@ func newLeash(cmd *exec.Cmd) (*leash, error) {
 		return nil, err
 	}
 	l := &leash{read: r, write: w}
-	l.link, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(w.Fd()))) // "" finds nobody
+	l.link, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(w.Fd()))) // "" finds no process
 	cmd.ExtraFiles = make([]*os.File, leashFD-2)
 	cmd.ExtraFiles[leashFD-3] = w
 	return l, nil

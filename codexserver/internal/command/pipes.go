@@ -68,7 +68,7 @@ func (p *pipes) read() {
 	}()
 }
 
-// wait waits for the end of both streams and says whether it came.
+// wait waits for the end of both streams and reports whether it came.
 func (p *pipes) wait(atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

@@ -96,7 +96,7 @@ func (p *own) end() (int, error) {
 	}
 }
 
-// leave kills what is left: there is nobody to find it again later.
+// leave kills what is left, because nothing could find it later.
 func (p *own) leave(*Leftovers) (int, error) {
 	code, err := p.end()
 	if !p.output.wait(drainGrace) {
@@ -107,7 +107,7 @@ func (p *own) leave(*Leftovers) (int, error) {
 
 func (p *own) reap() *os.ProcessState {
 	if p.cmd.ProcessState == nil {
-		_ = p.cmd.Wait() // the state tells all
+		_ = p.cmd.Wait() // the state says it all
 	}
 	return p.cmd.ProcessState
 }

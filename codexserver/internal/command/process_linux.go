@@ -25,12 +25,11 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
-// killAll kills the session of leader, everything that descends from it and
-// everything on its leash, and waits until all of it is dead.
+// killAll kills the session of leader, everything that descends from it and everything on
+// its leash, and waits until all of it is dead.
 //
-// A process that has left the session is also found by its parents. So they are
-// stopped first: killed, they would leave it to init, and nothing would tell
-// whose it was but the leash.
+// A process that has left the session is also found by its parents. So they are stopped
+// first: killed, they would leave it to init, and only the leash would show whose it was.
 func killAll(leader int, l *leash) {
 	mine := family{leader: leader, leash: l, known: map[int]bool{}}
 	left := mine.members()
@@ -43,17 +42,17 @@ func killAll(leader int, l *leash) {
 			}
 		}
 	}
-	_ = unix.Kill(-leader, unix.SIGKILL) // should /proc tell nothing
+	_ = unix.Kill(-leader, unix.SIGKILL) // in case /proc shows nothing
 	for deadline := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(deadline); left = mine.members() {
 		killEach(left, time.Until(deadline))
 	}
 }
 
-// killLost kills what can be found of a command whose keeper was killed: the
-// kernel has given its processes to somebody else. These are the command's
-// session, unless leader is 0, and those of the processes that write to its
-// output, with all that descends from them. It is never this process's session,
-// which may have a pipe of the command as descriptor 1 or 2 itself.
+// killLost kills what can be found of a command whose keeper was killed: its processes
+// have another parent now. These are the command's session, unless leader is 0, and those
+// of the processes that write to its output, with all that descends from them. It is
+// never this process's session, which may have a pipe of the command as descriptor 1 or 2
+// itself.
 func killLost(leader int, output *pipes) {
 	sessions := map[int]bool{}
 	if leader > 0 {
@@ -121,7 +120,7 @@ func killEach(pids []int, wait time.Duration) {
 	}
 }
 
-// family is how the processes of a command are told from others.
+// family is how the processes of a command are distinguished from others.
 type family struct {
 	leader int
 	leash  *leash
@@ -132,7 +131,7 @@ type family struct {
 // leash, those that are known, and the descendants of all of them.
 func (f family) members() []int {
 	oldest := 0
-	if proctable.Last() >= f.leader { // ids have not begun anew since
+	if proctable.Last() >= f.leader { // ids have not wrapped around since
 		oldest = f.leader
 	}
 	all := proctable.List(oldest)

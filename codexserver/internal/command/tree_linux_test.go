@@ -85,7 +85,7 @@ func treeIsGone(t *testing.T, keepers *keeper.Pool) {
 	}
 }
 
-// find gives the processes with mark in their command lines.
+// find returns the processes with mark in their command lines.
 func find(mark string) map[string]string {
 	found := map[string]string{}
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -234,8 +234,8 @@ func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 	return rulingRefuse
 }
 
-// featureRule: a feature may start programs, reach out, or be what asks the
-// user, as hooks do. Those that are none of this may be switched.
+// featureRule: a feature may start programs, reach out, or be what asks the user, as
+// hooks do. Features that do none of this may be switched.
 func featureRule(path []string, isTrue, isFalse bool) ruling {
 	is := func(names string) bool { return slices.Contains(strings.Fields(names), path[1]) }
 	switch {
@@ -265,9 +265,9 @@ func environmentRule(path []string, isFalse bool) ruling {
 	return rulingRefuse
 }
 
-// inWorkspace reports whether a path, relative to the working folder or
-// absolute, leads to something in that folder, links followed. A call may give
-// instructions as a text too; what it may not is have another file sent.
+// inWorkspace reports whether a path, relative to the working folder or absolute, leads
+// to something in that folder, links followed. A call may also pass instructions as a
+// text; it may not have another file sent.
 func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 	var path string
 	if json.Unmarshal(value, &path) != nil || path == "" || c.cwd == "" {

@@ -83,8 +83,8 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 // inheritWords are the values of inherit; "" is "all".
 var inheritWords = []string{"", "all", "core", "none"}
 
-// breadth orders the words of inherit by how much they let through.
-// What is no such word counts as the narrowest.
+// breadth orders the words of inherit by how much they let through. Any other word counts
+// as the narrowest.
 func breadth(word string) int {
 	i := slices.Index(inheritWords, word)
 	if i < 0 {

@@ -1,9 +1,9 @@
 package config
 
-// The names below are the vocabulary of Codex 0.42 to 0.169: what a call may
-// not set has to be told from what nobody knows. They are read only.
+// The names below are the vocabulary of Codex 0.42 to 0.169: a key that a call may not
+// set is distinguished from an unknown one. They are read only.
 
-// codexKeys are the keys of Codex's config.toml, beside those of [Config] and
+// codexKeys are the keys of Codex's config.toml, other than those of [Config] and
 // theirKeys.
 const codexKeys = `
 agents allow_login_shell allow_symlinked_codex_home analytics approvals_reviewer apps apps_mcp_product_sku

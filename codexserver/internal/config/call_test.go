@@ -38,8 +38,7 @@ func callShapes(t testing.TB) (all [][]string) {
 	return all
 }
 
-// callFolder is a working folder with base.md, beside a secret that a link
-// leads to.
+// callFolder is a working folder with base.md, next to a secret that a link leads to.
 func callFolder(t *testing.T) string {
 	t.Helper()
 	dir := home(t, map[string]string{"secret": "s"})

@@ -66,7 +66,7 @@ type Config struct {
 	// ServerKeys are the environment variables that keys of MCP servers with an
 	// address come from; these servers themselves are Codex's alone.
 	ServerKeys []string `json:"-"`
-	// Notify is the argv of a program that is told when a turn is complete.
+	// Notify is the argv of a program that runs when a turn is complete.
 	Notify []string `json:"notify"`
 
 	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
@@ -85,7 +85,7 @@ type Config struct {
 	WebSearch WebSearch `json:"-"`
 	// DeclineElicitations declines the questions of MCP servers unasked.
 	DeclineElicitations bool `json:"-"`
-	// Notes say, each with its key, what is not read as it stands there.
+	// Notes say, each with its key, what is read differently from what is written there.
 	Notes []string `json:"-"`
 }
 
@@ -106,7 +106,7 @@ type Provider struct {
 	WireAPI WireAPI `json:"wire_api"`
 	// EnvKey names the environment variable with the key; "" = no key.
 	EnvKey string `json:"env_key"`
-	// EnvKeyInstructions tells users how to get one.
+	// EnvKeyInstructions explains to users how to get one.
 	EnvKeyInstructions string            `json:"env_key_instructions"`
 	QueryParams        map[string]string `json:"query_params"`
 	HTTPHeaders        map[string]string `json:"http_headers"`
@@ -174,7 +174,7 @@ type MCPServer struct {
 	Tools                    map[string]any `json:"tools"`
 }
 
-// Sandbox is the sandbox policy as it stands.
+// Sandbox returns the sandbox policy as configured.
 func (c *Config) Sandbox() protocol.SandboxPolicy {
 	p := protocol.SandboxPolicy{Mode: c.SandboxMode}
 	if p.Mode == protocol.SandboxWorkspaceWrite {
@@ -267,7 +267,7 @@ func Load(l Layers) (*Config, error) {
 		return nil, err
 	}
 	args := arguments(l.Call)
-	beside(file, l.Home, "model_instructions_file")
+	fromFolder(file, l.Home, "model_instructions_file")
 
 	merged := stack(defaults(l.OpenAIBaseURL), file, flags, call, args)
 	profile, err := profileOf(merged, l.Home)

@@ -227,7 +227,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"locked", "locked_arguments = [\"confg\"]", "", `locked_arguments: "confg" is not one of`},
 		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", `http.unlocked_arguments: "cwd" is not one of`},
 		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", `http.unlocked_arguments: writable-roots goes with sandbox or config`},
-		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is no port"},
+		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is not a port"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "missing '='"},
 		{"tier", "", `"sandbox".tier=bunker`, `sandbox.tier: "bunker" is not one of`},

@@ -90,7 +90,7 @@ func put(doc map[string]any, path []string, value *string) error {
 		}
 		table, ok := next.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s is no table", joinKey(path[:i+1]))
+			return fmt.Errorf("%s is not a table", joinKey(path[:i+1]))
 		}
 		doc = table
 	}

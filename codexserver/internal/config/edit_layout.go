@@ -70,7 +70,7 @@ func (l *layout) entry(table []string, n *unstable.Node) entry {
 	return e
 }
 
-// keyOf gives the parts of a key and where each of them ends.
+// keyOf returns the parts of a key and where each of them ends.
 func keyOf(n *unstable.Node) (names []string, ends []int) {
 	for key := n.Key(); key.Next(); {
 		part := key.Node()
@@ -90,8 +90,8 @@ func (l *layout) lineEnd(at int) int {
 
 func blanks(b []byte) int { return len(b) - len(bytes.TrimLeft(b, " \t")) }
 
-// find gives the entry at path, and the innermost inline table on the way to
-// it; nil where there is none.
+// find returns the entry at path, and the innermost inline table on the way to it; nil
+// where there is none.
 func (l *layout) find(path []string) (at, within *entry) {
 	for i := range l.sections {
 		if l.sections[i].array {
@@ -125,7 +125,7 @@ func (l *layout) splice(from, to int, text string) []byte {
 	return slices.Concat(l.doc[:from], []byte(text), l.doc[to:])
 }
 
-// set gives the document with value, as it is written, at path.
+// set returns the document with value, as it is written, at path.
 func (l *layout) set(path []string, value string) []byte {
 	at, within := l.find(path)
 	if at != nil {
@@ -144,7 +144,7 @@ func (l *layout) set(path []string, value string) []byte {
 			return l.line(end, key+" = "+value)
 		}
 	}
-	// Beside dotted keys of the same table, which then has no header.
+	// Next to dotted keys of the same table, which then has no header.
 	for _, s := range slices.Backward(l.sections) {
 		for _, e := range slices.Backward(s.entries) {
 			if !s.array && len(e.path) > len(table) && begins(e.path, table) && len(table) > len(s.path) {
@@ -187,8 +187,8 @@ func (l *layout) inside(table *entry, text string) []byte {
 	return l.splice(table.value+1, table.value+1+blanks(l.doc[table.value+1:]), " "+text+" ")
 }
 
-// remove gives the document without the key at path and its value. A comment on
-// their line stays.
+// remove returns the document without the key at path and its value. A comment on their
+// line stays.
 func (l *layout) remove(path []string) []byte {
 	at, within := l.find(path)
 	switch {

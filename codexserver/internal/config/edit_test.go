@@ -111,9 +111,9 @@ func TestSetDefaultModelFile(t *testing.T) {
 func TestSetDefaultModelRefused(t *testing.T) {
 	for _, tt := range []struct{ file, want string }{
 		{"model = \n", "config.toml:1:"},
-		{"profile = \"p\"\nprofiles = 5\n", "profiles is no table"},
-		{"profile = \"p\"\n[[profiles]]\np = 1\n", "profiles is no table"},
-		{"profile = \"p\"\nprofiles.p = \"x\"\n", "profiles.p is no table"},
+		{"profile = \"p\"\nprofiles = 5\n", "profiles is not a table"},
+		{"profile = \"p\"\n[[profiles]]\np = 1\n", "profiles is not a table"},
+		{"profile = \"p\"\nprofiles.p = \"x\"\n", "profiles.p is not a table"},
 	} {
 		home := homeWith(t, tt.file)
 		model := "m"

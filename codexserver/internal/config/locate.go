@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// locate adds the file and the line to a fault whose key stands in config.toml
-// and nowhere above it. Every fault begins with its dotted key.
+// locate adds the file and the line to a fault whose key is set in config.toml and in no
+// layer above it. Every fault begins with its dotted key.
 func locate(path string, err error, profile string, above ...layer) error {
 	key, _, _ := strings.Cut(err.Error(), ": ")
 	var missing *MissingError
@@ -112,7 +112,7 @@ func unknownKeys(home string, known []string) []string {
 	path := filepath.Join(home, "config.toml")
 	file, err := readFile(path)
 	if err != nil {
-		return nil // the file's own fault is told elsewhere
+		return nil // the file's own fault is reported elsewhere
 	}
 	doc, err := regularfile.Read(path, maxFile)
 	if err != nil {
@@ -145,7 +145,7 @@ func unknownKeys(home string, known []string) []string {
 	return found
 }
 
-// at is what stands under a key, nil for nothing.
+// at returns the value of a key, nil for none.
 func at(l layer, segments []string) any {
 	var v any = l
 	for _, s := range segments {

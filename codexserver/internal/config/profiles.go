@@ -11,7 +11,7 @@ import (
 )
 
 // Profiles returns the names of the profiles that can be chosen, sorted: the tables of
-// config.toml, and the files NAME.config.toml beside it.
+// config.toml, and the files NAME.config.toml next to it.
 func Profiles(home string) ([]string, error) {
 	file, err := readFile(filepath.Join(home, "config.toml"))
 	if err != nil {

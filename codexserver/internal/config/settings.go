@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// SettingsFile is the name of our own file, beside config.toml: the real Codex
-// warns about tables that it does not know.
+// SettingsFile is the name of our own file, next to config.toml: the real Codex warns
+// about tables that it does not know.
 const SettingsFile = "codex-mcp.toml"
 
 // Settings are the keys of ours, complete with their defaults.
@@ -31,7 +31,7 @@ type Settings struct {
 	// takes one that is free.
 	Page     bool
 	PagePort int
-	// Tools are the tools to offer beside codex and codex-reply.
+	// Tools are the tools to offer besides codex and codex-reply.
 	Tools []string
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
 	AlwaysLoad bool
@@ -145,12 +145,12 @@ func (f *settingsFile) settings() *Settings {
 			Idle:          orNone(time.Duration(l.Idle)),
 		},
 		Approvals: elicit.Options{
-			OnUnsupported: a.OnUnsupported,
-			OnError:       a.OnError,
-			OnTimeout:     a.OnTimeout,
-			OnCancel:      a.OnCancel,
+			OnUnsupported: elicit.Policy(a.OnUnsupported),
+			OnError:       elicit.Policy(a.OnError),
+			OnTimeout:     elicit.Policy(a.OnTimeout),
+			OnCancel:      elicit.Policy(a.OnCancel),
 			Timeout:       timeout,
-			Schema:        a.Schema,
+			Schema:        elicit.Form(a.Schema),
 			NoLegacyFlat:  !a.LegacyFlat,
 			MaxPending:    a.MaxPending,
 		},
@@ -203,8 +203,8 @@ const (
 // unset is a duration that no file and no argument sets.
 const unset Duration = -1
 
-// Limits are those of the native engine, whose type of the same name says what
-// they mean. Less than 0 is no limit.
+// Limits are those of the native engine, whose type of the same name says what they mean.
+// A negative value means no limit.
 type Limits struct {
 	ModelRequests int
 	Tokens        int64
@@ -253,8 +253,8 @@ var (
 	ourTables = []string{"approvals", "auth", "drain", "http", "limits", "sandbox", "tasks"}
 )
 
-// Ours says whether an override's key is one of our settings, which are never
-// handed to an engine as configuration of Codex.
+// Ours reports whether an override's key is one of our settings, which are never handed
+// to an engine as configuration of Codex.
 func Ours(key string) bool {
 	segments, err := splitKey(key)
 	return err == nil && slices.Contains(ours, segments[0])
@@ -334,7 +334,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 		return nil, nil, err
 	}
 	if isTable(merged[toolsKey]) {
-		return nil, nil, fmt.Errorf("%s: tools: want a list of names of tools; Codex's table tools stands in config.toml", SettingsFile)
+		return nil, nil, fmt.Errorf("%s: tools: want a list of names of tools; Codex's table tools belongs in config.toml", SettingsFile)
 	}
 	merge(merged, flags)
 	f := &settingsFile{}
@@ -385,7 +385,7 @@ func (f *settingsFile) check() error {
 		return errors.New("approvals.max_pending: want at least 1")
 	}
 	if port := f.Approvals.PagePort; port < 0 || port > 65535 {
-		return fmt.Errorf("approvals.page_port: %d is no port", port)
+		return fmt.Errorf("approvals.page_port: %d is not a port", port)
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, f.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %q", f.Tasks.Mode, modes)
@@ -409,7 +409,7 @@ func (f *settingsFile) check() error {
 	return f.checkLimits()
 }
 
-// Choosable are the tools beside those that are always offered. It is read only.
+// Choosable are the tools other than those that are always offered. It is read only.
 var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-review", "codex-show", "codex-wait", "codex-worktree"}
 
 // always are the tools that are always offered.

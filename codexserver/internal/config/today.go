@@ -156,9 +156,8 @@ func adoptEffort(merged layer, c *Config) error {
 	return nil
 }
 
-// beside makes a relative path of config.toml one that begins at its folder,
-// as today's Codex does.
-func beside(file layer, home string, keys ...string) {
+// fromFolder makes a relative path of config.toml start at its folder, as today's Codex does.
+func fromFolder(file layer, home string, keys ...string) {
 	for _, key := range keys {
 		if path, ok := file[key].(string); ok && path != "" && !filepath.IsAbs(path) {
 			file[key] = filepath.Join(home, path)
@@ -166,8 +165,8 @@ func beside(file layer, home string, keys ...string) {
 	}
 }
 
-// baseURL gives the built-in provider the address of openai_base_url, unless
-// one of its own table is there.
+// baseURL sets the address of the built-in provider to openai_base_url, unless one of its
+// own table is there.
 func baseURL(merged layer, builtin string) error {
 	var f struct {
 		URL string `json:"openai_base_url"`
@@ -196,7 +195,7 @@ func profileFile(home, name string) (layer, error) {
 	}
 	table, err := readFile(path)
 	if err == nil {
-		beside(table, home, "model_instructions_file")
+		fromFolder(table, home, "model_instructions_file")
 	}
 	return table, err
 }

@@ -204,7 +204,7 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-// A -c that gives a table of ours a word was meant for Codex, which ignores it.
+// A -c that sets a table of ours to a word was meant for Codex, which ignores it.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := config.LoadSettings(t.TempDir(), []string{
 		"sandbox=workspace-write", "auth=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,

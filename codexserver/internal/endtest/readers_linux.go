@@ -109,7 +109,7 @@ func answered(t *testing.T, start func(*testing.T, bool, ...string) *exec.Cmd, m
 	<-left
 }
 
-// prepare gives a command a folder and an environment.
+// prepare sets a command's folder and environment.
 func prepare(t *testing.T, cmd *exec.Cmd) *server {
 	t.Helper()
 	s := &server{cmd: cmd, mark: "END_TEST=" + rand.Text()}

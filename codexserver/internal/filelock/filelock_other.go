@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// ErrLocked reports a file that somebody else has locked.
+// ErrLocked reports a file that another open file has locked.
 var ErrLocked = errors.New("locked")
 
 // Lock locks a file for its holder alone.
 func Lock(syscall.Conn) error { return errors.ErrUnsupported }
 
-// Share locks a file together with others that share it. It fails with [ErrLocked]
-// while somebody has it alone.
+// Share locks a file together with others that share it. It fails with [ErrLocked] while
+// another has it alone.
 func Share(syscall.Conn) error { return errors.ErrUnsupported }

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked reports a file that somebody else has locked.
+// ErrLocked reports a file that another open file has locked.
 var ErrLocked error = unix.EWOULDBLOCK
 
 // Lock locks a file for its holder alone.
 func Lock(f syscall.Conn) error { return lock(f, unix.LOCK_EX) }
 
-// Share locks a file together with others that share it. It fails with [ErrLocked]
-// while somebody has it alone.
+// Share locks a file together with others that share it. It fails with [ErrLocked] while
+// another has it alone.
 func Share(f syscall.Conn) error { return lock(f, unix.LOCK_SH) }
 
 func lock(f syscall.Conn, how int) error {

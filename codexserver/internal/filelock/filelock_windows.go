@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ErrLocked reports a file that somebody else has locked.
+// ErrLocked reports a file that another open file has locked.
 var ErrLocked error = windows.ERROR_LOCK_VIOLATION
 
 // Lock locks a file for its holder alone.
 func Lock(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// Share locks a file together with others that share it. It fails with [ErrLocked]
-// while somebody has it alone.
+// Share locks a file together with others that share it. It fails with [ErrLocked] while
+// another has it alone.
 func Share(f syscall.Conn) error { return lock(f, 0) }
 
 func lock(f syscall.Conn, how uint32) error {

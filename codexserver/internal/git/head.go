@@ -9,10 +9,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Head reads where a working tree stands from the files that git keeps for it:
-// HEAD, the branch's own file, and packed-refs. The branch is "" when none is
-// checked out or it has no commit. It returns false for anything unusual, which
-// is for git to read.
+// Head reads the commit and branch of a working tree from the files that git keeps for
+// it: HEAD, the branch's own file, and packed-refs. The branch is "" when none is checked
+// out or it has no commit. It returns false for anything unusual, which git must read.
 func Head(gitDir, commonDir string) (commit, branch string, ok bool) {
 	text, err := readLine(filepath.Join(gitDir, "HEAD"))
 	if err != nil {

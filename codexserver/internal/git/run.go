@@ -1,9 +1,9 @@
-// Package git runs git without anything that a repository configures: no hook,
-// filter, monitor, alias or other program, no network, and nobody is asked.
+// Package git runs git without anything that a repository configures: no hook, filter,
+// monitor, alias or other program, no network, and no prompts.
 //
-// It reads a repository's own files as data. What git itself is run on is a git
-// folder that its caller has made, with a [Configuration] of ours and the
-// repository's objects by reference.
+// It reads a repository's own files as data. What git itself is run on is a git folder
+// that its caller has made, with a [Configuration] of ours and the repository's objects
+// by reference.
 package git
 
 import (
@@ -51,8 +51,8 @@ type Call struct {
 	Cut int
 }
 
-// Run runs git and returns what it prints. Git runs no hook and no monitor, asks
-// nobody and uses no network.
+// Run runs git and returns what it prints. Git runs no hook and no monitor, prompts for
+// nothing and uses no network.
 func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.Options, args)
@@ -108,10 +108,10 @@ func (b *boundedBuffer) String() string { return b.kept.String() }
 // configuration is. All others of git's are left out.
 var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
-// Find returns git for working trees. Programs below their roots, or among the
-// temporary files, are not found: a repository can hold its own git. The user's
-// configuration counts, for the filters of large files and what is ignored
-// everywhere, unless it lies there too or is no regular file.
+// Find returns git for working trees. Programs below their roots, or among the temporary
+// files, are not found: a repository can hold its own git. The user's configuration
+// counts, for the filters of large files and what is ignored everywhere, unless it lies
+// there too or is not a regular file.
 func Find(environ []string, roots ...string) (Program, error) {
 	var path string
 	var env []string

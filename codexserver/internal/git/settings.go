@@ -12,9 +12,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// settings are what counts of a repository's configuration, and the values that it
-// may have: the formats of the repository and the ways of its file system. They
-// are read as data and written anew. None names a program, a file or an address.
+// settings are what counts of a repository's configuration, and the values that it may
+// have: the formats of the repository and the ways of its file system. They are read as
+// data and written again. None names a program, a file or an address.
 var settings = []struct {
 	key    string
 	values []string

@@ -39,7 +39,7 @@ type Change struct {
 type Lines struct{ Added, Removed int }
 
 // Compare returns what has changed since the snapshot was taken, sorted by path. It
-// compares contents, whoever wrote them, and whatever git knew of them before.
+// compares contents, no matter who wrote them or what git recorded before.
 func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 	tree, now, err := s.read(ctx)
 	if err != nil {

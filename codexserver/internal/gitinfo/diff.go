@@ -97,7 +97,7 @@ func (m *mirror) closest() (string, error) {
 	return closest, nil
 }
 
-// diff compares the tree with a commit, or with the index when args are none. The
+// diff compares the tree with a commit, or with the index if there are no args. The
 // user's configuration does not change its form.
 func (m *mirror) diff(args ...string) (string, error) {
 	return m.git("", append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",

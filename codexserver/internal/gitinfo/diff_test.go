@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// repo is a working tree with the bare repository ../o.git beside it.
+// repo is a working tree with the bare repository ../o.git next to it.
 type repo struct {
 	t   testing.TB
 	dir string
@@ -78,8 +78,8 @@ func TestDiffToRemote(t *testing.T) {
 	const added = "diff --git a/untracked.txt b/untracked.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/untracked.txt\n@@ -0,0 +1 @@\n+new\n"
 	for _, tt := range []struct {
 		name string
-		// change changes a tree with a.txt, committed and pushed as sha, and gives
-		// the commit that is to be found, the folder to ask from and the diff.
+		// change changes a tree with a.txt, committed and pushed as sha, and returns the
+		// commit to find, the folder to ask from and the diff.
 		change func(r *repo, sha string) (want, sub, diff string)
 	}{
 		{"nothing", func(_ *repo, sha string) (string, string, string) { return sha, "", "" }},

@@ -1,11 +1,11 @@
-// Package gitinfo asks git about a folder, without running anything that the
-// repository configures.
+// Package gitinfo asks git about a folder, without running anything that the repository
+// configures.
 //
-// Git never sees the repository's own git folder. It is given a mirror: copies of
-// the refs and the index, the objects by reference, and a configuration of ours.
-// So nothing that stands in the repository can name a program for git to run: no
-// configuration, no hook, no include, no worktree's or submodule's settings. What
-// .gitattributes name has no meaning without them.
+// Git never sees the repository's own git folder. It gets a mirror: copies of the refs
+// and the index, the objects by reference, and a configuration of ours. So nothing in the
+// repository can name a program for git to run: no configuration, no hook, no include, no
+// worktree's or submodule's settings. What .gitattributes name has no meaning without
+// them.
 package gitinfo
 
 import (
@@ -24,11 +24,11 @@ const timeout = 5 * time.Second
 // nearest folder with a .git. It is "" outside a repository.
 func Root(dir string) string { return git.Root(dir) }
 
-// Read returns where the repository of dir, an absolute path, stands. It is nil
-// outside a repository; what git cannot find out is left empty.
+// Read returns the state of the repository of dir, an absolute path. It is nil outside a
+// repository; what git cannot determine is left empty.
 //
-// Scratch is a folder for temporary files, made when it is missing. Nothing that
-// is not trusted may be able to write there.
+// Scratch is a folder for temporary files, made when it is missing. Nothing that is not
+// trusted may be able to write there.
 func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
 	root := Root(dir)
 	if root == "" {

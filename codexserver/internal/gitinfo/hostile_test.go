@@ -244,7 +244,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Repositories whose names are long hashes, and working trees beside others, are
+// Repositories whose names are long hashes, and working trees next to others, are
 // compared as well.
 func TestDiffOfOtherForms(t *testing.T) {
 	t.Run("sha256", func(t *testing.T) {
@@ -298,8 +298,8 @@ func TestDiffOfOtherForms(t *testing.T) {
 	})
 }
 
-// TestSpecialUserConfig looks at a repository while the user's own configuration
-// is no file.
+// TestSpecialUserConfig looks at a repository while the user's own configuration is not a
+// regular file.
 func TestSpecialUserConfig(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")

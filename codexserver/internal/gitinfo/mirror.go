@@ -136,8 +136,8 @@ func (m *mirror) copyRefs(prefixes []string) error {
 	return m.copyTree(m.dir, m.gitDir, "reftable", maxRefsFile, &left)
 }
 
-// copyIndex copies the index, in one part or in two, and the lists that lie beside
-// the configuration.
+// copyIndex copies the index, in one part or in two, and the lists that lie next to the
+// configuration.
 func (m *mirror) copyIndex() error {
 	if err := git.CopyIndex(m.dir, m.gitDir); err != nil {
 		return err

@@ -74,14 +74,14 @@ func ChangesOf(ctx context.Context, dir, scratch string, target protocol.ReviewT
 // commit returns the commit that a revision names.
 func (m *mirror) commit(revision string) (string, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
-		return "", &RevisionError{fmt.Errorf("%q is no revision", revision)}
+		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}
 	}
 	out, err := m.git("", "rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	if m.ctx.Err() != nil {
 		return "", context.Cause(m.ctx)
 	}
 	if out = strings.TrimSpace(out); err != nil || !git.IsHash(out) {
-		return "", &RevisionError{fmt.Errorf("%q is no revision of the repository %s", revision, m.root)}
+		return "", &RevisionError{fmt.Errorf("%q is not a revision of the repository %s", revision, m.root)}
 	}
 	return out, nil
 }

@@ -50,10 +50,10 @@ type rest struct {
 	modules map[string]bool // those that are submodules
 }
 
-// mark tells whether a file has changed without its content.
+// mark shows whether a file has changed, without reading it.
 type mark struct {
 	info    fs.FileInfo
-	changed time.Time // of the inode, where the system tells
+	changed time.Time // of the inode, where the system has it
 }
 
 func (m mark) equal(other mark) bool {
@@ -61,9 +61,9 @@ func (m mark) equal(other mark) bool {
 		m.info.ModTime().Equal(other.info.ModTime()) && m.changed.Equal(other.changed)
 }
 
-// Take takes a snapshot of the working tree that dir, an absolute path, is in, or
-// of dir itself outside a repository. More than a snapshot holds is an [ErrLarge].
-// Scratch is as for [Read]; Remove deletes what stands there.
+// Take takes a snapshot of the working tree that dir, an absolute path, is in, or of dir
+// itself outside a repository. More than a snapshot holds is an [ErrLarge]. Scratch is as
+// for [Read]; Remove deletes the snapshot's files there.
 func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 	// What is compared with the root is the folder itself, not what leads there.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -85,8 +85,8 @@ func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 	return s, nil
 }
 
-// workingTree is like [Root], but goes by what is a repository: an empty .git, as
-// sandboxes make, is none.
+// workingTree is like [Root], but looks for a real repository: an empty .git, as
+// sandboxes make, does not count.
 func workingTree(dir string) string {
 	for root := Root(dir); root != ""; root = Root(filepath.Dir(root)) {
 		if gitDir, _, err := git.Folders(root); err == nil {
@@ -174,7 +174,7 @@ func (s *Snapshot) Remove() error {
 	return s.mirror.remove()
 }
 
-// read brings the mirror's index to what stands in the folder now.
+// read brings the mirror's index up to date with the folder.
 func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
 	s.mirror.ctx = ctx
 	names, r, err := s.stale()
@@ -278,8 +278,8 @@ func (s *Snapshot) inScratch(name string) bool {
 
 func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
 
-// sort tells the files that git is to read from those that it cannot hold, and
-// marks the ones that are too large.
+// sort separates the files that git should read from those that it cannot hold, and marks
+// the ones that are too large.
 func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err error) {
 	files, bytes := maxFiles, int64(maxBytes)
 	if s.own {

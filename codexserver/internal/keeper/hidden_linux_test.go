@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hiddenVar tells the unprivileged run of a test where a program is that its
+// hiddenVar holds, for the unprivileged run of a test, the path of a program that its
 // user cannot read, whose processes are therefore hidden.
 const hiddenVar = "KEEPER_TEST_HIDDEN"
 

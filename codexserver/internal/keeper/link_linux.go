@@ -39,7 +39,7 @@ type start struct {
 	Confinement []byte   `json:"confinement"`
 }
 
-// attr is what a keeper knows of [syscall.SysProcAttr].
+// attr is the part of [syscall.SysProcAttr] that a keeper supports.
 type attr struct {
 	Setsid      bool      `json:"setsid"`
 	Cloneflags  uintptr   `json:"cloneflags"`

@@ -26,8 +26,7 @@ type Order struct {
 // nil confinement confines nothing.
 type Start func(cmd *exec.Cmd, confinement []byte, files []*os.File) error
 
-// ErrLost is the error of a command whose keeper ended before it: somebody
-// killed the keeper.
+// ErrLost is the error of a command whose keeper was killed before it ended.
 var ErrLost = errors.New("the process that keeps the command was killed")
 
 // ErrSlow is the error of a command that has not started in time.

@@ -199,7 +199,7 @@ func (p *Pool) spawn() (*keeper, error) {
 	p.all[k] = true
 	p.busy.Go(func() {
 		defer close(k.ended)
-		_ = cmd.Wait() // the state tells all
+		_ = cmd.Wait() // the state says it all
 		k.end = cmd.ProcessState
 	})
 	p.busy.Go(k.leave)
@@ -239,7 +239,7 @@ func (k *keeper) leave() {
 	}
 }
 
-// resume lets a keeper that somebody stopped go on.
+// resume continues a keeper that was stopped.
 func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
 
 // stopCommand stops what the keeper keeps. A command that stops its keeper again and
@@ -296,8 +296,8 @@ func (k *keeper) keepRunning(also func()) (stop func()) {
 	}
 }
 
-// Close ends every command and its keeper. Its error is [ErrAlive] when that
-// takes longer than [Grace] allows; the keepers go on trying then.
+// Close ends every command and its keeper. Its error is [ErrAlive] when that takes longer
+// than [Grace] allows; the keepers then continue to try.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true

@@ -20,10 +20,10 @@ type Process struct {
 	failed bool // the keeper ended before the command
 
 	mu   sync.Mutex
-	over bool // the keeper is somebody else's
+	over bool // the keeper has another owner
 }
 
-// watch reads what the keeper says of the command, and gives the keeper back
+// watch reads what the keeper reports of the command, and returns the keeper to the pool
 // when nothing of the command is left.
 func (p *Process) watch() {
 	exited := false

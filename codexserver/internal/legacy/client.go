@@ -42,7 +42,7 @@ func (ss *Session) theAsker() *elicit.Asker {
 	return ss.asker
 }
 
-// elicit sends an elicitation/create request that is no approval.
+// elicit sends an elicitation/create request other than an approval.
 func (ss *Session) elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	if !ss.canAsk() {
 		return nil, elicit.ErrUnsupported
@@ -54,8 +54,8 @@ func (ss *Session) elicit(ctx context.Context, params json.RawMessage) (json.Raw
 	return result, err
 }
 
-// codexMembers are the facts of a question under the names that Codex gives
-// them beside the message; most SDKs drop them.
+// codexMembers are the facts of a question under Codex's names, next to the message; most
+// SDKs drop them.
 func codexMembers(r protocol.EventMsg) map[string]any {
 	switch r := r.(type) {
 	case protocol.ExecApprovalRequest:

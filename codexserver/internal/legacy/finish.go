@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// drain is how long a turn may go on after a client that has begun a session
-// has gone: long enough for requests that take no time, too short for a model.
+// drain is how long a turn may continue after a client that has begun a session is gone:
+// long enough for requests that take no time, too short for a model.
 const drain = 50 * time.Millisecond
 
 // inputEnd decides what becomes of calls when the client's input ends. A
@@ -52,9 +52,9 @@ func (e *inputEnd) close() {
 // caller sends the session's questions to the client.
 type caller struct{ *Session }
 
-// Call implements elicit.Caller. Nobody is left to answer when the input has
-// ended; where calls are finished all the same, the question is decided as for
-// a client that cannot be asked.
+// Call implements elicit.Caller. When the input has ended, no client is left to answer;
+// if calls are still finished, the question is decided as for a client that cannot be
+// asked.
 func (c caller) Call(ctx context.Context, method string, params, result any) error {
 	err := c.peer.Call(ctx, method, params, result)
 	if c.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {

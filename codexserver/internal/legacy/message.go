@@ -34,7 +34,7 @@ func (m methods) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, 
 		err := m.session.peer.Call(ctx, method, params, &result)
 		return result, err
 	})
-	// Whoever speaks these methods has the requests that belong to them.
+	// A client of these methods has the requests that belong to them.
 	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
 	o := m.session.server.Approvals
 	o.NoLegacyFlat = false // their answers are flat

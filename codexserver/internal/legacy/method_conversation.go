@@ -82,7 +82,7 @@ func (ss *Session) newConversation(ctx context.Context, p protocol.NewConversati
 	}, nil
 }
 
-// startError tells a fault in the configuration from any other.
+// startError distinguishes a fault in the configuration from any other.
 func startError(doing string, err error) error {
 	var bad *engine.ConfigError
 	if errors.As(err, &bad) {

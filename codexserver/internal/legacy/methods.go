@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Handler handles the methods that this server has; any other request is answered
-// with -32601. With methods it has those of Codex's server of September 2025 beside
-// MCP's: a group of them is there when the engine has the interface behind it.
+// Handler handles the methods that this server has; any other request is answered with
+// -32601. With methods it also has those of Codex's server of September 2025: each group
+// is there if the engine has its interface.
 func (ss *Session) Handler(methods bool) jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
 	mcptypes.Initialize.Handle(m, ss.initialize)
@@ -36,9 +36,8 @@ func (ss *Session) Handler(methods bool) jsonrpc.Handler {
 	return ss.limit.handler(m)
 }
 
-// Inline are the methods whose order counts, and those that answer whatever else
-// goes on. They take no time, or take their
-// place in a lane (see handleInOrder) and go on elsewhere.
+// Inline are the methods whose order counts, and those that must answer at any time. They
+// take no time, or take their place in a lane (see handleInOrder) and continue elsewhere.
 func Inline() []string {
 	return []string{
 		mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name(),
@@ -71,7 +70,7 @@ func oneOf[S ~string](path string, got S, words []S) error {
 	if got == "" || slices.Contains(words, got) {
 		return nil
 	}
-	return invalid(path, "%q is none of %q", string(got), words)
+	return invalid(path, "%q must be one of %q", string(got), words)
 }
 
 // refused is the answer to a request that cannot be met as it was made.

@@ -9,7 +9,7 @@ import (
 // The bodies of requests are appended by hand: they hold the whole history, and
 // each pass over it costs as much as the request itself.
 
-// body writes the request. The usage is asked for: providers do not tell it by
+// body writes the request. It asks for the usage, which providers do not send by
 // themselves.
 func (w chatWire) body(req *Request) ([]byte, error) {
 	m := &chatMessages{b: make([]byte, 0, sizeOf(req))}
@@ -186,8 +186,8 @@ func (m *chatMessages) content(parts []protocol.ContentItem) {
 	m.b = append(m.b, ']')
 }
 
-// appendString appends s as JSON. What is not UTF-8 in it is replaced, of which
-// the error tells.
+// appendString appends s as JSON. Bytes that are not UTF-8 are replaced and reported in
+// the error.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers is a provider that gives its answers one after another, the last one
-// again and again.
+// answers is a provider that sends its answers one after another, the last one again and
+// again.
 type answers struct {
 	all      []answer
 	requests []*http.Request

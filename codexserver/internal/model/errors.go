@@ -57,7 +57,7 @@ func (e *ConnectError) Error() string {
 	return fmt.Sprintf("error sending request for url (%s): %v", e.URL, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
 // StreamError is a response that broke off or that the provider gave up.
@@ -102,8 +102,8 @@ type LimitError struct {
 // Error implements error.
 func (e *LimitError) Error() string { return "the model's response was stopped: " + e.What }
 
-// Retryable says whether another attempt may succeed, and how long the provider
-// asks to wait before it (0 = it does not say).
+// Retryable reports whether another attempt may succeed, and how long the provider asks
+// to wait before it (0 = it does not say).
 func Retryable(err error) (after time.Duration, ok bool) {
 	var stream *StreamError
 	var refused *RetryLimitError

@@ -81,7 +81,7 @@ type WebSearchFilters struct {
 type Response struct {
 	// Items are the answer's messages, reasoning and calls in their order.
 	Items []protocol.ResponseItem
-	// Usage is nil when the provider did not tell.
+	// Usage is nil when the provider did not report it.
 	Usage *protocol.TokenUsage
 }
 

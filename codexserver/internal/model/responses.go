@@ -212,7 +212,7 @@ type itemHead struct {
 }
 
 func headOf(raw jsontext.Value) (h itemHead) {
-	_ = json.Unmarshal(raw, &h, lenient) // what is no item has no type
+	_ = json.Unmarshal(raw, &h, lenient) // what is not an item has no type
 	return h
 }
 

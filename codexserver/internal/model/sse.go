@@ -26,9 +26,9 @@ func newSSE(r io.Reader, maxBytes int64) *sse {
 	return &sse{r: bufio.NewReaderSize(r, 16<<10), left: maxBytes, max: maxBytes}
 }
 
-// next gives the data of the next event, which is valid until the call after
-// it. The error is io.EOF after the last whole event; the rest of an event that
-// was cut off is dropped.
+// next returns the data of the next event, which is valid until the call after it. The
+// error is io.EOF after the last whole event; the rest of an event that was cut off is
+// dropped.
 func (s *sse) next() ([]byte, error) {
 	s.data = s.data[:0]
 	seen := false
@@ -56,7 +56,7 @@ func (s *sse) next() ([]byte, error) {
 	}
 }
 
-// readLine gives a line without its end: LF, CR LF or CR.
+// readLine returns a line without its end: LF, CR LF or CR.
 func (s *sse) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readAll gives the events of a stream and how it ended.
+// readAll returns the events of a stream and how it ended.
 func readAll(r io.Reader, maxBytes int64) (events []string, err error) {
 	s := newSSE(r, maxBytes)
 	for {
@@ -101,8 +101,8 @@ func FuzzSSE(f *testing.F) {
 	})
 }
 
-// FuzzStreams reads anything as a response: it ends, and what it gives can be
-// sent back.
+// FuzzStreams reads anything as a response: it ends, and what it returns can be sent
+// back.
 func FuzzStreams(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"n","arguments":"{}"}}]},"finish_reason":"stop"}]}`)
 	f.Add(`{"type":"response.output_item.done","item":{"type":"function_call","name":"n","arguments":"{}","call_id":"c"}}`)

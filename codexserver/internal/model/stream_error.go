@@ -50,8 +50,8 @@ func streamError(raw jsontext.Value) error {
 	return &StreamError{Reason: message, After: askedDelay(message)}
 }
 
-// wordsOf returns what a provider says in an answer that is no stream: its message,
-// or the answer itself if that is text.
+// wordsOf returns what a provider says in an answer that is not a stream: its message, or
+// the answer itself if that is text.
 func wordsOf(body []byte) string {
 	var told struct {
 		Error   jsontext.Value `json:"error"`

@@ -21,9 +21,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// call is one call of a tool from its first request to its result. It watches the
-// turn for the request that waits for it, and is the place where the turn's
-// questions stand. Between two requests nobody waits for it.
+// call is one call of a tool from its first request to its result. It watches the turn
+// for the request that waits for it, and is the place where the turn's questions are put.
+// Between two requests no client waits for it.
 type call struct {
 	session *Session
 	call    *tools.Call
@@ -43,7 +43,7 @@ type call struct {
 	keys      int           // questions so far
 	rounds    int           // results with questions so far
 	changed   chan struct{}
-	adrift    bool // the turn goes on without a request that waits for it
+	adrift    bool // the turn continues without a request that waits for it
 	taskable  bool // the call may become a task
 	task      *task
 }
@@ -71,7 +71,7 @@ func (s *Session) callTool(q *request) (any, error) {
 		return nil, err
 	}
 	if p.RequestState == nil && len(p.Answers) > 0 {
-		return nil, invalid("/requestState", "missing beside inputResponses") // the work would be done again
+		return nil, invalid("/requestState", "required with inputResponses") // the work would be done again
 	}
 	if p.RequestState == nil {
 		c, err := s.newCall(q, p, d)
@@ -84,7 +84,7 @@ func (s *Session) callTool(q *request) (any, error) {
 	if st == nil {
 		return refusal, err
 	}
-	st.call.attach(q) // before the turn goes on
+	st.call.attach(q) // before the turn continues
 	st.call.take(st.keys, p.Answers)
 	return st.call.serve(q)
 }
@@ -191,12 +191,12 @@ func (c *call) stuck() string {
 	return j.Stuck()
 }
 
-// change wakes whoever waits for the call. c.mu is held.
+// change wakes the goroutines that wait for the call. c.mu is held.
 func (c *call) change() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 	if c.task != nil {
-		c.task.tell()
+		c.task.notify()
 	}
 }
 
@@ -276,7 +276,7 @@ func (c *call) attach(q *request) {
 	}
 }
 
-// detach ends what the request gets beside its answer.
+// detach ends everything that the request gets besides its answer.
 func (c *call) detach() {
 	c.mu.Lock()
 	o := c.outlet
@@ -289,12 +289,12 @@ func (c *call) detach() {
 	c.sent = sent
 }
 
-// maxRounds is how many results of one call have questions. Clients fail a call
-// soon after that, and report it to nobody.
+// maxRounds is how many results of one call have questions. Clients fail a call soon
+// after that, without a report.
 const maxRounds = 8
 
-// round returns the open questions as a result, nil when there are none. After too
-// many rounds the turn goes on without the call.
+// round returns the open questions as a result, nil when there are none. After too many
+// rounds the turn continues without the call.
 func (c *call) round() (any, error) {
 	c.mu.Lock()
 	requests, keys := modern.InputRequests{}, []string{}
@@ -331,18 +331,18 @@ func (c *call) round() (any, error) {
 
 var (
 	errRounds    = errors.New("the call has asked too often")
-	errAbandoned = errors.New("nobody came back with an answer in time; codex-reply goes on with the conversation")
+	errAbandoned = errors.New("no answer came back in time; codex-reply continues the conversation")
 )
 
-// drift lets the turn go on without the client.
+// drift lets the turn continue without the client.
 func (c *call) drift() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.adrift = true
 }
 
-// abandon interrupts the turn when a question has timed out that nobody came back to:
-// nobody waits for the turn.
+// abandon interrupts the turn when a question has timed out and no client came back: none
+// waits for the turn.
 func (c *call) abandon() {
 	c.mu.Lock()
 	abandoned := c.outlet == nil && !c.adrift && c.job != nil

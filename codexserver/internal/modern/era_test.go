@@ -20,7 +20,7 @@ func TestMeta(t *testing.T) {
 		{"a list", `[{"_meta":{` + version + `}}]`, false},
 		{"a _meta that is none", `{"_meta":7}`, false},
 		{"discover", `{}`, false},
-		// Whatever comes twice, it is no reason to serve a request with another meaning.
+		// A duplicate member is not a reason to serve a request with another meaning.
 		{"twice before", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
 		{"twice below", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
 		{"twice in it", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},

@@ -37,8 +37,8 @@ func (s *Session) ticket(t testing.TB, state string) (k ticket) {
 	return k
 }
 
-// FuzzResume resumes with a state that nobody gave out, and with one that was sealed
-// by somebody who has read the key. Neither leads to a call.
+// FuzzResume resumes with a state that the server did not send, and with one sealed by an
+// attacker who has read the key. Neither leads to a call.
 func FuzzResume(f *testing.F) {
 	_, _, state := parkOne(f)
 	f.Add(state, []byte(`{}`))
@@ -160,7 +160,7 @@ func TestForgedTicket(t *testing.T) {
 	}
 }
 
-// TestEndedCallsAreForgotten parks calls that end while nobody comes back.
+// TestEndedCallsAreForgotten parks calls that end while no client comes back.
 func TestEndedCallsAreForgotten(t *testing.T) {
 	s, open, state := parkOne(t)
 	var last string

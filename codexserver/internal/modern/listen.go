@@ -32,7 +32,7 @@ func (s *Session) listen(q *request) (any, error) {
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Notifications.TaskIds))) {
 			t, _, _, err := s.find(id)
 			if err != nil {
-				continue // unknown, or somebody else's
+				continue // unknown, or another client's
 			}
 			granted.TaskIds = append(granted.TaskIds, id)
 			l := &listener{request: q, form: q.form}
@@ -114,8 +114,8 @@ func (t *task) follow(ctx context.Context, l *listener) {
 	}
 }
 
-// tell sends the task to its listeners. The call's mutex is held.
-func (t *task) tell() {
+// notify sends the task to its listeners. The call's mutex is held.
+func (t *task) notify() {
 	for l := range t.listeners {
 		l.send(t.detailed(l.form), false)
 	}

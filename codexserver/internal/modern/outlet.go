@@ -34,9 +34,8 @@ type outlet struct {
 	gap    pace.Gap
 }
 
-// newOutlet returns the outlet of a request, whose progress goes on from sent. It is
-// to be closed before the answer. A heartbeat says what stuck returns, unless that is
-// "".
+// newOutlet returns the outlet of a request, whose progress continues from sent. Close it
+// before the answer. A heartbeat says what stuck returns, unless that is "".
 func (s *Session) newOutlet(q *request, doing string, sent float64, stuck func() string) *outlet {
 	ctx, stop := context.WithCancel(q.ctx)
 	o := &outlet{session: s, request: q, stop: stop, doing: doing, sent: sent}

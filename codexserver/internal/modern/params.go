@@ -40,9 +40,9 @@ func newParams(raw stdjson.RawMessage) (*params, error) {
 	return p, nil
 }
 
-// members returns the members of an object at a path. One that comes twice is
-// refused; what is wrong within one is left to whoever reads it: an answer that
-// cannot be read is a refusal, and its question must not stay open.
+// members returns the members of an object at a path. A duplicate is refused. A fault
+// within a member is left to its reader: an answer that cannot be read is a refusal, and
+// its question must not stay open.
 func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {

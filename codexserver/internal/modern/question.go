@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxOpen is how long a question without a time-out stays open when nobody is there
-// to answer it.
+// maxOpen is how long a question without a time-out stays open if no client comes to
+// answer it.
 const maxOpen = 24 * time.Hour
 
 // question is an open question of a call.
@@ -97,7 +97,7 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	}
 }
 
-// inputRequest is an elicitation/create request as it stands in a result.
+// inputRequest is an elicitation/create request in the form of a result.
 func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
 	raw, err := json.Marshal(map[string]any{"q": map[string]any{
 		"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params),
@@ -148,7 +148,7 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	return r.Question.ReadError(err, o), nil
 }
 
-// elicit asks what is no approval.
+// elicit asks a question other than an approval.
 func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
 	defer cancel()

@@ -14,11 +14,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
 )
 
-// Seal encrypts and authenticates what clients keep for the server (AES-256-GCM).
-// Its key stands in a file, so that a state opens after a restart. A key that
-// cannot be kept lives in memory. It is safe for concurrent use.
+// Seal encrypts and authenticates what clients keep for the server (AES-256-GCM). Its key
+// is in a file, so that a state opens after a restart. A key that cannot be kept lives in
+// memory. It is safe for concurrent use.
 type Seal struct {
-	// File is where the key stands, "" for nowhere. It is made on first use.
+	// File is the path of the key's file, "" for none. It is made on first use.
 	File   string
 	Logger *slog.Logger
 

@@ -54,8 +54,8 @@ func TestSealLasts(t *testing.T) {
 	}
 }
 
-// TestKeyFiles finds something else in the place of the key. The key is then in
-// memory, what stands there stays as it is, and the operator is told.
+// TestKeyFiles finds something else in the place of the key. The key is then in memory,
+// the file stays as it is, and a warning is logged.
 func TestKeyFiles(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, keySize)
 	write := func(path string, b []byte, mode os.FileMode) error {

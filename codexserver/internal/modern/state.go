@@ -18,10 +18,9 @@ const maxEnded = 256
 // stateLife is how long the state of a call is good for.
 const stateLife = 24 * time.Hour
 
-// states are the calls that wait for a client to come back, by the one-time number
-// of the state that it was given. The seal of a state authorises nothing, for
-// commands can read its key: what counts is that the number stands here. The zero
-// value is ready.
+// states are the calls that wait for a client to come back, by the one-time number of the
+// state that it was given. The seal of a state authorises nothing, because commands can
+// read its key: the number must be in this table. The zero value is ready.
 type states struct {
 	mu       sync.Mutex
 	instance string
@@ -79,9 +78,9 @@ func (s *Session) park(c *call, keys []string) (string, error) {
 	return sealed, nil
 }
 
-// sweep forgets the states that are too old; and of calls that have ended, and that
-// nobody came back to, all but the newest. It looks when there are many more states than
-// it left. ss.mu is held.
+// sweep forgets the states that are too old, and all but the newest of those whose call
+// has ended without a client coming back. It runs when there are many more states than it
+// left. ss.mu is held.
 func (ss *states) sweep(now time.Time) {
 	if len(ss.parked) < ss.enough+maxEnded {
 		return

@@ -66,8 +66,8 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 	}
 }
 
-// fileTick is how often the file of a task is told what the task does, if that has
-// changed: other processes read it there.
+// fileTick is how often the file of a task is updated with what the task does, if that
+// has changed: other processes read it there.
 const fileTick = 5 * time.Second
 
 // keep keeps the task's file until the end of the call.
@@ -119,7 +119,7 @@ func (t *task) end() {
 	} else {
 		answer := c.result
 		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
-			// Whoever reads this is told by another process, and knows of no signal.
+			// The reader is a client of another process, which received no signal.
 			answer = tools.Ended(file.Thread())
 		}
 		result, err := modern.Encode(c.complete(answer))
@@ -134,7 +134,7 @@ func (t *task) end() {
 	}
 	c.mu.Lock()
 	t.file, t.over = file, true
-	t.tell()
+	t.notify()
 	c.mu.Unlock()
 	if err == nil {
 		c.session.server.Tasks.forget(file.ID)

@@ -73,7 +73,7 @@ func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
 // sweepEvery is how often expired files are removed.
 const sweepEvery = time.Hour
 
-// sweep removes expired files, beside what goes on. ts.mu is held.
+// sweep removes expired files, in the background. ts.mu is held.
 func (ts *Tasks) sweep() {
 	if time.Since(ts.swept) < sweepEvery {
 		return
@@ -86,7 +86,7 @@ func (ts *Tasks) sweep() {
 	})
 }
 
-// Wait waits for what goes on beside the calls.
+// Wait waits for the goroutines that run apart from the calls.
 func (ts *Tasks) Wait() {
 	if ts != nil {
 		ts.sweeps.Wait()

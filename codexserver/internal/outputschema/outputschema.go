@@ -42,7 +42,7 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errForeign }
 
-// address is where the schema seems to be; relative references lead beside it.
+// address is where the schema seems to be; relative references start next to it.
 const address = "schema:///output-schema"
 
 // Compile reads a schema, an object of draft 2020-12 unless it names another
@@ -100,8 +100,8 @@ func (e *FaultError) Error() string {
 	return "at " + e.Path + ": " + e.Why
 }
 
-// Check returns an answer as a JSON value. The error is a [*FaultError] when the
-// answer is no JSON, or does not fit the schema.
+// Check returns an answer as a JSON value. The error is a [*FaultError] when the answer
+// is not JSON, or does not fit the schema.
 func (s *Schema) Check(answer string) (jsontext.Value, error) {
 	if len(answer) > maxAnswer {
 		return nil, &FaultError{Why: fmt.Sprintf("the answer has %d bytes, more than the %d that are checked", len(answer), maxAnswer)}
@@ -164,9 +164,9 @@ func innermost(e *jsonschema.ValidationError) (path, why string) {
 func describe(e *jsonschema.ValidationError) string {
 	path, why := innermost(e)
 	if path == "" {
-		return "it is no JSON schema: " + why
+		return "it is not a JSON schema: " + why
 	}
-	return "it is no JSON schema, at " + path + ": " + why
+	return "it is not a JSON schema, at " + path + ": " + why
 }
 
 // brief returns words within bounds, as valid UTF-8.

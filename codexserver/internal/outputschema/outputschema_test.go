@@ -82,7 +82,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 		`null`:                                "want an object",
 		`[]`:                                  "want an object",
 		``:                                    "want an object",
-		`{"type":"nosuch"}`:                   "it is no JSON schema, at /type",
+		`{"type":"nosuch"}`:                   "it is not a JSON schema, at /type",
 		`{"properties":{"a":{"minimum":""}}}`: "at /properties/a/minimum",
 		`{"type":"object","type":"array"}`:    "duplicate",
 		`{"$ref":"#/$defs/none"}`:             "none",

@@ -19,12 +19,12 @@ type Unread int
 // waits for the client to read.
 func (n Unread) Ahead() int { return int(n) / 8 }
 
-// End is where the session ends: the client reads nothing, and what is no delta is
-// never left out.
+// End is where the session ends: the client reads nothing, and only deltas may be left
+// out.
 func (n Unread) End() int { return 2 * int(n) }
 
-// Pace lets turns wait for the client. They go on one by one, so that what many
-// turns add at once stays below the bound too. The zero Pace is ready.
+// Pace lets turns wait for the client. They continue one by one, so that what many turns
+// add at once stays below the bound too. The zero Pace is ready.
 type Pace struct {
 	once sync.Once
 	next chan struct{} // holds one token while a turn waits for the client
@@ -53,8 +53,8 @@ func (p *Pace) Wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
 // has as a whole.
 func isDelta(m protocol.EventMsg) bool { return strings.HasSuffix(m.EventType(), "_delta") }
 
-// Gap counts the deltas that one receiver of events misses. It belongs to whoever
-// sends the events. The zero Gap is ready.
+// Gap counts the deltas that one receiver of events misses. It belongs to the goroutine
+// that sends the events. The zero Gap is ready.
 type Gap struct{ missed int }
 
 // Send sends an event, unless it is a delta and the client is too far behind. The

@@ -99,7 +99,7 @@ func (w *writer) check(file *plannedFile) error {
 		return err
 	}
 	if file.before == nil {
-		// The file was not there, nor the first missing folder above it.
+		// Neither the file existed, nor the first missing folder above it.
 		if _, err := root.Lstat(file.target.rest[0]); !errors.Is(err, fs.ErrNotExist) {
 			return changed(file, err)
 		}
@@ -264,7 +264,7 @@ func (w *writer) remove(file *plannedFile) error {
 		if err != nil {
 			return err
 		}
-		// The plan may be applied once more: this is the file now.
+		// The plan may be applied again: this is the file now.
 		file.entry.info, err = root.Lstat(name)
 		return err
 	})

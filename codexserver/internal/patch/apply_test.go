@@ -164,7 +164,7 @@ func TestWithin(t *testing.T) {
 		{"*** Update File: sub/back\n@@\n-x\n+y", true, false},
 		{"*** Delete File: out", true, false}, // the link, not the file
 		{"*** Delete File: dirout/file", false, false},
-		{"*** Add File: loop/new\n+x", false, true}, // cannot be told
+		{"*** Add File: loop/new\n+x", false, true}, // cannot be determined
 		{"*** Update File: file\n*** Move to: ../outside/new\n@@\n-x\n+y", false, false},
 		{"*** Add File: new\n+x\n*** Add File: ../new\n+x", false, false},
 	}

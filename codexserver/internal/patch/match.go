@@ -85,9 +85,8 @@ func (r replacement) trim(lines []string) replacement {
 	return r
 }
 
-// find gives the first place at or behind line at where the pattern stands, by
-// the least tolerant reading that finds one, or -1. At the end, only the end
-// counts.
+// find returns the first place at or behind line at that matches the pattern, by the
+// least tolerant reading that finds one, or -1. At the end, only the end counts.
 func find(lines, pattern []string, at int, atEnd bool) int {
 	last := len(lines) - len(pattern)
 	if last < 0 {

@@ -47,7 +47,7 @@ type hunk struct {
 	endOfFile bool
 }
 
-// ParseError says why a text is no patch.
+// ParseError says why a text is not a patch.
 type ParseError struct {
 	// Line is the number of the line in the text, from 1; 0 when it is about the whole.
 	Line int

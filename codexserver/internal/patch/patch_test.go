@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// row is one line of testdata/patches.ndjson: what Codex 0.42.0 made of a patch
-// in a folder with these files. @OUT is a folder beside it.
+// row is one line of testdata/patches.ndjson: what Codex 0.42.0 made of a patch in a
+// folder with these files. @OUT is a folder next to it.
 type row struct {
 	Name  string            `json:"name"`
 	Files map[string]string `json:"files"`
@@ -47,9 +47,9 @@ func readRows(t testing.TB) []row {
 
 var abc = map[string]string{"a.txt": "one\ntwo\nthree\n"}
 
-// mended are the rows where Codex stopped half-way, or judged the parts of a
-// patch each by itself, with what we make of them.
-var mended = map[string]row{
+// fixed are the rows where Codex stopped half-way, or judged each part of a patch by
+// itself, with our own result.
+var fixed = map[string]row{
 	"add then update":         {After: map[string]string{"a.txt": "y\n"}, Summary: "A a.txt\nM a.txt\n"},
 	"add then delete":         {Summary: "A a.txt\nD a.txt\n"},
 	"delete twice":            {After: abc},
@@ -80,7 +80,7 @@ var shownOtherwise = []string{
 func TestPatchesAsRecorded(t *testing.T) {
 	for _, r := range readRows(t) {
 		t.Run(r.Name, func(t *testing.T) {
-			if m, ok := mended[r.Name]; ok {
+			if m, ok := fixed[r.Name]; ok {
 				r.After, r.Summary, r.Changes = m.After, "", nil
 				if m.Summary != "" {
 					r.Summary = "Success. Updated the following files:\n" + m.Summary

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// gitName is protected wherever it stands in a path, protectedNames below the
-// writable folders: editors and agents run by themselves what these files name,
-// when a folder is opened, entered or committed in.
+// gitName is protected anywhere in a path, protectedNames below the writable folders:
+// editors and agents run by themselves what these files name, when a folder is opened,
+// entered or committed in.
 const gitName = ".git"
 
 var protectedNames = []string{
@@ -26,11 +26,11 @@ var gitFiles = []string{
 	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
 }
 
-// Protected reports whether the plan writes or removes something that other
-// programs would run by themselves: the files of a git repository, and those of
-// editors and agents, at any depth. Names count as all file systems may read them,
-// whatever their letter case. What stands above the writable folders, absolute
-// paths, does not count, git's own folders excepted.
+// Protected reports whether the plan writes or removes something that other programs
+// would run by themselves: the files of a git repository, and those of editors and
+// agents, at any depth. Names count as all file systems may read them, whatever their
+// letter case. The part of a path above the writable folders, which are absolute paths,
+// does not count, except for git's own folders.
 func (p *Plan) Protected(writable []string) bool {
 	roots := append(slices.Clone(writable), resolveAll(writable)...)
 	for _, file := range p.files {

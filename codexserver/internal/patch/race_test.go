@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// What was judged to lie inside is not written outside, whoever swaps folders for
+// What was judged to lie inside is not written outside, even if folders are swapped for
 // links in the meantime.
 func TestApplyInARace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())

@@ -57,8 +57,8 @@ func recognizeScript(script string) (Invocation, bool) {
 	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
 		return Invocation{}, false
 	}
-	// The text as it stands, up to the delimiter: what looks like a variable in a
-	// patch is none.
+	// The text unchanged, up to the delimiter: what looks like a variable in a patch is
+	// text.
 	delimiter, ok := plainWord(doc.Word)
 	if !ok {
 		return Invocation{}, false
@@ -77,7 +77,7 @@ func isPlain(stmt *syntax.Stmt) bool {
 	return !stmt.Negated && !stmt.Background && !stmt.Coprocess && !stmt.Disown
 }
 
-// plainWords gives the words of a simple command, if nothing in them is computed.
+// plainWords returns the words of a simple command, if nothing in them is computed.
 func plainWords(stmt *syntax.Stmt) ([]string, bool) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || !isPlain(stmt) || len(call.Assigns) > 0 {
@@ -94,7 +94,7 @@ func plainWords(stmt *syntax.Stmt) ([]string, bool) {
 	return words, true
 }
 
-// plainWord gives the text of a word that is one literal or one quoted text.
+// plainWord returns the text of a word that is one literal or one quoted text.
 func plainWord(word *syntax.Word) (string, bool) {
 	if len(word.Parts) != 1 {
 		return "", false
@@ -115,8 +115,8 @@ func plainWord(word *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// In gives the absolute folder that the patch's paths begin at, when the
-// command's own is cwd.
+// In returns the absolute folder that the patch's paths begin at, when the command's own
+// is cwd.
 func (i Invocation) In(cwd string) string {
 	if filepath.IsAbs(i.Dir) {
 		return i.Dir

@@ -89,7 +89,7 @@ func (c *canary) git(t testing.TB, repo string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// sign gives the last commit a signature, which gpg would be asked about.
+// sign adds a signature to the last commit, so that git would ask gpg about it.
 func (c *canary) sign(t testing.TB, repo string) {
 	t.Helper()
 	header, text, _ := strings.Cut(c.git(t, repo, "cat-file", "commit", "HEAD"), "\n\n")

@@ -70,7 +70,7 @@ func mentioned(argv []string, depth int) [][]string {
 		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
 		for stmt, err := range p.StmtsSeq(strings.NewReader(text)) {
 			if err != nil {
-				continue // the shell runs what stands before the error
+				continue // the shell runs what comes before the error
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {

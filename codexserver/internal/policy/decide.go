@@ -10,8 +10,8 @@ import (
 type Action int
 
 const (
-	// Refuse runs nothing and asks nobody. It is the zero value, so that what
-	// was never decided does not run.
+	// Refuse runs nothing and asks nothing. It is the zero value, so that what was never
+	// decided does not run.
 	Refuse Action = iota
 	// Ask asks the user; what is approved runs without a sandbox.
 	Ask

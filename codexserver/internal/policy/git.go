@@ -55,9 +55,9 @@ const (
 
 var gitDiffOptions = newOptions(diffShort, diffLong)
 
-// What the list of git log leaves out, beside that of git diff:
-// --show-signature, which starts gpg; --remerge-diff, which merges anew;
-// --alternate-refs, which starts git for other repositories; --stdin.
+// What the list of git log leaves out, in addition to that of git diff: --show-signature,
+// which starts gpg; --remerge-diff, which merges again; --alternate-refs, which starts
+// git for other repositories; --stdin.
 var gitLogOptions = newOptions(diffShort+`|-[0-9]+|-n[0-9]*|-[tmriEFPgq]|-L.*`, diffLong+`
 	--abbrev-commit --after[=] --all --all-match --ancestry-path[=] --author[=] --author-date-order --basic-regexp
 	--before[=] --boundary --branches[=] --cherry --cherry-mark --cherry-pick --children --clear-decorations

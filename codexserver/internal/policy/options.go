@@ -42,10 +42,10 @@ func newOptions(short, long string) options {
 	return o
 }
 
-// cover reports whether every word that begins with a dash is on the list,
-// wherever it stands. Whether it is an option there, the value of one or an
-// operand depends on how the program reads the words before it; so all of them
-// must be harmless as options, and none of them is taken for anything else.
+// cover reports whether every word that begins with a dash is on the list, at any
+// position. Whether it is an option there, the value of one or an operand depends on how
+// the program reads the words before it; so all of them must be harmless as options, and
+// none of them is taken for anything else.
 func (o options) cover(words []script.Word) bool {
 	return !slices.ContainsFunc(words, func(w script.Word) bool {
 		return strings.HasPrefix(w.Text, "-") && !o.has(w.Text)

@@ -70,8 +70,8 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestKnownSafeAsRecorded compares the list with that of September 2025: nothing
-// was added, and what was taken away stands here.
+// TestKnownSafeAsRecorded compares the list with that of September 2025: nothing was
+// added, and what was taken away is listed here.
 func TestKnownSafeAsRecorded(t *testing.T) {
 	away := [][]string{
 		// Patterns could match a file whose name is an option, such as -delete.
@@ -121,7 +121,7 @@ func TestMentioned(t *testing.T) {
 func TestPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		argv []string
-		want []string // nil when it cannot be told
+		want []string // nil when it cannot be determined
 	}{
 		{[]string{"go", "test"}, []string{"go"}},
 		{[]string{"./x"}, []string{"./x"}},

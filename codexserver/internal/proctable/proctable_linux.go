@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Identity tells a process from those that had or will have the same PID.
+// Identity distinguishes a process from earlier and later ones with the same PID.
 type Identity struct {
 	PID   int
 	Start uint64 // in clock ticks since the system's start

@@ -21,11 +21,10 @@ type Place struct {
 	Roots []string
 }
 
-// Replaceable reports whether a program that argv names is one that a command
-// could have written, or may yet write: it lies below one of the roots, a link
-// to it does, or it is not found. The words are those of [policy.Programs]; when
-// these cannot be told, the answer is yes. So it is for a shell that reads a
-// profile from such a folder.
+// Replaceable reports whether a program that argv names is one that a command could have
+// written, or may yet write: it lies below one of the roots, a link to it does, or it is
+// not found. The words are those of [policy.Programs]; when these cannot be determined,
+// the answer is yes, as it is for a shell that reads a profile from such a folder.
 //
 // The path is where the first such program was found, "" if it was not.
 func (p Place) Replaceable(argv []string) (path string, yes bool) {

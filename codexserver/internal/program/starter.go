@@ -22,8 +22,8 @@ var hidingStarters = []string{
 	"busybox", "chroot", "flock", "parallel", "runuser", "script", "su", "systemd-run", "toybox", "unshare", "watch", "xargs",
 }
 
-// startsReplaceable reports whether the command, or one in its script, is a
-// starter of a program that commands can write, or of one that cannot be told.
+// startsReplaceable reports whether the command, or one in its script, starts a program
+// that commands can write, or one that cannot be determined.
 func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path string, yes bool) {
 	for _, words := range policy.Mentioned(argv) {
 		if len(words) == 0 {

@@ -4,7 +4,7 @@ package regularfile
 
 import "os"
 
-// openFlags are none: opening does not wait where named pipes are no files.
+// openFlags are 0: opening does not wait where named pipes are not files.
 const openFlags = 0
 
 func readNow(f *os.File, p []byte) (int, error) { return f.Read(p) }

@@ -1,10 +1,10 @@
-// Package regularfile reads files whose names come from a workspace, a
-// configuration or a client. Such a name can lead to anything: a named pipe that
-// nobody writes to, a device that never ends, a terminal.
+// Package regularfile reads files whose names come from a workspace, a configuration or a
+// client. Such a name can lead to anything: a named pipe without a writer, a device that
+// never ends, a terminal.
 //
-// Open and OpenIn open a file without waiting, check that the opened file is a
-// regular one, and never wait for its content. Read also bounds how much it reads.
-// Their errors name the path.
+// Open and OpenIn open a file without waiting, check that the opened file is a regular
+// one, and never wait for its content. Read also bounds how much it reads. Their errors
+// name the path.
 package regularfile
 
 import (

@@ -142,8 +142,8 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	}
 }
 
-// Tokens returns how many tokens the turn has used, input and output; 0 when nobody has
-// counted them.
+// Tokens returns how many tokens the turn has used, input and output; 0 when they were
+// not counted.
 func (c *Collector) Tokens() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

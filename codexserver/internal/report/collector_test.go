@@ -61,7 +61,7 @@ func TestStatus(t *testing.T) {
 }
 
 // A command that the sandbox stops runs again once it is approved: both runs are
-// told, and who approved the second one.
+// reported, with who approved the second one.
 func TestCommands(t *testing.T) {
 	c := report.New(report.Options{})
 	c.Event(protocol.ExecCommandBegin{CallID: "0", Command: []string{"before", "the", "turn"}})

@@ -188,7 +188,7 @@ func keys(m map[string]int) []string {
 	return names
 }
 
-// Output that is no JSON, or not for every reader, is left out.
+// Output that is not JSON, or not for every reader, is left out.
 func TestJSONOfBadOutput(t *testing.T) {
 	for _, output := range []string{`{`, `{"a":1,"a":2}`, ``, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
 		r := report.Report{Output: jsontext.Value(output)}

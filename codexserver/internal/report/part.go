@@ -112,7 +112,7 @@ type value struct{ raw jsontext.Value }
 
 func outputPart(raw jsontext.Value) part {
 	if raw == nil || json.Unmarshal(encode(wire{Output: raw}), new(wire)) != nil {
-		return &value{} // there is none, or it is no JSON
+		return &value{} // it is missing or not JSON
 	}
 	return &value{encode(raw)}
 }

@@ -123,7 +123,7 @@ func below(dir, path string) string {
 	return filepath.ToSlash(path)
 }
 
-// elsewhere returns the changes where nobody else looked, sorted by path.
+// elsewhere returns the changes where only the patches looked, sorted by path.
 func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Change) {
 	for path, c := range p.files {
 		if !covered(path) {
@@ -134,7 +134,7 @@ func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Chan
 	return sorted(list)
 }
 
-// outside returns changes with those of patches where nobody else looked.
+// outside returns changes with those of patches where only the patches looked.
 func (p *patches) outside(changes []gitinfo.Change, covered func(path string) bool) []gitinfo.Change {
 	return sorted(append(changes, p.elsewhere(covered)...))
 }

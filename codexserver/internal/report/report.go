@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Status says where a turn stands.
+// Status is the state of a turn.
 type Status string
 
 // The statuses.
@@ -40,7 +40,7 @@ type Report struct {
 	Content string
 	// Output is the final answer where it has to be JSON, nil otherwise.
 	Output jsontext.Value
-	// Status says where the turn stands. "" is a turn that no one watched.
+	// Status is the turn's state. "" is a turn that was not watched.
 	Status Status
 	// Stopped is why a turn was ended that its caller had bounded, "" for others.
 	Stopped string
@@ -64,7 +64,7 @@ type Report struct {
 	More string
 	// Plan is the model's last one.
 	Plan []protocol.PlanStep
-	// Review is what a review found, nil where the turn was none.
+	// Review is what a review found, nil if the turn was not a review.
 	Review *review.Result
 
 	// omitted counts what was left out of the lists before.
@@ -82,9 +82,9 @@ type Command struct {
 	Shown string
 	// Cwd is the folder, shortened.
 	Cwd string
-	// Exit is nil while the command runs, or when nothing told of its end.
+	// Exit is nil while the command runs, or when nothing reported its end.
 	Exit *Exit
-	// ApprovedBy is "" when nobody was asked.
+	// ApprovedBy is "" when no question was asked.
 	ApprovedBy approval.Decider
 }
 
@@ -102,7 +102,7 @@ type Refusal struct {
 	What string
 	// Cwd is a command's folder.
 	Cwd string
-	// Why is what the model was told.
+	// Why is the reason that the model received.
 	Why string
 	// By is who decided.
 	By approval.Decider

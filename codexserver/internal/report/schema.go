@@ -35,7 +35,7 @@ const Schema = `{
 		},
 		"commands": {
 			"type": "array",
-			"description": "What ran; approvedBy if somebody was asked.",
+			"description": "What ran; approvedBy if a question was asked.",
 			"items": {
 				"type": "object",
 				"properties": {

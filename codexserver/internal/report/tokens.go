@@ -6,8 +6,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// tokens tells the turn's part of what the thread has used. Engines count the
-// thread, and repeat their last count where only the account's limits are new.
+// tokens computes the turn's part of what the thread has used. Engines count the thread,
+// and repeat their last count where only the account's limits are new.
 type tokens struct {
 	before, now *protocol.TokenUsage // of the thread; nil while not known
 	answered    bool                 // the model has answered in this turn

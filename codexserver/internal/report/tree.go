@@ -12,8 +12,8 @@ import (
 
 // How long looking at a folder may take.
 const (
-	maxTake    = 5 * time.Second  // beside the model's first request
-	maxWait    = 2 * time.Second  // before the engine is told of the turn, see [Options].Wait
+	maxTake    = 5 * time.Second  // during the model's first request
+	maxWait    = 2 * time.Second  // before the engine hears of the turn, see [Options].Wait
 	maxCompare = 30 * time.Second // after the turn; only very many changes take seconds
 )
 

@@ -103,7 +103,7 @@ func (tt *turn) patch(name, text, diff string) {
 	tt.emit(protocol.PatchApplyEnd{CallID: id, Success: true})
 }
 
-// run runs a command, which somebody has approved unless by is "".
+// run runs a command, approved by by unless that is "".
 func (tt *turn) run(by approval.Decider, code int, do func(), argv ...string) {
 	id := tt.call()
 	if by != "" {
@@ -276,7 +276,7 @@ func TestTurnOfManyFiles(t *testing.T) {
 	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
 }
 
-// What was dirty before the turn is none of its changes, and counts from there.
+// What was dirty before the turn is not one of its changes, and counts from there.
 func TestTurnInADirtyTree(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
 	tt.end(nil)

@@ -57,16 +57,16 @@ const (
 // members is a JSON object.
 type members map[string]jsontext.Value
 
-// Parse reads an answer. What is wrong with one finding is told there; the error
-// says why there is no answer at all.
+// Parse reads an answer. A fault in one finding is reported there; the error says why
+// there is no answer at all.
 func Parse(answer string) (*Result, error) {
 	answer = unfence(strings.TrimSpace(answer))
 	if answer == "" {
-		return nil, errors.New("the reviewer gave no answer")
+		return nil, errors.New("the reviewer did not answer")
 	}
 	var top members
 	if err := json.Unmarshal([]byte(answer), &top); err != nil || top == nil {
-		return nil, fmt.Errorf("the answer is no JSON object as it was asked for: %w", cmpError(err))
+		return nil, fmt.Errorf("the answer is not the JSON object that was asked for: %w", cmpError(err))
 	}
 	raw, ok := take(top, "findings")
 	if !ok {
@@ -74,7 +74,7 @@ func Parse(answer string) (*Result, error) {
 	}
 	var list []jsontext.Value
 	if raw.Kind() != '[' || json.Unmarshal(raw, &list) != nil {
-		return nil, errors.New("the answer's findings are no list")
+		return nil, errors.New("the answer's findings are not a list")
 	}
 	r := &Result{}
 	if more := len(list) - maxFindings; more > 0 {
@@ -103,8 +103,8 @@ func cmpError(err error) error {
 	return err
 }
 
-// unfence returns what stands in a code fence that is all of a text. Models write
-// one whatever they are told.
+// unfence returns the content of a code fence that is all of a text. Models write one
+// whatever the prompt says.
 func unfence(text string) string {
 	inner, ok := strings.CutPrefix(text, "```")
 	if !ok {
@@ -118,7 +118,7 @@ func unfence(text string) string {
 	return strings.TrimSpace(body)
 }
 
-// take returns a member and removes it. A null is none.
+// take returns a member and removes it. A null counts as missing.
 func take(m members, name string) (jsontext.Value, bool) {
 	raw, ok := m[name]
 	delete(m, name)
@@ -179,7 +179,7 @@ func finding(raw jsontext.Value) (r Finding) {
 // faults are what is wrong with members.
 type faults []string
 
-// maxFaults bounds what is told of one finding.
+// maxFaults bounds the faults that are reported of one finding.
 const maxFaults = 10
 
 func (f *faults) add(name, what string) {
@@ -193,7 +193,7 @@ func (f faults) String() string { return strings.Join(f, "; ") }
 
 func (f *faults) object(raw jsontext.Value) (m members, ok bool) {
 	if raw.Kind() != '{' || json.Unmarshal(raw, &m) != nil {
-		f.add("finding", fmt.Sprintf("%.40s is no object", raw))
+		f.add("finding", fmt.Sprintf("%.40s is not an object", raw))
 		return nil, false
 	}
 	return m, true
@@ -229,7 +229,7 @@ func (f *faults) score(m members, name string) *float64 {
 	}
 	var x float64
 	if err := json.Unmarshal(raw, &x); err != nil || math.IsNaN(x) || x < 0 || x > 1 {
-		f.add(name, fmt.Sprintf("%.40s is no number from 0 to 1", raw))
+		f.add(name, fmt.Sprintf("%.40s is not a number from 0 to 1", raw))
 		return nil
 	}
 	return &x
@@ -259,11 +259,11 @@ func (f *faults) location(r *Finding, raw jsontext.Value) {
 	f.unknown(m)
 }
 
-// number reads the number of a line, 0 when it is none.
+// number reads the number of a line, 0 when it is not one.
 func (f *faults) number(m members, name string) (n int) {
 	raw, ok := take(m, name)
 	if err := json.Unmarshal(raw, &n); !ok || err != nil || n < 1 || n > maxLine {
-		f.add(name, fmt.Sprintf("%.40s is no number of a line", raw))
+		f.add(name, fmt.Sprintf("%.40s is not a line number", raw))
 		return 0
 	}
 	return n

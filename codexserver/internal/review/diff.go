@@ -62,7 +62,7 @@ func (p *parser) line(at int, line string) {
 	}
 }
 
-// inHunk takes in a line of a hunk. It returns false for one that is none.
+// inHunk takes in a line of a hunk. It returns false for any other line.
 func (p *parser) inHunk(line string) bool {
 	switch {
 	case line == "" || line[0] == ' ':
@@ -115,7 +115,7 @@ func (p *parser) hunk(rest string) {
 		start, lines = before, old
 	}
 	r := Range{start, start + lines - 1}
-	if lines == 0 { // what was removed stood between these
+	if lines == 0 { // what was removed was between these
 		r = Range{max(start, 1), start + 1}
 	}
 	p.file.Lines = append(p.file.Lines, r)

@@ -1,6 +1,6 @@
-// Package review is what a review is made of beside the model: the diff as files
-// and lines, the task in words, the reader of the answer, and the check that what
-// was found lies in the diff. All of it is pure functions of text.
+// Package review is everything in a review except the model: the diff as files and lines,
+// the task in words, the reader of the answer, and the check that what was found lies in
+// the diff. All of it is pure functions of text.
 //
 // The answer is a JSON object in the form that Codex's own reviewer has:
 //

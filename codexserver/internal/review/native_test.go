@@ -30,8 +30,8 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) *n
 
 const addPatch = "*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch"
 
-// TestNative reviews by a model that also tries all ways to write: nothing is written,
-// and nobody is asked, whatever the configuration says.
+// TestNative reviews with a model that also tries all ways to write: nothing is written
+// and no question is asked, whatever the configuration says.
 func TestNative(t *testing.T) {
 	for era, modern := range eras {
 		for _, configured := range []string{"danger-full-access", "workspace-write"} {
@@ -138,7 +138,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	s := newShop(t)
 	e := newNative(t, providertest.New(providertest.Say("looks good to me"), providertest.Say("")), nil)
 	c := connect(t, e, false)
-	for _, want := range []string{"codex-review: the answer is no JSON object as it was asked for: ", "codex-review: the reviewer gave no answer"} {
+	for _, want := range []string{"codex-review: the answer is not the JSON object that was asked for: ", "codex-review: the reviewer did not answer"} {
 		r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo})
 		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil {
 			t.Errorf("%+v, want %q", r, want)
@@ -164,13 +164,13 @@ func TestArguments(t *testing.T) {
 		{`{"target":"commit"}`, "argument /commit is missing"},
 		{`{"target":"uncommitted","branch":"main"}`, "argument /branch is for the target base"},
 		{`{"target":"base","branch":"main","commit":"HEAD"}`, "argument /commit is for the target commit"},
-		{`{"target":"base","branch":""}`, `argument /branch: "" is no revision`},
-		{`{"target":"base","branch":"--output=x"}`, `argument /branch: "--output=x" is no revision`},
-		{`{"target":"commit","commit":"-p"}`, `argument /commit: "-p" is no revision`},
-		{`{"target":"commit","commit":"HEAD\nx"}`, `argument /commit: "HEAD\nx" is no revision`},
-		{`{"target":"commit","commit":"nope"}`, `argument /commit: "nope" is no revision of the repository`},
-		{`{"target":"commit","commit":"HEAD:page.go"}`, `argument /commit: "HEAD:page.go" is no revision`},
-		{`{"target":"commit","commit":"HEAD..main"}`, `argument /commit: "HEAD..main" is no revision`},
+		{`{"target":"base","branch":""}`, `argument /branch: "" is not a revision`},
+		{`{"target":"base","branch":"--output=x"}`, `argument /branch: "--output=x" is not a revision`},
+		{`{"target":"commit","commit":"-p"}`, `argument /commit: "-p" is not a revision`},
+		{`{"target":"commit","commit":"HEAD\nx"}`, `argument /commit: "HEAD\nx" is not a revision`},
+		{`{"target":"commit","commit":"nope"}`, `argument /commit: "nope" is not a revision of the repository`},
+		{`{"target":"commit","commit":"HEAD:page.go"}`, `argument /commit: "HEAD:page.go" is not a revision`},
+		{`{"target":"commit","commit":"HEAD..main"}`, `argument /commit: "HEAD..main" is not a revision`},
 		{`{"target":"uncommitted","sandbox":"danger-full-access"}`, "unknown argument /sandbox: the arguments are background, branch"},
 		{`{"target":"uncommitted","cwd":"/no/such/folder"}`, "argument /cwd: "},
 		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, filepath.Dir(s.repo)), "is not in a git repository"},

@@ -102,8 +102,8 @@ func (s *shop) tree() map[string]string {
 	return all
 }
 
-// answer is what the scripted reviewer finds, whatever it is asked for: the three
-// faults, one on a line that does not exist, and one with values that are none.
+// answer is what the scripted reviewer finds, whatever the task: the three faults, one on
+// a line that does not exist, and one with invalid values.
 func (s *shop) answer() string {
 	place := func(name string, start, end int) string {
 		return fmt.Sprintf(`"code_location":{"absolute_file_path":%q,"line_range":{"start":%d,"end":%d}}`, filepath.Join(s.repo, name), start, end)
@@ -247,7 +247,7 @@ func (c *client) call(tool string, arguments map[string]any) (r reviewResult, is
 // checkTargets reviews all three targets, as by a reviewer that answers [shop.answer].
 func checkTargets(t *testing.T, s *shop, c *client, usage bool) {
 	t.Helper()
-	const odd = "odd:1-1 Odd outside error priority: 7 is not 0, 1, 2 or 3; confidence_score: 1.5 is no number from 0 to 1"
+	const odd = "odd:1-1 Odd outside error priority: 7 is not 0, 1, 2 or 3; confidence_score: 1.5 is not a number from 0 to 1"
 	before := s.tree()
 	for _, tt := range []struct {
 		arguments map[string]any

@@ -43,7 +43,7 @@ func (c *Confinement) compile() error {
 		return err
 	}
 	c.rules = rules{
-		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when nobody needs it
+		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
 		filterKey: filterKey{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// fileDenied are the words of programs that were denied something that has
-	// to do with a file, or with a system call.
+	// fileDenied are the words of programs that were denied access to a file, or a system
+	// call.
 	fileDenied = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`)
 	// netDenied are those of programs without a network.
 	netDenied = regexp.MustCompile(`(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
@@ -27,7 +27,7 @@ var (
 // which no confinement is the reason of.
 const notExecutable = 126
 
-// Denied says whether a command failed because of its confinement. The kernel
+// Denied reports whether a command failed because of its confinement. The kernel
 // keeps no account of denials that its owner may read, so it is judged by what
 // the command wrote: it must complain of a denial, and where it names files, one
 // of them must be such that without a confinement it could be written.
@@ -46,7 +46,7 @@ func (c *Confinement) Denied(r command.Result) bool {
 	return false
 }
 
-// explains says whether the confinement may be the reason of a denial.
+// explains reports whether the confinement may be the reason of a denial.
 func (c *Confinement) explains(line string) bool {
 	names := named.FindAllStringSubmatch(line, -1)
 	for _, groups := range names {
@@ -61,7 +61,7 @@ func (c *Confinement) explains(line string) bool {
 	return len(names) == 0
 }
 
-// writable says whether path could be written without a confinement, or made.
+// writable reports whether path could be written without a confinement, or made.
 func writable(path string) bool {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		path = filepath.Dir(path)

@@ -4,5 +4,5 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// hasAccess says whether this process may write to path.
+// hasAccess reports whether this process may write to path.
 func hasAccess(path string) bool { return unix.Access(path, unix.W_OK) == nil }

@@ -53,10 +53,10 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("%s is a symbolic link in the writable folder %s", e.link, e.area)
 }
 
-// judge returns a verdict for each name, which must be clean and absolute. It
-// follows no symbolic link that lies in a writable folder: in one of names, or
-// in one that was judged before. A name that is missing, leads through such a
-// link, or is no folder stays so until it is a real folder.
+// judge returns a verdict for each name, which must be clean and absolute. It follows no
+// symbolic link that lies in a writable folder: in one of names, or in one that was
+// judged before. A name that is missing, leads through such a link, or is not a folder
+// stays so until it is a real folder.
 func (f *Folders) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) []verdict {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -195,7 +195,7 @@ func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 		return "", nil, err
 	}
 	if !info.IsDir() {
-		return "", nil, errors.New("it is no folder")
+		return "", nil, errors.New("it is not a folder")
 	}
 	return path, info, nil
 }

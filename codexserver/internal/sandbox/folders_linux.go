@@ -5,7 +5,7 @@ import "github.com/codexmcp/codexmcp/codexserver/internal/command"
 // openFolder opens a folder by a path without symbolic links: where there is
 // one now, it fails.
 func openFolder(path string) (*folder, error) {
-	file, err := command.OpenFolder(path) // closed when nobody needs it
+	file, err := command.OpenFolder(path) // closed when it is no longer needed
 	if err != nil {
 		return nil, err
 	}

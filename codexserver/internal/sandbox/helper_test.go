@@ -18,7 +18,7 @@ func TestHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This one shows what it is told, and runs the command.
+	// This one prints its arguments, and runs the command.
 	helper := []string{"sh", "-c", `printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"`, "helper"}
 	s := sandbox.New(sandbox.Options{Helper: helper})
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, ExcludeSlashTmp: true}

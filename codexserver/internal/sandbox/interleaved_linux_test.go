@@ -18,8 +18,8 @@ import (
 
 var readOnly = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 
-// TestInterleaved runs confined and free commands side by side: none of the
-// first writes a file, none of the others is hampered, nor is the process.
+// TestInterleaved runs confined and free commands at the same time: the confined ones
+// write no file, and the others and the process are not hampered.
 func TestInterleaved(t *testing.T) {
 	const each, workers = 1000, 8
 	base := fixture(t)
@@ -70,7 +70,7 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// TestDo confines a function of this process, and nothing beside it.
+// TestDo confines a function of this process, and nothing else.
 func TestDo(t *testing.T) {
 	base := fixture(t)
 	confinement, err := sandbox.New(sandbox.Options{}).Confine(readOnly, filepath.Join(base, "work"), nil)

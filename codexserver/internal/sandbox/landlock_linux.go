@@ -27,7 +27,7 @@ const (
 	// Those that a rule for a file may grant.
 	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
 
-	// What nobody needs below a writable folder: a device made there would lead
+	// Commands need no devices below a writable folder: a device made there would lead
 	// around all rules.
 	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 

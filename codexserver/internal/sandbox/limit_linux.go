@@ -31,7 +31,7 @@ func limitLock() program {
 	old.deny(unix.EPERM)
 	old.allow()
 
-	var p program // what is no native call, another filter denies
+	var p program // another filter denies foreign calls
 	p.load(offsetNumber)
 	p.when(unix.SYS_PRLIMIT64, set)
 	p.when(unix.SYS_SETRLIMIT, old)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootSpec is a writable folder as another process finds it again: by a path,
-// and by what makes the folder itself known as long as somebody holds it.
+// rootSpec is a writable folder in a form in which another process finds it again: by a
+// path, and by what identifies the folder itself as long as a process has it open.
 type rootSpec struct {
 	Path   string `json:"path"`
 	Device uint64 `json:"device"`
@@ -231,9 +231,8 @@ func pin(path string) error {
 	return nil
 }
 
-// pinName opens a name in a folder and mounts it on itself, read-only when it is
-// the last of its path, unless it is read-only already. Of a symbolic link it
-// returns what stands in it.
+// pinName opens a name in a folder and mounts it on itself, read-only when it is the last
+// of its path, unless it is read-only already. Of a symbolic link it returns the target.
 func pinName(dir int, name string, last bool) (fd int, link string, err error) {
 	if fd, err = openName(dir, name); err != nil {
 		return -1, "", err

@@ -45,7 +45,7 @@ var callProbes = map[string]func(args []string) error{
 		const cap = "\x01\x00\x00\x02\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // CAP_SETUID
 		return unix.Setxattr(a[0], "security.capability", []byte(cap), 0)
 	},
-	// What belongs to a file beside its mode.
+	// The attributes of a file besides its mode.
 	"getflags": func(a []string) error {
 		return withFile(a[0], func(fd int) error {
 			_, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)

@@ -41,8 +41,8 @@ func probe(name string, args []string) {
 	}
 }
 
-// probes are what a command may try, in a working folder beside a folder
-// ../outside. See fixture.
+// probes are what a command may try, in a working folder next to a folder ../outside. See
+// fixture.
 var probes = map[string]func(args []string) error{
 	// Files.
 	"write":         func(a []string) error { return os.WriteFile(a[0], []byte("x"), 0o666) },
@@ -298,7 +298,7 @@ func eachThread(pid string, f func(tid int) error) error {
 	return last
 }
 
-// owner makes somebody get SIGUSR2 for a socket, and makes that happen: by fcntl,
+// owner makes another process get SIGUSR2 for a socket, and makes that happen: by fcntl,
 // or by ioctl when the command is 0.
 func owner(command int, who uintptr) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

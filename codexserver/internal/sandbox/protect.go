@@ -65,9 +65,9 @@ func gitPaths(root string) []string {
 	return found
 }
 
-// inGitFolder reports whether a folder is one of git's, or lies in one: by its name,
-// or, as a bare repository or the folder of a worktree, by what it has. A working tree
-// in a git folder is none of git's.
+// inGitFolder reports whether a folder is one of git's, or lies in one: by its name, or,
+// as a bare repository or the folder of a worktree, by what it has. A working tree in a
+// git folder does not count.
 func inGitFolder(path string) bool {
 	for {
 		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") || hasAll(path, "HEAD", "commondir") {

@@ -27,7 +27,7 @@ type Roots struct {
 // candidate is a folder that may become a root.
 type candidate struct {
 	name    string
-	implied bool // nobody asked for it, so nobody needs a note about it
+	implied bool // the policy implies it, so a note about it would surprise
 }
 
 // candidates are the folders that a policy asks for.
@@ -58,9 +58,9 @@ func candidates(policy protocol.SandboxPolicy, cwd string, env []string) []candi
 	return all
 }
 
-// AskedRoots returns the folders that a policy asks to be writable for what runs in
-// cwd with the environment env, by the names that it gives them. Not all of them
-// are: see [Sandbox.Roots].
+// AskedRoots returns the folders that a policy asks to be writable for what runs in cwd
+// with the environment env, by the policy's names. Not all of them are: see
+// [Sandbox.Roots].
 func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
 	var names []string
 	for _, c := range candidates(policy, cwd, env) {

@@ -72,7 +72,7 @@ func TestRoots(t *testing.T) {
 		{name: "more", cwd: "@/work", roots: []string{"@/other/", "relative", "@/work"}, want: []string{"@/work", "@/other"}},
 		{name: "$TMPDIR", cwd: "@/work", tmpdir: "@/other", want: []string{"@/work", "@/other"}},
 		{name: "missing", cwd: "@/work", roots: []string{"@/work/no/thing"}, want: []string{"@/work"}},
-		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is no folder"}},
+		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is not a folder"}},
 		{name: "a loop", cwd: "@/work", roots: []string{"@/loop"}, want: []string{"@/work"}, notes: []string{"@/loop is read-only for commands: follow @/loop: too many symbolic links"}},
 
 		{name: "a link of the user's", cwd: "@/alias", want: []string{"@/work"}},

@@ -32,8 +32,8 @@ type Options struct {
 	Helper []string
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
-	// Private are folders that do not become writable as a whole, nor does what
-	// holds them: the user's home, and the configuration's.
+	// Private are folders that do not become writable as a whole: the user's home, and
+	// the configuration's. The folders above them do not either.
 	Private []string
 	// Named are the folders that become writable all the same, because the
 	// user's own configuration names them.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// seatbelt is what sandbox-exec is to enforce. It goes by paths, and by the real
-// ones: a symbolic link that is made later leads to a path that is no root's.
+// seatbelt is what sandbox-exec is to enforce. It goes by paths, and by the real ones: a
+// symbolic link that is made later leads to a path outside the roots.
 type seatbelt struct {
 	roots   []string // free of symbolic links
 	protect []string
@@ -97,7 +97,7 @@ func (s seatbelt) protected() (paths, way []string) {
 	return paths, slices.Compact(way)
 }
 
-// below reports whether a folder lies in a root, and is none itself.
+// below reports whether a folder lies in a root, and is not a root itself.
 func (s seatbelt) below(dir string) bool {
 	return slices.ContainsFunc(s.roots, func(root string) bool {
 		inside, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")

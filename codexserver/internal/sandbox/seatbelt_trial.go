@@ -9,8 +9,8 @@ import (
 )
 
 // trySeatbelt runs small commands under a program that works as sandbox-exec does, and
-// returns what keeps it from being used: it must deny what it is told to deny,
-// and nothing else.
+// returns what keeps it from being used: it must deny what its profile denies, and
+// nothing else.
 func trySeatbelt(program string) error {
 	if _, err := os.Stat(program); err != nil {
 		return unavailable("sandbox-exec: %v", err)

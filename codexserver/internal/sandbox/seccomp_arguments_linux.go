@@ -55,7 +55,7 @@ var controls = []uint32{
 	0x5000940e, 0x50009418, // BTRFS_IOC_SUBVOL_CREATE, _V2
 	0x5000940f, 0x5000943f, // BTRFS_IOC_SNAP_DESTROY, _V2
 	0x4008941a,     // BTRFS_IOC_SUBVOL_SETFLAGS
-	0x8901, 0x8902, // FIOSETOWN, SIOCSPGRP: signals to somebody else
+	0x8901, 0x8902, // FIOSETOWN, SIOCSPGRP: signals to another process
 }
 
 // limitArguments denies calls by their arguments.
@@ -124,7 +124,7 @@ func opening(arg uint32, truncate bool) (p program) {
 		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.O_TRUNC|unix.O_RDONLY, 0, 1)
 		p.deny(unix.EACCES)
 	}
-	// Without one of these flags nobody looks at the mode.
+	// Without one of these flags the kernel ignores the mode.
 	p.load(offsetArgs + arg*8)
 	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 1, 0)
 	p.allow()
@@ -133,7 +133,7 @@ func opening(arg uint32, truncate bool) (p program) {
 	return p
 }
 
-// denyBits denies when an argument has one of the bits, and goes on otherwise.
+// denyBits denies when an argument has one of the bits, and continues otherwise.
 func (p *program) denyBits(arg, bits uint32) {
 	p.load(offsetArgs + arg*8)
 	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)

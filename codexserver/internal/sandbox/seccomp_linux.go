@@ -176,7 +176,7 @@ func withoutAddress() (p program) {
 	return p
 }
 
-// seccompAvailable says whether the kernel takes filters.
+// seccompAvailable reports whether the kernel takes filters.
 func seccompAvailable() bool {
 	const getActionAvail = 2
 	action := uint32(seccompErrno)

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suidVar tells the unprivileged run of the test where the program of root's is.
+// suidVar holds, for the unprivileged run of the test, the path of root's program.
 const suidVar = "SANDBOX_TEST_SUID"
 
 func TestTable(t *testing.T) {
@@ -128,8 +128,8 @@ func TestTableAsUser(t *testing.T) {
 	}
 }
 
-// hasNamespaces says whether this system lets its users have the second tier;
-// many do not. The first one must be there.
+// hasNamespaces reports whether this system lets its users have the second tier; many do
+// not. The first one must be there.
 func hasNamespaces(t *testing.T) bool {
 	t.Helper()
 	_, err := sandbox.New(sandbox.Options{Tier: sandbox.TierNamespaces}).Confine(readOnly, "/", nil)

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// private refuses what is no file. Who may read it is the folder's to say here.
+// private refuses what is not a file. On this system the folder decides who may read it.
 func private(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("want a regular file")

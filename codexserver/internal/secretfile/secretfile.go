@@ -13,8 +13,8 @@ import (
 
 // Load returns the secret in a file, of at most limit bytes. Where there is no file it
 // makes one with what create returns; of two processes that do so at once both return
-// that of the first. It refuses a link, and a file that others can read or that
-// belongs to somebody else.
+// that of the first. It refuses a link, and a file that others can read or that belongs
+// to another user.
 func Load(path string, limit int64, create func() []byte) ([]byte, error) {
 	secret, err := Read(path, limit)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +36,7 @@ func Load(path string, limit int64, create func() []byte) ([]byte, error) {
 	if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	return Read(path, limit) // that of whoever came first
+	return Read(path, limit) // that of the process that came first
 }
 
 // Read returns the secret in a file, as [Load] does, and makes none.

@@ -1,4 +1,4 @@
-// Package stall tells for how long a model has been silent.
+// Package stall measures how long a model has been silent.
 package stall
 
 import (
@@ -10,7 +10,8 @@ import (
 // Default is how long a model may be silent before it is called stuck.
 const Default = 5 * time.Minute
 
-// Limit returns the limit that an option means: 0 is [Default], less is none.
+// Limit returns the limit that an option means: 0 is [Default], a negative value means
+// none.
 func Limit(option time.Duration) time.Duration {
 	switch {
 	case option < 0:
@@ -21,10 +22,10 @@ func Limit(option time.Duration) time.Duration {
 	return option
 }
 
-// Clock measures the silence of the model in one thread, from the events of its
-// turns and the questions. A command or a tool that runs, and an open question, are
-// no silence of the model. The zero value is a thread without a turn. A Clock is not
-// safe for concurrent use.
+// Clock measures the silence of the model in one thread, from the events of its turns and
+// the questions. A command or a tool that runs, and an open question, do not count as
+// silence. The zero value is a thread without a turn. A Clock is not safe for concurrent
+// use.
 type Clock struct {
 	heard time.Time       // when the model was heard last; zero between turns
 	calls map[string]bool // what the model called for and waits for
@@ -52,7 +53,7 @@ func (c *Clock) Event(m protocol.EventMsg) {
 		c.end(m.CallID)
 	case protocol.PatchApplyEnd:
 		c.end(m.CallID)
-	case protocol.ExecCommandOutputDelta: // it may go on beside the model
+	case protocol.ExecCommandOutputDelta: // it may run while the model works
 	case protocol.AgentMessage, protocol.AgentMessageDelta, protocol.AgentReasoning, protocol.AgentReasoningDelta,
 		protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta:
 		c.calls = nil // it does not wait for them

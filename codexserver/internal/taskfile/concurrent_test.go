@@ -39,7 +39,7 @@ func TestConcurrent(t *testing.T) {
 						finished = append(finished, task)
 						mu.Unlock()
 					}
-					if _, o, err := other.Get(task.ID); err != nil || o != taskfile.Other && o != taskfile.Nobody {
+					if _, o, err := other.Get(task.ID); err != nil || o != taskfile.Other && o != taskfile.NoOwner {
 						t.Errorf("%v, %v", o, err)
 					}
 				})
@@ -49,7 +49,7 @@ func TestConcurrent(t *testing.T) {
 				t.Errorf("it finished %d times", len(finished))
 				return
 			}
-			found(t, other, finished[0], taskfile.Nobody)
+			found(t, other, finished[0], taskfile.NoOwner)
 		})
 	}
 	all.Wait()

@@ -29,7 +29,7 @@ func fileID(name string) (id string, ok bool) {
 	return id, prefix && suffix && checkID(id) == nil
 }
 
-// A ForeignError reports a file or folder that somebody else owns or can write.
+// A ForeignError reports a file or folder that another user owns or can write.
 type ForeignError struct {
 	// Path is the file or folder.
 	Path string
@@ -37,7 +37,7 @@ type ForeignError struct {
 
 // Error implements error.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s belongs to somebody else, or others can write it", e.Path)
+	return fmt.Sprintf("%s belongs to another user, or others can write it", e.Path)
 }
 
 // open opens the folder. It is not kept open: it may be removed at any time.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// isOwn reports whether a file or folder is this user's, and nobody else's to write.
+// isOwn reports whether a file or folder is this user's, and only this user can write it.
 func isOwn(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0

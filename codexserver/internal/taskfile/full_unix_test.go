@@ -60,7 +60,7 @@ func TestNoRoom(t *testing.T) {
 	}
 	unknown(t, other, id)
 	found(t, other, task, taskfile.Other)
-	found(t, other, update(t, s, changed), taskfile.Nobody)
+	found(t, other, update(t, s, changed), taskfile.NoOwner)
 	if _, err := s.Create(taskfile.Task{ID: id, Status: taskfile.Working}); err != nil {
 		t.Errorf("with room again: %v", err)
 	}

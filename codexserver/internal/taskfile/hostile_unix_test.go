@@ -29,7 +29,7 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
-// A lock that is no file is that of no server; looking at it does not wait. The next
+// A lock that is not a file belongs to no server; looking at it does not wait. The next
 // change of the server replaces it.
 func TestLockIsNamedPipe(t *testing.T) {
 	home := t.TempDir()

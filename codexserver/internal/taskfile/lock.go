@@ -87,7 +87,7 @@ func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &kind): // no server made it
 		return Gone, nil
 	case err != nil:
-		return Nobody, err
+		return NoOwner, err
 	}
 	defer f.Close()
 	switch err := filelock.Share(f); {
@@ -96,6 +96,6 @@ func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 	case errors.Is(err, filelock.ErrLocked):
 		return Other, nil
 	default:
-		return Nobody, err
+		return NoOwner, err
 	}
 }

@@ -106,7 +106,7 @@ func check(t *testing.T, s *taskfile.Store, word, id string) {
 	switch {
 	case err != nil:
 		t.Errorf("%s, and then: %v", word, err)
-	case task.Status.Finished() != (owner == taskfile.Nobody), !task.Status.Finished() && owner != taskfile.Gone:
+	case task.Status.Finished() != (owner == taskfile.NoOwner), !task.Status.Finished() && owner != taskfile.Gone:
 		t.Errorf("%s, and then: %s, served by %v", word, task.Status, owner)
 	case word == "finished" && !task.Status.Finished():
 		t.Errorf("finished, and then: %s", task.Status)
@@ -115,7 +115,7 @@ func check(t *testing.T, s *taskfile.Store, word, id string) {
 	}
 }
 
-// A server that is killed leaves no half file, and loses no task that it told of.
+// A server that is killed leaves no half file, and loses no task that it announced.
 func TestKill(t *testing.T) {
 	home := t.TempDir()
 	c := &clock{}
@@ -173,7 +173,7 @@ func TestTwoProcesses(t *testing.T) {
 			continue
 		}
 		task, owner, err := s.Get(id)
-		want := taskfile.Nobody
+		want := taskfile.NoOwner
 		if !task.Status.Finished() {
 			want = taskfile.Other // it ends when its tasks have
 		}
@@ -185,7 +185,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		finished[id] = finished[id] || word == "finished"
 		if own := create(t, s); len(finished)%2 == 0 {
-			found(t, s, complete(t, s, own), taskfile.Nobody)
+			found(t, s, complete(t, s, own), taskfile.NoOwner)
 		}
 		sweep(t, s)
 		if len(finished) >= 50 {

@@ -18,14 +18,14 @@ import (
 // it. The error is an [ErrUnknown] when there is no such task.
 func (s *Store) Get(id string) (Task, Owner, error) {
 	if checkID(id) != nil {
-		return Task{}, Nobody, fmt.Errorf("%w %.200q", ErrUnknown, id)
+		return Task{}, NoOwner, fmt.Errorf("%w %.200q", ErrUnknown, id)
 	}
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Task{}, Nobody, fmt.Errorf("%w %q", ErrUnknown, id)
+		return Task{}, NoOwner, fmt.Errorf("%w %q", ErrUnknown, id)
 	}
 	if err != nil {
-		return Task{}, Nobody, err
+		return Task{}, NoOwner, err
 	}
 	defer root.Close()
 	return s.load(root, id, s.owner)
@@ -39,8 +39,8 @@ type Entry struct {
 	Owner Owner
 }
 
-// List returns all tasks of all servers, the newest first. Files that it cannot read
-// are joined in the error, beside the tasks that it can.
+// List returns all tasks of all servers, the newest first. The error joins the files that
+// it cannot read; the tasks that it can read are returned with it.
 func (s *Store) List() ([]Entry, error) {
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,11 +101,11 @@ func entries(root *os.Root) ([]fs.DirEntry, error) {
 func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Owner, error)) (Task, Owner, error) {
 	t, err := read(root, id)
 	if err != nil || t.Status.Finished() {
-		return t, Nobody, err
+		return t, NoOwner, err
 	}
 	o, err := owner(root, t.Server.Instance)
 	if err != nil {
-		return Task{}, Nobody, fmt.Errorf("finding the server of task %q: %w", id, err)
+		return Task{}, NoOwner, fmt.Errorf("finding the server of task %q: %w", id, err)
 	}
 	if o != Gone {
 		return t, o, nil
@@ -114,7 +114,7 @@ func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Own
 	// writes nothing after it has released its lock, so what is read now stays.
 	t, err = read(root, id)
 	if err != nil || t.Status.Finished() {
-		return t, Nobody, err
+		return t, NoOwner, err
 	}
 	return t, Gone, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// ErrUnknown reports a task that does not exist, or an id that is none.
+	// ErrUnknown reports a task that does not exist, or a malformed id.
 	ErrUnknown = errors.New("unknown task")
 	// ErrNotServed reports a change of a task that the store does not serve: it has
 	// finished, or another server has it.
@@ -134,8 +134,8 @@ func (s *Store) Update(t Task) (Task, error) {
 	return t, nil
 }
 
-// Close ends the serving of all tasks. Those that have not finished are [Gone] from
-// then on. Get, List and Sweep go on working.
+// Close ends the serving of all tasks. Those that have not finished are [Gone] from then
+// on. Get, List and Sweep continue to work.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -185,7 +185,7 @@ func (s *Store) write(t Task, isNew bool) error {
 	}
 	err = s.replace(root, t.ID, data)
 	if err != nil && isNew {
-		_ = root.Remove(fileName(t.ID)) // nobody will be told of this task
+		_ = root.Remove(fileName(t.ID)) // no client will learn of this task
 	}
 	return err
 }

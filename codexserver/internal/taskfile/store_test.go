@@ -99,8 +99,8 @@ func TestTask(t *testing.T) {
 		t.Errorf("another store: %v", err)
 	}
 	task = complete(t, one, task)
-	found(t, one, task, taskfile.Nobody)
-	found(t, two, task, taskfile.Nobody)
+	found(t, one, task, taskfile.NoOwner)
+	found(t, two, task, taskfile.NoOwner)
 	if ttl := task.Updated.Sub(task.Created) + 24*time.Hour; task.TTL() != ttl {
 		t.Errorf("the TTL is %v, want %v", task.TTL(), ttl)
 	}
@@ -110,7 +110,7 @@ func TestTask(t *testing.T) {
 	if _, err := one.Create(task); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("the same id again: %v", err)
 	}
-	found(t, one, task, taskfile.Nobody)
+	found(t, one, task, taskfile.NoOwner)
 }
 
 // The tasks of a closed store have lost their server.
@@ -123,7 +123,7 @@ func TestClose(t *testing.T) {
 	}
 	for _, s := range []*taskfile.Store{one, two} {
 		found(t, s, task, taskfile.Gone)
-		found(t, s, finished, taskfile.Nobody)
+		found(t, s, finished, taskfile.NoOwner)
 	}
 	if _, err := one.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Update: %v", err)
@@ -169,8 +169,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// Whoever removes the folder loses the tasks that have finished; the others are
-// written again, and their server still lives.
+// Removing the folder loses the tasks that have finished; the others are written again,
+// and their server still lives.
 func TestFolderGoes(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
@@ -193,7 +193,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	finished.Result = nil
-	want := []taskfile.Entry{{finished, taskfile.Nobody}, {gone, taskfile.Gone}, {other, taskfile.Other}, {own, taskfile.Self}}
+	want := []taskfile.Entry{{finished, taskfile.NoOwner}, {gone, taskfile.Gone}, {other, taskfile.Other}, {own, taskfile.Self}}
 	list, err := one.List()
 	if d := cmp.Diff(want, list); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)

@@ -47,7 +47,7 @@ func TestSweep(t *testing.T) {
 	sweep(t, s)
 	c.ahead = taskfile.Keep - time.Minute
 	sweep(t, s)
-	found(t, s, finished, taskfile.Nobody)
+	found(t, s, finished, taskfile.NoOwner)
 	found(t, s, gone, taskfile.Gone)
 
 	// Those that are served stay for ever. A lost one stays for as long again.
@@ -73,7 +73,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// What is no task of the store's stays, but for what killed servers have left.
+// Files that are not tasks of the store stay, except for what killed servers have left.
 func TestSweepOtherFiles(t *testing.T) {
 	home := t.TempDir()
 	c, log := &clock{}, &bytes.Buffer{}

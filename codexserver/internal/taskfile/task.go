@@ -84,8 +84,8 @@ type Server struct {
 type Owner int
 
 const (
-	// Nobody serves a task that has finished.
-	Nobody Owner = iota
+	// NoOwner is the owner of a task that has finished.
+	NoOwner Owner = iota
 	// Self is the store that was asked.
 	Self
 	// Other is another living server, which [Task.Server] describes.
@@ -97,8 +97,8 @@ const (
 // String returns the owner's name.
 func (o Owner) String() string {
 	switch o {
-	case Nobody:
-		return "nobody"
+	case NoOwner:
+		return "no server"
 	case Self:
 		return "self"
 	case Other:
@@ -116,8 +116,8 @@ const (
 	minSecret = 26
 )
 
-// NewID makes the id of a new task: that of its thread, a dot, and a random part
-// that nobody guesses. The thread's id must consist of letters, digits, - and _.
+// NewID makes the id of a new task: that of its thread, a dot, and a random part that
+// cannot be guessed. The thread's id must consist of letters, digits, - and _.
 func NewID(thread string) (string, error) {
 	id := thread + "." + rand.Text()
 	if err := checkID(id); err != nil {

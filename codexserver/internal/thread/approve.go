@@ -47,7 +47,7 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 		Meta    map[string]any `json:"_meta"`
 	}{kind, q.Message, q.Meta}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		raw = []byte(`{"type":"` + kind + `"}`) // what the question holds beside the message is no JSON
+		raw = []byte(`{"type":"` + kind + `"}`) // the question's facts are not JSON
 	}
 	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q)
 }

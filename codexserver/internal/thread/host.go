@@ -78,7 +78,7 @@ func (h *host) deny(why string) {
 	h.denied = why
 }
 
-// submit counts one thing that the thread was told, and returns its id.
+// submit counts one request to the thread, and returns its id.
 func (h *host) submit() string {
 	id := strconv.Itoa(h.submissions)
 	h.submissions++
@@ -96,8 +96,8 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	h.deliver(submission, m)
 }
 
-// ends reports whether an event ends a turn that did not come to its end, which
-// nobody keeps from ending.
+// ends reports whether an event ends a turn that was aborted or failed. Such an end does
+// not wait.
 func ends(m protocol.EventMsg) bool {
 	switch m.(type) {
 	case protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
@@ -106,9 +106,8 @@ func ends(m protocol.EventMsg) bool {
 	return false
 }
 
-// ready waits, without the lock, until whoever attends the running turn has room
-// for the event m: the engine is to wait rather than what it makes to pile up.
-// The turn's end ends the wait.
+// ready waits, without the lock, until the attending caller has room for the event m: the
+// engine should wait rather than let events pile up. The turn's end ends the wait.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
 	w, turn := h.attended.Watcher, h.turn

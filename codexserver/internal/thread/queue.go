@@ -66,7 +66,7 @@ func (t *Ticket) wait(ctx context.Context) error {
 	}
 }
 
-// leave gives the ticket up.
+// leave returns the ticket unused.
 func (t *Ticket) leave() {
 	q := t.queue
 	q.mu.Lock()

@@ -15,8 +15,8 @@ func newTurnID() string {
 	return id.String()
 }
 
-// stamp fills in what the server knows of an event: the ids of its thread and
-// of its turn, in the types that have them. What an engine has set stays.
+// stamp fills in the ids of the thread and the turn, in the types of events that have
+// them. What an engine has set stays.
 func stamp(m protocol.EventMsg, turn string) protocol.EventMsg {
 	set := func(id *string) {
 		if *id == "" {

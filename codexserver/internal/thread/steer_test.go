@@ -176,7 +176,8 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 	})
 }
 
-// TestSteerOfAnEngineThatCannot: the sender is told so, and the turn goes on.
+// TestSteerOfAnEngineThatCannot checks that the sender gets an error, and that the turn
+// continues.
 func TestSteerOfAnEngineThatCannot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := start(t, newTable(&memory{}).Share(""))

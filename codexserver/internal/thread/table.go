@@ -117,9 +117,8 @@ func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*
 	})
 }
 
-// Resume goes on with the thread of a rollout. An open one gives way to it; one
-// with a running turn is a [*engine.RefusedError]. The engine must be an
-// [engine.Resumer].
+// Resume continues the thread of a rollout. It replaces an open one; one with a running
+// turn is a [*engine.RefusedError]. The engine must be an [engine.Resumer].
 func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, a Attendance) (*Thread, error) {
 	r, ok := s.table.engine.(engine.Resumer)
 	if !ok {

@@ -18,8 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// memory is an engine that keeps its conversations and says what it is told. A
-// prompt "wait" waits for the end of its turn's context.
+// memory is an engine that keeps its conversations and repeats its prompts. A prompt
+// "wait" waits for the end of its turn's context.
 type memory struct {
 	mu     sync.Mutex
 	next   int
@@ -218,8 +218,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// Turns run in the order in which their tickets were taken, and one that gives up
-// holds up nobody.
+// Turns run in the order in which their tickets were taken, and one that gives up delays
+// no other.
 func TestTurnsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(&memory{}).Share("")

@@ -82,10 +82,10 @@ func (t *Thread) Reviews() bool {
 	return ok
 }
 
-// Review is Turn for a review of what task returns, which is called when the turn's
-// place in the queue has come. Nothing that the turn asks for is approved, and nobody
-// is asked. An engine that does not review runs a turn with the prompt: the thread
-// must have begun as one that is read-only.
+// Review is Turn for a review of what task returns, which is called when the turn's place
+// in the queue has come. Nothing that the turn asks for is approved, and no question is
+// asked. An engine that does not review runs a turn with the prompt: the thread must have
+// begun as one that is read-only.
 func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task func(context.Context) (protocol.Review, error)) error {
 	return t.run(ctx, ticket, a, func(ctx context.Context) error {
 		t.host.deny(denyInReview)
@@ -106,13 +106,12 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task 
 	})
 }
 
-// denyInReview is what the model is told.
-const denyInReview = "this is a review, which changes nothing and asks nobody"
+// denyInReview is the reason that the model gets.
+const denyInReview = "this is a review, which changes nothing and asks for nothing"
 
-// Act runs f in the place of a turn: none runs meanwhile, an interrupt ends its
-// context, and what it asks the host for stands where a's questions do. The error
-// is f's, [ErrBusy] when a turn runs or is queued, or an [*engine.AbortError] when
-// f did not run for another reason.
+// Act runs f in the place of a turn: none runs meanwhile, an interrupt ends its context,
+// and its questions are put where a's are. The error is f's, [ErrBusy] when a turn runs
+// or is queued, or an [*engine.AbortError] when f did not run for another reason.
 func (t *Thread) Act(ctx context.Context, a Attendance, f func(context.Context, engine.Host) error) error {
 	ticket := t.Queue()
 	select {
@@ -251,7 +250,7 @@ func (t *Thread) release() error {
 	return t.conversation.Close()
 }
 
-// end closes a thread that does not go on, and shows its end.
+// end closes a thread that does not continue, and shows its end.
 func (t *Thread) end(ctx context.Context) error {
 	err := t.close(ctx)
 	t.host.show(t.ID(), protocol.ShutdownComplete{})

@@ -33,16 +33,16 @@ type Watcher interface {
 type Attendance struct {
 	// Watcher sees the turn. None by default.
 	Watcher Watcher
-	// Begin is called when the turn begins, before the engine is told: its turn in
-	// the queue has come, and no other turn of the thread runs. Nil does nothing.
+	// Begin is called when the turn begins, before the engine starts it: its turn in the
+	// queue has come, and no other turn of the thread runs. Nil does nothing.
 	Begin func(ctx context.Context)
 	// Awaited is true when a call waits for the result of the turn. Events of a
 	// turn that no call waits for are kept for the first listener.
 	Awaited bool
-	// Place is where the questions of the turn stand, beside the desk.
+	// Place is where the questions of the turn are put, in addition to the desk.
 	Place approval.Place
-	// Elicit sends an elicitation/create request that is no approval, such as a
-	// form of an MCP server. Nil when the client cannot be asked.
+	// Elicit sends an elicitation/create request other than an approval, such as a form
+	// of an MCP server. Nil when the client cannot be asked.
 	Elicit func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 	// Patience is that of the turn's questions, see [approval.Request].
 	Patience time.Duration

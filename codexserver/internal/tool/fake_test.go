@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// host records what it is told and asked, and answers always the same.
+// host records what happens and what it is asked, and always answers the same.
 type host struct {
 	engine.DenyAll
 	answer elicit.Decision
@@ -81,10 +81,10 @@ func (h *host) steps() string {
 
 // fakeSandbox says that it confined, and that exit code 66 was its doing.
 type fakeSandbox struct {
-	stops   int // another exit code that was its doing; 0 is none
+	stops   int // another exit code that was its doing; 0 means none
 	host    *host
-	missing error // what Confine gives
-	forbid  error // what Do gives instead of running
+	missing error // what Confine returns
+	forbid  error // what Do returns instead of running
 	notes   []string
 }
 

@@ -155,9 +155,8 @@ func TestWithoutSandbox(t *testing.T) {
 	}
 }
 
-// TestReplacedFolder runs nothing, and asks nobody, when a writable folder was
-// replaced: neither a command that is known to be safe, nor one that is to leave
-// the sandbox.
+// TestReplacedFolder runs nothing and asks nothing when a writable folder was replaced:
+// neither a command that is known to be safe, nor one that would leave the sandbox.
 func TestReplacedFolder(t *testing.T) {
 	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
 	for _, policy := range protocol.ApprovalPolicies() {
@@ -176,7 +175,7 @@ func TestReplacedFolder(t *testing.T) {
 	}
 }
 
-// TestNotes tells the user once what is not writable.
+// TestNotes checks that the user learns once what is not writable.
 func TestNotes(t *testing.T) {
 	h := &host{}
 	turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{

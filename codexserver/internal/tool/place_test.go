@@ -35,8 +35,8 @@ func (w *watcher) ApproveExec(_ context.Context, r protocol.ExecApprovalRequest)
 	return elicit.Outcome{Decision: elicit.Approved}
 }
 
-// workspace makes a working folder with the links notes.txt and sub, which lead to
-// a file and a folder beside it, and the folder plain.
+// workspace makes a working folder with the links notes.txt and sub, which lead to a file
+// and a folder next to it, and the folder plain.
 func workspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -289,7 +289,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 	}
 }
 
-// A working folder that was replaced between two turns is no place for patches.
+// A working folder that was replaced between two turns is not patched.
 func TestPatchInReplacedFolder(t *testing.T) {
 	work, outside := workspace(t)
 	h := &host{answer: elicit.Approved}

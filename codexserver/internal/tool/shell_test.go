@@ -99,8 +99,8 @@ func TestShellWithProfile(t *testing.T) {
 	}
 }
 
-// TestReplaceableProgram approves programs for the session that the model could
-// write anew: they are asked about again, and the question says where they lie.
+// TestReplaceableProgram approves programs for the session that the model could write
+// again: they need a new approval, and the question says where they lie.
 func TestReplaceableProgram(t *testing.T) {
 	dir := t.TempDir()
 	system := t.TempDir()
@@ -180,8 +180,8 @@ func TestApprovedThenReplaced(t *testing.T) {
 	}
 }
 
-// TestStoppedReadOnly says to the model what stopped a command that is known to
-// be safe, and asks nobody to run it outside.
+// TestStoppedReadOnly checks that the model learns what stopped a command that is known
+// to be safe, and that there is no question about running it outside.
 func TestStoppedReadOnly(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})

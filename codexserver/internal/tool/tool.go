@@ -86,7 +86,7 @@ type Confinement interface {
 	// Do runs f confined, in this process. Its error wraps
 	// [sandbox.ErrUnavailable] when nothing can confine f, which then did not run.
 	Do(f func() error) error
-	// Denied says whether the confinement is what made a command fail.
+	// Denied reports whether the confinement is what made a command fail.
 	Denied(command.Result) bool
 }
 
@@ -146,8 +146,8 @@ type Context struct {
 	SandboxPolicy  protocol.SandboxPolicy
 	// Host gets the events and the questions.
 	Host engine.Host
-	// Acting is called before a call does anything that the model must know of
-	// later; nil is fine. Calls side by side call it at the same time.
+	// Acting is called before a call does anything that the model must remember later;
+	// nil is fine. Concurrent calls call it at the same time.
 	Acting func()
 }
 
@@ -194,8 +194,8 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: "unsupported call: " + call.Name}, nil
 }
 
-// Independent reports whether a call changes nothing and asks nobody, so that it
-// may run beside its neighbours of which the same is true.
+// Independent reports whether a call changes nothing and asks nothing, so that it may run
+// concurrently with other such calls.
 func (t *Turn) Independent(call Call) bool {
 	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
 		return call.Name == "view_image" && !call.Custom
@@ -231,25 +231,25 @@ func (t *Turn) acting() {
 // confine returns the sandbox of the turn.
 func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
 
-// confineTo returns the sandbox that a policy asks for. The user is told once what
-// it does not do.
+// confineTo returns the sandbox that a policy asks for. The user learns once what it does
+// not do.
 func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
 	t.box.confines.Store(err == nil)
 	if err != nil {
-		t.tell(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
+		t.inform(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
 		return nil, err
 	}
 	for _, note := range c.Notes() {
-		t.tell(note)
+		t.inform(note)
 	}
 	return c, nil
 }
 
-// tell tells the user something about the sandbox, once in the conversation.
-func (t *Turn) tell(message string) {
+// inform sends the user a message about the sandbox, once in the conversation.
+func (t *Turn) inform(message string) {
 	t.box.mu.Lock()
 	known := t.box.told[message]
 	t.box.told[message] = true

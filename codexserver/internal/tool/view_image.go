@@ -52,8 +52,8 @@ func (t *Turn) viewImage(call Call) Result {
 	}
 }
 
-// imageURL reads an image file as a data URL. Where its content does not tell its
-// kind, its name does.
+// imageURL reads an image file as a data URL. If its content does not show its kind, its
+// name does.
 func imageURL(path string) (string, error) {
 	data, err := regularfile.Read(path, maxImage)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // budgetProperty is the argument budget in a tool's schema.
-const budgetProperty = `"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there with what it has; codex-reply goes on."}`
+const budgetProperty = `"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there with what it has; codex-reply continues."}`
 
 // budget bounds one turn.
 type budget struct {
@@ -25,7 +25,7 @@ type budget struct {
 	Unknown map[string]jsontext.Value `json:",embed"`
 }
 
-// check reports a budget that bounds nothing. Nil is no budget.
+// check reports a budget that bounds nothing. Nil means no budget.
 func (b *budget) check() error {
 	switch {
 	case b == nil:
@@ -63,7 +63,7 @@ func (e *spentError) Error() string { return "budget of " + e.what + " reached" 
 // stopped returns the text of a turn that a budget stopped: why, and what the agent
 // said last.
 func (e *spentError) stopped(last string) string {
-	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply goes on."
+	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply continues."
 	if last = strings.TrimSpace(last); last != "" {
 		words += " Codex said last:\n\n" + last
 	}
@@ -92,7 +92,7 @@ func (m *meter) used(tokens int64) {
 	}
 }
 
-// blind reports whether tokens were to be counted that nobody counted.
+// blind reports whether the budget bounds tokens that the engine did not count.
 func (m *meter) blind(tokens int64) bool {
 	return m.budget != nil && m.budget.Tokens != nil && tokens == 0
 }

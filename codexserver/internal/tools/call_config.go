@@ -5,8 +5,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// restrict takes out of a call's configuration what is not for calls. It
-// returns what the caller should know of that.
+// restrict takes out of a call's configuration what calls may not set. It returns
+// warnings for the caller.
 func (t *Table) restrict(cfg *protocol.Config) (warnings []string, err error) {
 	if t.options.TrustedCalls {
 		return nil, nil

@@ -22,13 +22,13 @@ import (
 const codexTool = `{
 	"name": "codex",
 	"title": "Codex",
-	"description": "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to go on with it, call codex-reply with the threadId of the result.",
+	"description": "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to continue it, call codex-reply with the threadId of the result.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["prompt"],
 		"additionalProperties": false,
 		"properties": {
-			"prompt": {"type": "string", "description": "The task, in plain words; Codex knows nothing else of it."},
+			"prompt": {"type": "string", "description": "The task, in plain words; Codex sees nothing else."},
 			"cwd": {"type": "string", "description": "Folder to work in, an absolute path. Default: the client's first root, else the server's folder."},
 			"model": {"type": "string", "description": "In place of the configured one."},
 			"profile": {"type": "string", "description": "Profile of config.toml to use."},
@@ -36,7 +36,7 @@ const codexTool = `{
 			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch without asking."},
 			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: of the model, reasoning, sandbox, approval policy and tools. Most others are refused."},
 			"base-instructions": {"type": "string", "description": "Replaces Codex's own instructions."},
-			"developer-instructions": {"type": "string", "description": "A role or rules, beside Codex's own instructions."},
+			"developer-instructions": {"type": "string", "description": "A role or rules, in addition to Codex's own instructions."},
 			"compact-prompt": {"type": "string", "description": "The prompt that summarises a long conversation."},
 			"include-plan-tool": {"type": "boolean", "description": "Let Codex keep a plan, which the result has."},
 			"worktree": {"type": "boolean", "description": "Work in a new git worktree at HEAD of cwd's repository, apart from your files; codex-worktree brings the changes back."},
@@ -46,7 +46,7 @@ const codexTool = `{
 			"output-schema": {"type": "object", "description": "JSON schema of the answer, which the result then has as output."},
 			"images": {"type": "array", "items": {"type": "string"}, "description": "Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."},
 			"web-search": {"type": "boolean", "description": "Let Codex search the web."},
-			"writable-roots": {"type": "array", "items": {"type": "string"}, "description": "Folders where commands may write beside cwd, with sandbox workspace-write."},
+			"writable-roots": {"type": "array", "items": {"type": "string"}, "description": "Folders where commands may write besides cwd, with sandbox workspace-write."},
 			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."}
 		}
 	},
@@ -97,13 +97,13 @@ func (a *codexArguments) check() error {
 	return oneOf("sandbox", a.Sandbox, protocol.SandboxModes())
 }
 
-// oneOf refuses a word that is none of the argument's, the empty one too. nil is
-// an argument that was not given.
+// oneOf refuses a word that the argument does not take, the empty one too. nil is an
+// argument that was left out.
 func oneOf[W ~string](argument string, word *W, words []W) error {
 	if word == nil || slices.Contains(words, *word) {
 		return nil
 	}
-	return fmt.Errorf("argument /%s: %q is none of %q", argument, string(*word), words)
+	return fmt.Errorf("argument /%s: %q must be one of %q", argument, string(*word), words)
 }
 
 // lockArguments takes arguments out of what a tool offers.

@@ -47,7 +47,7 @@ func imageURL(cwd, image string, left int64) (url string, n int64, err error) {
 	}
 	kind := imageType(data)
 	if kind == "" {
-		return "", 0, errors.New("it is no image: by its content it is neither PNG, JPEG, GIF nor WebP")
+		return "", 0, errors.New("not an image: its content must be PNG, JPEG, GIF or WebP")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), int64(len(data)), nil
 }

@@ -2,8 +2,8 @@ package tools
 
 import "strings"
 
-// Instructions returns what a model should know of the tools before it calls one.
-// It is under 2,000 characters, which all clients show whole.
+// Instructions returns what a model should know about the tools before it calls one. It
+// is under 2,000 characters, which all clients show whole.
 func (t *Table) Instructions() string {
 	lines := []string{"Codex works on coding tasks in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for i := range t.tools {
@@ -12,7 +12,7 @@ func (t *Table) Instructions() string {
 		}
 	}
 	lines = append(lines,
-		"Go on with a conversation by the threadId of its result; it knows what was said and done before.",
+		"Continue a conversation by the threadId of its result; it remembers what was said and done before.",
 		"A result that says that something was declined or denied means that it was not done. Do not try it in another way; ask the user.",
 	)
 	return strings.Join(lines, "\n")

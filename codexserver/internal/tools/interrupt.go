@@ -11,7 +11,7 @@ import (
 const interruptTool = `{
 	"name": "codex-interrupt",
 	"title": "Codex Interrupt",
-	"description": "Stop what a conversation does now. codex-reply goes on with it.",
+	"description": "Stop what a conversation does now. codex-reply continues it.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["threadId"],

@@ -45,7 +45,7 @@ type Job struct {
 	clock      stall.Clock
 	last       string              // what the agent said last
 	questions  []*approval.Request // open ones
-	asked      bool                // a question opened that no caller was told of
+	asked      bool                // a question opened that no caller has seen
 	changed    chan struct{}       // closed when a question opens
 	status     Status              // of a turn that has ended
 	did        report.Report       // what it did

@@ -36,7 +36,7 @@ func bench(t *testing.T) *Call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &approval.Options{}).Share("")
-	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx), Attendance: thread.Attendance{Watcher: nobody{}}, Background: thread.Attendance{Watcher: nobody{}}}
+	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx), Attendance: thread.Attendance{Watcher: spectator{}}, Background: thread.Attendance{Watcher: spectator{}}}
 	t.Cleanup(func() {
 		stop()
 		c.Jobs.Wait()
@@ -47,14 +47,14 @@ func bench(t *testing.T) *Call {
 	return c
 }
 
-// nobody watches a turn.
-type nobody struct{}
+// spectator attends a turn without watching it.
+type spectator struct{}
 
-func (nobody) Ready(context.Context, protocol.EventMsg)     {}
-func (nobody) Event(string, protocol.Event)                 {}
-func (nobody) Asked(*approval.Request)                      {}
-func (nobody) Decided(*approval.Request, approval.Decision) {}
-func (nobody) Notice(string)                                {}
+func (spectator) Ready(context.Context, protocol.EventMsg)     {}
+func (spectator) Event(string, protocol.Event)                 {}
+func (spectator) Asked(*approval.Request)                      {}
+func (spectator) Decided(*approval.Request, approval.Decision) {}
+func (spectator) Notice(string)                                {}
 
 // begin begins a turn of a new thread.
 func (c *Call) begin(t *testing.T, prompt string, background bool) (*Job, *mcptypes.CallToolResult) {
@@ -165,7 +165,7 @@ func TestJobsAreLimited(t *testing.T) {
 	})
 }
 
-// TestAnswered tells the result of a turn to every call until one was answered with it.
+// TestAnswered returns the result of a turn to every call until one was answered with it.
 func TestAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)

@@ -10,9 +10,9 @@ import (
 // restarted. The process is the one that served it, 0 when that has ended; the
 // thread is "" of a call without one.
 func Lost(thread string, process int) *mcptypes.CallToolResult {
-	next := "call codex-reply with threadId " + thread + " to go on."
+	next := "call codex-reply with threadId " + thread + " to continue."
 	if thread == "" {
-		next = "call codex-reply to go on with a conversation."
+		next = "call codex-reply to continue a conversation."
 	}
 	if process != 0 {
 		return failure(thread, fmt.Sprintf("Another server, process %d, serves this call: only there can its question be answered. "+
@@ -26,5 +26,5 @@ func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the
 
 // Ended is the result of a task whose server ended while it ran.
 func Ended(thread string) *mcptypes.CallToolResult {
-	return failure(thread, "The server ended while this task ran. What it did until then stands. Call codex-reply with threadId "+thread+" to go on.")
+	return failure(thread, "The server ended while this task ran. What it did until then remains. Call codex-reply with threadId "+thread+" to continue.")
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// replyTool goes on with a conversation. Clients of several years say
-// threadId, conversationId or sessionId for the same thing.
+// replyTool continues a conversation. Clients of several years say threadId,
+// conversationId or sessionId for the same thing.
 const replyTool = `{
 	"name": "codex-reply",
 	"title": "Codex Reply",
-	"description": "Go on in a conversation that codex began: a correction, an answer, the next step. Codex knows what was said and done before.",
+	"description": "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done before.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["prompt"],
@@ -31,7 +31,7 @@ const replyTool = `{
 			"effort": {"type": "string", "description": "As codex's, from now on."},
 			"output-schema": {"type": "object", "description": "As codex's, for this answer."},
 			"images": {"type": "array", "items": {"type": "string"}},
-			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits for its end, steer tells it the prompt now, interrupt stops it first."}
+			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits for its end, steer sends it the prompt now, interrupt stops it first."}
 		}
 	},
 	"outputSchema": ` + report.ShortSchema + `,

@@ -131,7 +131,7 @@ func (e *NoResourceError) Error() string { return e.Reason }
 func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, openOnly bool) ([]*mcptypes.TextResourceContents, error) {
 	at, ok := parseURI(uri)
 	if !ok {
-		return nil, &NoResourceError{"it is no address of a resource of this server"}
+		return nil, &NoResourceError{"not the address of a resource of this server"}
 	}
 	c := &Call{options: &r.table.options}
 	p, err := r.table.read(ctx, threads, at, openOnly, c.maxResult())

@@ -26,7 +26,7 @@ import (
 const reviewTool = `{
 	"name": "codex-review",
 	"title": "Codex Review",
-	"description": "Have Codex look for faults in changes of a git repository. It changes nothing, asks nobody.",
+	"description": "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
 	"inputSchema": {
 		"type": "object",
 		"required": ["target"],
@@ -172,7 +172,7 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 		}
 	}
 	if n := r.task.Hidden(); n > 0 {
-		r.job.remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was told to read them itself.", n, len(r.task.Files)))
+		r.job.remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
 	}
 	revision, _ := r.arguments.revision()
 	if *r.arguments.Target == protocol.ReviewCommit || !plainName.MatchString(revision) {

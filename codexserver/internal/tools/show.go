@@ -97,7 +97,7 @@ type page struct {
 // maxPage bounds a page, in bytes of JSON.
 const maxPage = 45_000
 
-// pageCost is what a page has beside its content, at most.
+// pageCost is the size of a page without its content, at most.
 const pageCost = 1000
 
 func (t *Table) callShow(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {

@@ -69,8 +69,8 @@ func brief(words string) string {
 	return Cut(words, maxBrief)
 }
 
-// cut returns the text within so many bytes of JSON, and says then where the whole
-// is. 0 is no bound.
+// cut returns the text within so many bytes of JSON, and then says where the whole text
+// is. 0 means no bound.
 func (j *Job) cut(text string, most int) string {
 	if most == 0 || len(quote(nil, text)) <= most {
 		return text

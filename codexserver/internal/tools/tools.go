@@ -43,7 +43,7 @@ type Call struct {
 	OpenOnly bool
 	// Shared says that Jobs are those of several clients.
 	Shared bool
-	// MaxText bounds the text of a result, in bytes of JSON; 0 is no bound.
+	// MaxText bounds the text of a result, in bytes of JSON; 0 means no bound.
 	MaxText int
 	// Begun is called when the call has a thread and its turn is queued. Nil does
 	// nothing.
@@ -60,7 +60,7 @@ type Call struct {
 
 // Options say which tools there are.
 type Options struct {
-	// Tools are those to offer beside codex and codex-reply. Nil is all.
+	// Tools are those to offer besides codex and codex-reply. Nil means all.
 	Tools []string
 	// Report says how the tools watch turns.
 	Report report.Options
@@ -140,8 +140,7 @@ func New(e engine.Engine, o Options) *Table {
 	return t
 }
 
-// Short reports whether calls of the tool of that name take little time,
-// whatever else goes on.
+// Short reports whether calls of the tool of that name take little time in any case.
 func Short(name string) bool { return name == "codex-list" || name == "codex-interrupt" }
 
 // List returns the tools as clients see them, in a fixed order.
@@ -216,7 +215,7 @@ func result(thread string, texts ...string) *mcptypes.CallToolResult {
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: structured}
 }
 
-// interim is the result of a call whose turn goes on.
+// interim is the result of a call whose turn continues.
 func interim(thread string, status Status, text string) *mcptypes.CallToolResult {
 	r := result(thread, text)
 	last := len(r.StructuredContent) - 1

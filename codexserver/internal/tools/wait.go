@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// waitTool is for clients that give a call little time.
+// waitTool is for clients that allow a call little time.
 const waitTool = `{
 	"name": "codex-wait",
 	"title": "Codex Wait",
@@ -103,8 +103,8 @@ func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallT
 		timer := time.NewTimer(a.wait())
 		await(ctx, jobs, c.Place == nil && !c.Asks, timer.C)
 		timer.Stop()
-		// A question that is out with the client holds the call open: its answer
-		// would find nobody.
+		// A question that is out with the client holds the call open: otherwise its
+		// answer would arrive at no call.
 		if ctx.Err() != nil || c.Hold == nil || !c.Hold(ctx) {
 			return c.rows(&a, jobs)
 		}
@@ -160,9 +160,8 @@ func (c *Call) jobs(a *waitArguments) []*Job {
 	return jobs
 }
 
-// await returns when the first of the jobs has ended, the time is over, or ctx
-// ends; with questions also when one opens that no caller was told of. It
-// returns at once without jobs.
+// await returns when the first of the jobs has ended, the time is over, or ctx ends; with
+// questions also when one opens that no caller has seen. It returns at once without jobs.
 func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time.Time) {
 	if len(jobs) == 0 {
 		return
@@ -183,8 +182,8 @@ func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time
 	}
 }
 
-// pause returns when the job has ended or ctx ends, with questions also when one
-// is open that no caller was told of.
+// pause returns when the job has ended or ctx ends, with questions also when one is open
+// that no caller has seen.
 func (j *Job) pause(ctx context.Context, questions bool) {
 	for {
 		j.mu.Lock()
@@ -219,9 +218,9 @@ func (c *Call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 		switch {
 		case found[id]:
 		case c.Threads.Find(id) != nil:
-			rows = append(rows, row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply goes on with the conversation."})
+			rows = append(rows, row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."})
 		default:
-			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply goes on with one that has ended."})
+			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})
 		}
 	}
 	var text strings.Builder
@@ -266,8 +265,8 @@ func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(e, plain(r))
 }
 
-// Answered notes that the client was answered: it has the results that the call
-// returns. Those of a call that nobody waits for any more are kept for the next one.
+// Answered notes that the client was answered: it has the results that the call returns.
+// Results of a call that no client waits for any more are kept for the next one.
 func (c *Call) Answered() {
 	for _, j := range c.read {
 		j.mu.Lock()

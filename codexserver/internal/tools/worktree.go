@@ -119,7 +119,7 @@ func (t *Table) callWorktree(ctx context.Context, c *Call, raw stdjson.RawMessag
 // maxWorktreeText bounds what a call says, in runes.
 const maxWorktreeText = 10_000
 
-// said returns the blocks that a result has beside its text.
+// said returns the blocks that a result has in addition to its text.
 func (j *Job) said() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -184,8 +184,8 @@ func changed(heading string, files []worktree.Change, more int) []string {
 // maxNotes is how many sentences of a plan a question shows.
 const maxNotes = 20
 
-// apply asks for the changes whatever the approval policy: the caller's folder is
-// none that the thread may write.
+// apply asks for the changes whatever the approval policy: the thread may not write the
+// caller's folder.
 func (v *visit) apply(ctx context.Context, h engine.Host) (string, error) {
 	p, err := v.worktree.Plan(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (v *visit) branch(ctx context.Context, h engine.Host, name, message string)
 	return strings.Join(append([]string{done}, skips("As before, and not committed", b.Skipped)...), "\n"), nil
 }
 
-// declined reports an outcome that is no approval.
+// declined reports an outcome other than an approval.
 func declined(what string, out elicit.Outcome) error {
 	if out.Decision == elicit.Approved || out.Decision == elicit.ApprovedForSession {
 		return nil

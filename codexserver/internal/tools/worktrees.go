@@ -32,8 +32,8 @@ func (ws *worktrees) open() worktree.Store {
 // errNoWorktrees says that this server has no folder for them.
 var errNoWorktrees = errors.New("this server keeps nothing that outlives it, and so has no worktrees")
 
-// create makes a worktree of the repository that cwd lies in. The words tell the
-// caller about it.
+// create makes a worktree of the repository that cwd lies in. The words describe it to
+// the caller.
 func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *worktree.Worktree, words string, err error) {
 	if ws == nil {
 		return nil, "", errNoWorktrees
@@ -55,8 +55,8 @@ func place(cfg *protocol.Config, w *worktree.Worktree) {
 	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
 }
 
-// revived is what a thread is taken up with: its rollout may be of somebody who could
-// choose more than callers can here.
+// revived is the configuration that a thread is resumed with: its rollout may be of a
+// user who could choose more than callers can here.
 func (t *Table) revived(id string) func() protocol.Config {
 	return func() protocol.Config {
 		cfg := t.worktrees.config(id)
@@ -89,7 +89,7 @@ func bind(ctx context.Context, c *Call, w *worktree.Worktree, t *thread.Thread) 
 	return err
 }
 
-// drop removes a worktree in which nobody has worked. nil is none.
+// drop removes a worktree in which no work was done. nil means none.
 func drop(ctx context.Context, w *worktree.Worktree) error {
 	if w == nil {
 		return nil

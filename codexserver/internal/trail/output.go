@@ -49,7 +49,7 @@ func (t *Trail) print(m protocol.ExecCommandOutputDelta) {
 	}
 	b := append(o.rest[m.Stream], m.Chunk...)
 	whole := len(b)
-	for k := 1; k < utf8.UTFMax && k <= len(b); k++ { // a character may go on in the next piece
+	for k := 1; k < utf8.UTFMax && k <= len(b); k++ { // a character may continue in the next piece
 		if c := b[len(b)-k]; utf8.RuneStart(c) {
 			if !utf8.FullRune(b[len(b)-k:]) {
 				whole -= k

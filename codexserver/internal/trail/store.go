@@ -16,7 +16,7 @@ const (
 
 const (
 	pieceSize = 16 << 10 // of a piece at most
-	pieceCost = 4 << 10  // of a piece beside its bytes: the last block of it in a file
+	pieceCost = 4 << 10  // of a piece besides its bytes: the last block of it in a file
 )
 
 // Store bounds what its trails keep together. It is safe for concurrent use.
@@ -132,7 +132,7 @@ func (p *piece) drop() {
 	}
 }
 
-// lose drops all: the text goes on behind what could not be written.
+// lose drops all: the text continues after what could not be written.
 func (t *text) lose() {
 	for len(t.pieces) > 0 {
 		t.pieces[0].drop()

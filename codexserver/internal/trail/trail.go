@@ -108,7 +108,7 @@ func (t *Trail) Event(m protocol.EventMsg) {
 	t.do(func() { t.event(m) })
 }
 
-// Decided takes in how a question ended: by whom, and what the model is told.
+// Decided takes in how a question ended: by whom, and with which words for the model.
 func (t *Trail) Decided(q *elicit.Question, by string, out elicit.Outcome) {
 	t.do(func() {
 		t.entry("question:", q.Message)
@@ -185,7 +185,7 @@ func (t *Trail) Output(command int, offset int64, most int) (p Page, number int,
 	case t.commands == 0:
 		return p, 0, &RangeError{"command", "no command has run"}
 	case command < 1 || command > t.commands:
-		return p, 0, &RangeError{"command", fmt.Sprintf("%d is none of the %d that have run", command, t.commands)}
+		return p, 0, &RangeError{"command", fmt.Sprintf("%d is not one of the %d that have run", command, t.commands)}
 	case command < first:
 		return p, 0, &RangeError{"command", fmt.Sprintf("%d is no longer kept: the first that is is %d", command, first)}
 	}

@@ -210,7 +210,7 @@ func TestFileIsBounded(t *testing.T) {
 	}
 }
 
-// All trails together are bounded, and a closed one gives back what it had.
+// All trails together are bounded, and a closed one returns what it had.
 func TestStoreIsBounded(t *testing.T) {
 	s := trail.NewStore(1 << 20)
 	kept := func(trails []*trail.Trail) (bytes int64) {

@@ -17,7 +17,7 @@ const (
 	maxPaths = 20      // of a patch
 )
 
-// entry writes a line of its own and, further in, what somebody said.
+// entry writes a heading on its own line and, indented, what was said.
 func (t *Trail) entry(heading, body string) {
 	var b strings.Builder
 	b.WriteString(valid(heading) + "\n")

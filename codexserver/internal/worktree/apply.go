@@ -85,7 +85,7 @@ func (p *Plan) run(ctx context.Context, root *os.Root, j *journal) error {
 	return nil
 }
 
-// put brings one file to what it is to be, in one step that nobody sees half of.
+// put brings one file to its new state, in one step: half of it is never seen.
 func (p *Plan) put(root *os.Root, j *journal, i int) error {
 	f := p.files[i]
 	now, err := read(root, f.path)
@@ -115,8 +115,8 @@ func (p *Plan) put(root *os.Root, j *journal, i int) error {
 	return err
 }
 
-// putFile puts a file at a name, by way of a temporary one beside it. A new one
-// takes no other's place. Written is called in between.
+// putFile puts a file at a name, by way of a temporary one next to it. A new file
+// replaces no other. Written is called in between.
 func putFile(root *os.Root, name string, f file, temporary string, isNew, exact bool, written func()) error {
 	name = filepath.FromSlash(name)
 	if err := create(root, temporary, f, exact); err != nil {
@@ -139,8 +139,8 @@ func putFile(root *os.Root, name string, f file, temporary string, isNew, exact 
 	return nil
 }
 
-// create makes a file that nobody else has. Exact gives it its permissions whatever
-// the process leaves to new files.
+// create makes a file and fails if it exists. Exact sets its permissions whatever the
+// process leaves to new files.
 func create(root *os.Root, name string, f file, exact bool) error {
 	if f.isLink {
 		return root.Symlink(f.data, name)

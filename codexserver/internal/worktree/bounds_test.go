@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Files that are no files are left out or refused, and nothing waits for them.
+// Special files are left out or refused, and nothing waits for them.
 func TestSpecialFiles(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "", "x": "", ".gitignore": ".gitignore is a special file", "s/.gitattributes": "s/.gitattributes is a special file", "n/.git/HEAD": "n/.git/HEAD is a special file",

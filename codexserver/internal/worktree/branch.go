@@ -76,10 +76,10 @@ var branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-
 
 func (w *Worktree) checkName(ctx context.Context, name string) error {
 	if len(name) > 200 || !branchName.MatchString(name) || name == "HEAD" {
-		return refuse("%q is no name for a branch: letters, digits, and . _ - / between them", name)
+		return refuse("%q is not a valid name for a branch: use letters and digits, with . _ - / between them", name)
 	}
 	if _, err := w.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
-		return refuse("%q is no name for a branch", name)
+		return refuse("%q is not a valid name for a branch", name)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (w *Worktree) checkName(ctx context.Context, name string) error {
 func (w *Worktree) commit(ctx context.Context, tree, message string) (string, error) {
 	parent, _, ok := git.Head(w.record.admin(), w.record.CommonDir)
 	if !ok || parent == "" {
-		return "", refuse("where HEAD of the worktree stands cannot be read")
+		return "", refuse("HEAD of the worktree cannot be read")
 	}
 	if _, err := w.git(ctx, call{}, "merge-base", "--is-ancestor", w.record.Base, parent); err != nil {
 		return "", refuse("HEAD of the worktree, %s, does not come from %s", parent, w.record.Base)
@@ -105,13 +105,13 @@ func (w *Worktree) commit(ctx context.Context, tree, message string) (string, er
 	}}, "commit-tree", "--no-gpg-sign", "-p", parent, "-F", "-", tree)
 }
 
-// handOver gives the repository the objects of a commit that it does not have, in
-// a pack.
+// handOver copies the objects of a commit that the repository does not have into it, in a
+// pack.
 func (w *Worktree) handOver(ctx context.Context, scratch, commit string) error {
 	to := filepath.Join(w.record.CommonDir, "objects", "pack")
 	for _, dir := range []string{filepath.Dir(to), to} {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-			return errors.Join(err, refuse("%s is no folder", dir))
+			return errors.Join(err, refuse("%s is not a folder", dir))
 		}
 	}
 	name, err := w.line(ctx, call{stdin: commit + "\n^" + w.record.Base + "\n"}, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(scratch, "pack"))
@@ -130,7 +130,7 @@ func (w *Worktree) handOver(ctx context.Context, scratch, commit string) error {
 	return nil
 }
 
-// copyObject copies a file of git's so that nobody sees half of it.
+// copyObject copies a file of git's so that half of it is never seen.
 func copyObject(to, from string) error {
 	data, err := regularfile.Read(from, 4<<30)
 	if err != nil {
@@ -182,7 +182,7 @@ func (w *Worktree) createRef(name, commit string) (err error) {
 	native := filepath.FromSlash(ref)
 	lock, err := root.OpenFile(native+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return taken("somebody is at it")
+		return taken("it is in use")
 	}
 	if err != nil {
 		return err

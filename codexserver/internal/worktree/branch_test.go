@@ -40,7 +40,7 @@ func TestBranch(t *testing.T) {
 	if got := b.git("status", "--porcelain"); got != status {
 		t.Errorf("status: %s", got)
 	}
-	// A second one has nothing to commit anew, and names are not taken twice.
+	// A second one has nothing new to commit, and names are not taken twice.
 	b.git("pack-refs", "--all")
 	for _, name := range []string{"work/one", "work", "work/one/two", "main", "-x", "a..b", "x.lock", "@{1}", "HEAD", "a b", "x/../main", "refs/heads/", "ü"} {
 		var refused *worktree.RefusedError
@@ -54,7 +54,7 @@ func TestBranch(t *testing.T) {
 	if _, err := w.Branch(t.Context(), worktree.BranchOptions{}); err != nil || b.git("rev-parse", "codex/"+w.ID()+"^{tree}") != b.git("rev-parse", "work/one^{tree}") {
 		t.Errorf("the second: %v", err)
 	}
-	// Commits that somebody made in the worktree come first.
+	// Commits that the user made in the worktree come first.
 	b.gitIn(w.Path(), "commit", "-qam", "theirs")
 	theirs := b.gitIn(w.Path(), "rev-parse", "HEAD")
 	third, err := w.Branch(t.Context(), worktree.BranchOptions{Name: "three"})

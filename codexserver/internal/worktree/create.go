@@ -78,7 +78,7 @@ func (w *Worktree) make(ctx context.Context, o Options) ([]Skip, error) {
 		return nil, err
 	}
 	if kind, err := w.line(ctx, call{tree: w.folder()}, "cat-file", "-t", r.head); err != nil || kind != "commit" {
-		return nil, refuse("HEAD of %s is no commit: %v", r.root, err)
+		return nil, refuse("HEAD of %s is not a commit: %v", r.root, err)
 	}
 	skipped, err := w.start(ctx, r, o.Uncommitted)
 	if err != nil {
@@ -153,7 +153,7 @@ func (w *Worktree) makeAdmin() error {
 			return err
 		}
 		if info, err := os.Lstat(all); err == nil && !info.IsDir() {
-			return refuse("%s is no folder", all)
+			return refuse("%s is not a folder", all)
 		}
 		if err := os.Mkdir(admin, 0o777); !errors.Is(err, fs.ErrNotExist) || try == 10 {
 			return err

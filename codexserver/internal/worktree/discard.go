@@ -68,7 +68,7 @@ func (w *Worktree) loss(ctx context.Context) (*LossError, error) {
 	switch {
 	case !exists(w.store.recordPath(w.record.ID)):
 		return nil, err
-	case w.record.Phase != phaseUse: // a call before this one was told to
+	case w.record.Phase != phaseUse: // an earlier call was asked to
 		return nil, nil
 	}
 	var tree string
@@ -121,7 +121,7 @@ func (w *Worktree) measure(ctx context.Context, found *LossError) (tree string, 
 		return tree, nil
 	}
 	if found.Status.Head == "" {
-		return "", errors.New("where HEAD of the worktree stands cannot be read")
+		return "", errors.New("HEAD of the worktree cannot be read")
 	}
 	not := []string{"--not", w.record.Base}
 	if w.record.Branched != "" {
@@ -134,8 +134,8 @@ func (w *Worktree) measure(ctx context.Context, found *LossError) (tree string, 
 	return tree, err
 }
 
-// remove removes all of a worktree that is there; its record goes last, so that a
-// later call can go on.
+// remove removes all that is left of a worktree. Its record goes last, so that a later
+// call can continue.
 func (w *Worktree) remove() error {
 	if w.record.Path != "" {
 		if err := removeAll(filepath.Dir(w.record.Path)); err != nil {

@@ -1,5 +1,5 @@
-// Package worktree gives threads git worktrees of their own, so that several can
-// work on one repository side by side, and brings their work back.
+// Package worktree makes a git worktree for each thread, so that several can work on one
+// repository at the same time, and brings their work back.
 //
 //	Store.Create ──▶ Worktree ──▶ Status, Diff
 //	                          ──▶ Plan ──▶ (a person is asked) ──▶ Plan.Apply
@@ -9,25 +9,25 @@
 //
 // # Three folders
 //
-// The worktree itself is all that a thread's commands may write. Git's own folder
-// for it lies in the repository, as for any worktree, and serves the commands and
-// people that look around in there. This package reads neither that folder nor the
-// worktree's .git but for where HEAD is: a command that got past the sandbox can
-// have changed both. What it knows is its record, and what it runs git on is a git
-// folder of its own, beside the record: a configuration of ours, the repository's
-// objects by reference, and an index. So no hook, filter, monitor, driver, include
-// or alias of the repository or of a command counts. Files that need a filter, such
-// as large ones kept elsewhere, are left out and said: see [Skip].
+// The worktree itself is all that a thread's commands may write. Git's own folder for it
+// lies in the repository, as for any worktree, and serves the commands and people that
+// look around in there. This package reads neither that folder nor the worktree's .git
+// but for where HEAD is: a command that got past the sandbox can have changed both. Its
+// state is its record, and it runs git on a git folder of its own, next to the record: a
+// configuration of ours, the repository's objects by reference, and an index. So no hook,
+// filter, monitor, driver, include or alias of the repository or of a command counts.
+// Files that need a filter, such as large ones kept elsewhere, are left out and said: see
+// [Skip].
 //
 // # Bringing work back
 //
 // The worktree's content is compared with what it began with, file by file.
-// [Worktree.Plan] merges each changed file with the caller's as it is now. Lines
-// that both have changed, and all else that is in doubt, are a [*ConflictError],
-// and nothing is written. [Plan.Apply] writes all files or none. It first notes in
-// a journal what was there: when the process is killed in between, the next call
-// about the same tree puts everything back.
+// [Worktree.Plan] merges each changed file with the caller's as it is now. Lines that
+// both have changed, and all else that is in doubt, are a [*ConflictError], and nothing
+// is written. [Plan.Apply] writes all files or none. It first notes in a journal what was
+// there: when the process is killed in between, the next call about the same tree puts
+// everything back.
 //
-// [Worktree.Branch] makes a commit of the content in the repository, on a branch
-// of its own. [Worktree.Discard] asks back when something would be lost.
+// [Worktree.Branch] makes a commit of the content in the repository, on a branch of its
+// own. [Worktree.Discard] asks back when something would be lost.
 package worktree

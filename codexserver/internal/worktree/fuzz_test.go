@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRecord reads records that somebody else has written: one that is taken leads
-// nowhere but to the store's own folders.
+// FuzzRecord reads records that an attacker has written: one that is accepted leads only
+// to the store's own folders.
 func FuzzRecord(f *testing.F) {
 	const id = "0123456789abcdef"
 	hash := strings.Repeat("a", 40)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bench is a repository with a store beside it.
+// bench is a repository with a store next to it.
 type bench struct {
 	t     testing.TB
 	dir   string

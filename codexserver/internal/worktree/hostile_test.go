@@ -183,7 +183,7 @@ func TestHostile(t *testing.T) {
 			if tt.control != nil {
 				cmd := exec.CommandContext(t.Context(), "git", tt.control...)
 				cmd.Dir = b.dir
-				out, _ := cmd.CombinedOutput() // the script is no good one
+				out, _ := cmd.CombinedOutput() // the script is not a good one
 				if !tr.sprung() {
 					t.Errorf("the trap is none: %s", out)
 				}

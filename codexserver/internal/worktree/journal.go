@@ -188,8 +188,7 @@ func (j *journal) undo(root *os.Root) error {
 	return errors.Join(&RecoveryError{Paths: strange, Folder: kept}, os.Rename(j.folder(), kept))
 }
 
-// putBack puts a file back. It returns false for one that somebody else has
-// changed.
+// putBack puts a file back. It returns false for one that was changed in the meantime.
 func (j *journal) putBack(root *os.Root, i int, n note) (bool, error) {
 	temporary := j.temporary(n.Path, i)
 	if err := j.forget(root, n.Path, temporary); err != nil {

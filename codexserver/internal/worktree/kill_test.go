@@ -117,7 +117,7 @@ func TestKillOther(t *testing.T) {
 	}
 }
 
-// What somebody has changed since the kill stays, and is said.
+// What was changed since the kill stays, and is reported.
 func TestKillChanged(t *testing.T) {
 	b, w := killed(t, 14)
 	lay(t, b.dir, map[string]string{"a": "theirs"})

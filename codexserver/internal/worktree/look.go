@@ -45,7 +45,7 @@ func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// file is a file as it is on the disk, or is to be. The zero value is none.
+// file is a file as it is on the disk, or should be. The zero value means no file.
 type file struct {
 	isFile, isLink bool
 	perm           fs.FileMode

@@ -25,7 +25,7 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 		var place *placeError
 		switch {
 		case errors.As(err, &place) && place.isFolder && !c.after.exists():
-			// The file went on both sides.
+			// Both sides removed the file.
 		case errors.As(err, &place):
 			conflicts.add(c.path, place.reason)
 			continue
@@ -181,7 +181,7 @@ func (w *Worktree) mergeFile(ctx context.Context, scratch string, c treeChange, 
 	case !was.exists():
 		return entry{}, "the caller has deleted it, and the worktree has changed it", nil
 	case !old.isFile() || !mine.isFile() || !was.isFile():
-		return entry{}, "both have changed it, and it is no file on each side", nil
+		return entry{}, "both have changed it, and it is not a file on each side", nil
 	}
 	is = entry{mode: was.mode, id: was.id}
 	if mine.mode != old.mode {
@@ -218,7 +218,7 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		if exit.ExitCode() > 127 || exit.ExitCode() < 0 {
-			return "", "both have changed it, and it is no text", nil
+			return "", "both have changed it, and it is not text", nil
 		}
 		return "", "both have changed the same lines", nil
 	}
@@ -229,8 +229,8 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 	return id, "", err
 }
 
-// stage lets git write the merged files beside the tree, with the line ends that
-// they have there, and reads them.
+// stage lets git write the merged files outside the tree, with the line ends that they
+// have there, and reads them.
 func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
 	before, after := map[string]entry{}, map[string]entry{}
 	for _, f := range p.files {

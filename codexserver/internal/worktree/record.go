@@ -181,7 +181,7 @@ func (w *Worktree) update(change func(*record)) error {
 // Bind notes the thread that works in the worktree.
 func (w *Worktree) Bind(ctx context.Context, threadID string) error {
 	if threadID == "" || len(threadID) > 200 || !isPlain(threadID) {
-		return fmt.Errorf("worktree: %q is no thread", threadID)
+		return fmt.Errorf("worktree: %q is not a thread", threadID)
 	}
 	if other, err := w.store.Find(threadID); err == nil && other.record.ID != w.record.ID {
 		return fmt.Errorf("worktree: the thread %s has one: %w", threadID, fs.ErrExist)

@@ -98,7 +98,7 @@ func (j *journal) wrong(key string) string {
 	return ""
 }
 
-// recoverTrees undoes the halves of all merges that nobody is at.
+// recoverTrees undoes the halves of all merges that no process works on.
 func (s Store) recoverTrees() []error {
 	entries, err := os.ReadDir(s.journals())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

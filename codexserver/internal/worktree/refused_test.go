@@ -33,7 +33,7 @@ func TestRepositoryRefused(t *testing.T) {
 		{"no folder", "no such file", func(b *bench) string { return b.dir + "/no" }},
 		{"no commit", "has no commit yet", func(b *bench) string { b.git("checkout", "-q", "--orphan", "new"); return b.dir }},
 		{"a HEAD that is none", "cannot be read", func(b *bench) string { lay(b.t, b.dir, map[string]string{".git/HEAD": "ref: ../x\n"}); return b.dir }},
-		{"a HEAD that is no commit", "is no commit", func(b *bench) string {
+		{"a HEAD that is no commit", "is not a commit", func(b *bench) string {
 			lay(b.t, b.dir, map[string]string{".git/HEAD": b.git("rev-parse", "HEAD^{tree}") + "\n"})
 			return b.dir
 		}},
@@ -77,11 +77,11 @@ func TestRepositoryRefused(t *testing.T) {
 			lay(b.t, b.dir, map[string]string{".git": "gitdir: " + dir + "/.git/worktrees/third\n"})
 			return b.dir
 		}},
-		{"a commondir that leads elsewhere", "is no worktree's folder", func(b *bench) string {
+		{"a commondir that leads elsewhere", "is not the folder of a worktree", func(b *bench) string {
 			lay(b.t, b.dir, map[string]string{".git/commondir": elsewhere(b) + "/.git\n"})
 			return b.dir
 		}},
-		{"a folder for worktrees that is a link", "is no folder", func(b *bench) string {
+		{"a folder for worktrees that is a link", "is not a folder", func(b *bench) string {
 			lay(b.t, b.dir, map[string]string{".git/worktrees": "> ../../elsewhere"})
 			elsewhere(b)
 			return b.dir

@@ -57,7 +57,7 @@ func openRepository(ctx context.Context, dir, scratch string) (*repository, erro
 	}
 	var ok bool
 	if r.head, _, ok = git.Head(r.gitDir, r.commonDir); !ok {
-		return nil, refuse("where HEAD of %s stands cannot be read", r.root)
+		return nil, refuse("HEAD of %s cannot be read", r.root)
 	}
 	if r.head == "" {
 		return nil, refuse("%s has no commit yet", r.root)
@@ -84,7 +84,7 @@ func realFolder(path string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Lstat(real); err != nil || !info.IsDir() {
-		return "", refuse("%s is no folder", path)
+		return "", refuse("%s is not a folder", path)
 	}
 	return real, nil
 }
@@ -115,7 +115,7 @@ func (r *repository) configure(ctx context.Context, scratch string) error {
 	switch {
 	case r.gitDir != r.commonDir:
 		if filepath.Dir(r.gitDir) != filepath.Join(r.commonDir, "worktrees") {
-			return refuse("%s is no worktree's folder of %s", r.gitDir, r.commonDir)
+			return refuse("%s is not the folder of a worktree of %s", r.gitDir, r.commonDir)
 		}
 		back, err := git.Pointer(filepath.Join(r.gitDir, "gitdir"), "")
 		if err != nil || !isSame(filepath.Dir(back), r.root) {

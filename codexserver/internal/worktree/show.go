@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Changes are the plan's effects by absolute path, in the form of a patch's. What
-// is no text, and symbolic links, are described.
+// Changes are the plan's effects by absolute path, in the form of a patch's. Files that
+// are not text, and symbolic links, are described.
 func (p *Plan) Changes() map[string]protocol.FileChange {
 	byPath := map[string]*plannedFile{}
 	for _, f := range p.files {

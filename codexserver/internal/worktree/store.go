@@ -19,8 +19,8 @@ type Store struct {
 	Trees, Records string
 }
 
-// In returns the store in Codex's home. Codex's own application keeps worktrees in
-// the folder worktrees there, and removes old ones: these lie beside.
+// In returns the store in Codex's home. Codex's own application keeps worktrees in the
+// folder worktrees there, and removes old ones: these lie in another folder.
 func In(home string) Store {
 	return Store{Trees: filepath.Join(home, "codex-mcp-worktrees"), Records: filepath.Join(home, "codex-mcp-worktree-records")}
 }
@@ -116,7 +116,7 @@ func (s Store) Recover() error {
 	return errors.Join(append(failed, s.recoverTrees()...)...)
 }
 
-// finish removes a worktree that is not in use, unless somebody is at it.
+// finish removes a worktree that is not in use, unless a process works on it.
 func (s Store) finish(id string) error {
 	unlock, err := s.tryLock(id)
 	if err != nil {

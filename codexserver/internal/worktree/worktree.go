@@ -101,7 +101,7 @@ func (w *Worktree) check(ctx context.Context) error {
 // pointer is what the file .git of the worktree says.
 func (r *record) pointer() string { return "gitdir: " + filepath.ToSlash(r.admin()) + "\n" }
 
-// notes are sentences about what somebody did to the worktree.
+// notes are sentences about what others did to the worktree.
 func (w *Worktree) notes() []string {
 	data, err := regularfile.Read(filepath.Join(w.record.Path, ".git"), 64<<10)
 	info, _ := os.Lstat(filepath.Join(w.record.Path, ".git"))

@@ -87,7 +87,7 @@ func TestTakeAlong(t *testing.T) {
 	if out := b.gitIn(w.Path(), "status", "--porcelain", "-uall"); out != "M a\n D gone\n M run\n M staged\n?? l\n?? sub/new" {
 		t.Errorf("status:\n%s", out)
 	}
-	// What was taken along is no change of the worktree's.
+	// What was taken along is not a change of the worktree's.
 	if s, err := w.Status(t.Context()); err != nil || len(s.Files) != 0 || !s.Saved {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -15,13 +15,13 @@ type Request struct {
 	Path string
 	// Query is the raw one.
 	Query string
-	// Header is as net/http gives it.
+	// Header is the request's header.
 	Header http.Header
 	// Body is not to be changed.
 	Body []byte
 }
 
-// ToolOutput is what a tool's call gave.
+// ToolOutput is the output of a tool's call.
 type ToolOutput struct {
 	// CallID is that of the call, Output what the model reads.
 	CallID, Output string
@@ -43,7 +43,7 @@ func (r Request) messages() []message {
 		Messages []message `json:"messages"`
 		Input    []message `json:"input"`
 	}
-	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // no messages in what is no request
+	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // a body that is not a request has no messages
 	return append(body.Messages, body.Input...)
 }
 
@@ -52,7 +52,7 @@ func (r Request) Model() string {
 	var body struct {
 		Model string `json:"model"`
 	}
-	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // none in what is no request
+	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // a body that is not a request has none
 	return body.Model
 }
 
@@ -108,7 +108,7 @@ func text(raw jsontext.Value) string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(raw, &parts) // neither is no text
+	_ = json.Unmarshal(raw, &parts) // neither form means that there is no text
 	for _, p := range parts {
 		s += p.Text
 	}

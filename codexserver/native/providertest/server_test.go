@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// post sends a request and gives the answer's status and as much of its body as came.
+// post sends a request and returns the answer's status and as much of its body as came.
 func post(t *testing.T, url, body string) (status int, text string, err error) {
 	t.Helper()
 	resp, err := http.Post(url, "application/json", strings.NewReader(body))

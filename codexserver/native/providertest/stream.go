@@ -201,7 +201,7 @@ func (e *events) reasoning(t Turn, event func(string, object), done func(object)
 	done(item)
 }
 
-// item is the call as the Responses wire tells it.
+// item is the call in the form of the Responses wire.
 func (c ToolCall) item(i int) object {
 	id := c.id(i)
 	switch {

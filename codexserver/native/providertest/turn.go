@@ -27,7 +27,7 @@ type Turn struct {
 	ToolCalls []ToolCall
 	// Usage is what the model counts; nil counts 10 tokens in, 5 out.
 	Usage *Usage
-	// NoUsage tells no usage at all.
+	// NoUsage reports no usage at all.
 	NoUsage bool
 
 	// Wait holds the response back until it is closed.

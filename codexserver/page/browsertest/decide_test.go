@@ -124,8 +124,8 @@ func TestKeysNeedTheQuestionInSight(t *testing.T) {
 	get(t, second)
 }
 
-// A question that the client answers stays where it is, with the decision, and
-// the mark does not go on to another by itself.
+// A question that the client answers stays where it is, with the decision, and the mark
+// does not move to another by itself.
 func TestAnsweredElsewhere(t *testing.T) {
 	release := make(chan mcptypes.ElicitResultAction)
 	r := start(t, asking, func(ctx context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {

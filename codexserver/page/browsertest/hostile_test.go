@@ -51,8 +51,7 @@ var hostile = []string{
 	"\u05d0\u05d1\u05d2 / \u05d3\u05d4 \U0001f600 \xff\xfe",
 }
 
-// What an agent writes is shown to the letter, wherever it stands, and is
-// nothing but text.
+// What an agent writes is shown to the letter, wherever it is, and is nothing but text.
 func TestHostile(t *testing.T) {
 	argv := append([]string{"bash", "-c"}, strings.Join(hostile, "\n"))
 	argv = append(argv, hostile...)
@@ -168,8 +167,8 @@ func TestLongCommand(t *testing.T) {
 	}
 }
 
-// A page of another origin can neither read nor change anything, not even with
-// a secret or a token; nor can the same page under another name.
+// A page of another origin can read or change nothing, not even with a secret or a token.
+// The same page under another name cannot either.
 func TestForged(t *testing.T) {
 	r := start(t, asking, nil)
 	b := r.open(t)
@@ -184,7 +183,8 @@ func TestForged(t *testing.T) {
 	}))
 	defer evil.Close()
 	forger := newTab(t)
-	// try sends a request from the page that the forger is on, and tells the status or that it could not.
+	// try sends a request from the page that the forger is on, and returns the status or
+	// the failure.
 	try := func(method, address, body, headers string) string {
 		return eval[string](forger, fmt.Sprintf(`fetch(%q, { method: %q, body: %s, headers: %s }).then(async (r) => r.status + " " + (await r.text()).slice(0, 40), () => "refused")`,
 			address, method, body, headers))
@@ -254,8 +254,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// window opens an address in a window of its own and tells what is left of the
-// hold on it.
+// window opens an address in a new window and returns what is left of the hold on it.
 func (b *tab) window(address string) string {
 	b.t.Helper()
 	byUser := func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// A turn with all that can be seen of one, told piece by piece.
+// A turn with everything that can be shown of one, piece by piece.
 func TestTimeline(t *testing.T) {
 	steps := make(chan struct{})
 	var decision elicit.Decision

@@ -45,7 +45,7 @@ func (w *workshop) exists(name string) bool {
 	return err == nil
 }
 
-// told is the last thing that a tool told the model.
+// The last result that a tool returned to the model.
 func (w *workshop) told() string {
 	requests := w.model.Requests()
 	return requests[len(requests)-1].LastToolOutput()

@@ -95,7 +95,7 @@ async function listen() {
   try {
     alive();
     const r = await fetch("/events", { headers: { Authorization: "Bearer " + token }, signal: abort.signal, cache: "no-store" });
-    if (r.status === 401) return shut("Your access has ended: codex-mcp was started anew, or the page was not used for long.");
+    if (r.status === 401) return shut("Your access has ended: codex-mcp was started again, or the page was not used for long.");
     if (!r.ok) return "again";
     const reader = r.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "", first = true;
@@ -114,7 +114,7 @@ async function listen() {
         try {
           update(news, first);
         } catch (fault) {
-          reportError(fault); // and go on: what can be shown is
+          reportError(fault); // and continue: what can be shown is
         }
         if (first) show("live", "Live");
         first = false;
@@ -228,7 +228,7 @@ function settle(q) {
   tally();
 }
 
-// leave takes a card away and goes on with the next one.
+// leave takes a card away and moves to the next one.
 function leave(q) {
   const cards = [...questions.values()];
   const later = cards.slice(cards.indexOf(q) + 1).concat(cards).find((other) => other !== q && isOpen(other));
@@ -274,7 +274,7 @@ function outcome(v) {
   if (v.state === "withdrawn") return "No longer asked";
   const by = { desk: " on the page", client: " in the client", rule: " by your rules" }[v.by] || "";
   switch (v.reason) {
-    case "timeout": return "Not done: nobody answered in time";
+    case "timeout": return "Not done: no answer in time";
     case "interrupted": return "Not done: the turn was ended";
     case "unsupported": case "client_error": return v.decision.startsWith("approved") ? "Approved without asking, as it is harmless" : "Not done: the client could not ask";
     case "peer_gone": return "Not done: the client is gone";
@@ -305,7 +305,7 @@ function newCard(c, e) {
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A word to the agent, optional"),
       q.word,
-      el("button", { type: "submit", class: "no", title: "The agent is told, and goes on otherwise" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
+      el("button", { type: "submit", class: "no", title: "The agent learns of it and tries otherwise" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
       button("x", "Stop the turn", "no", stopTurn, "Deny, and let the agent do nothing else")));
   q.outcome = el("p", { class: "outcome", hidden: true });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
@@ -376,14 +376,14 @@ const deny = (q) => {
   const feedback = q.word.value.trim();
   decide(q, feedback ? { action: "decline", content: { feedback } } : { action: "decline" });
 };
-// Not {"action":"cancel"}, which says that nobody chose, and need not stop the turn.
+// Not {"action":"cancel"}, which says that no choice was made, and need not stop the turn.
 const stopTurn = (q) => decide(q, { action: "accept", content: { decision: "abort" } });
 
 async function decide(q, result) {
   if (!isOpen(q) || q.sending) return toast("This question is answered.");
   if (!live()) return toast("Not connected: nothing was sent.");
   if (result.action !== "decline" && performance.now() - Math.max(settledAt, q.since) < 500) {
-    return toast("The page had just changed, so nothing was sent. Once more, please.");
+    return toast("The page had just changed, so nothing was sent. Again, please.");
   }
   q.sending = true;
   lock(q);

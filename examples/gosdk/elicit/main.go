@@ -67,7 +67,7 @@ func newServer(repo string) *mcp.Server {
 // deleteBranch is the tool: it asks, and acts when the answer approves.
 func deleteBranch(ctx context.Context, asker *elicit.Asker, repo, branch string) *mcp.CallToolResult {
 	if output, err := git(ctx, repo, "show-ref", "--verify", "refs/heads/"+branch); err != nil {
-		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // so nobody is asked
+		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // so no question is asked
 	}
 	out := asker.Ask(ctx, &elicit.Question{
 		// The name is a model's: %q shows what would be invisible.

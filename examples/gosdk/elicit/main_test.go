@@ -79,7 +79,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 	}
 }
 
-// repository is a new one with a branch old beside its first.
+// repository is a new one with a branch old next to its first.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -38,7 +38,7 @@ func connect(t *testing.T, repo, version string, o *mcp.ClientOptions) *mcp.Clie
 
 func said(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
 
-// repository is a new one with a branch old beside its first.
+// repository is a new one with a branch old next to its first.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

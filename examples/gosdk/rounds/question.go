@@ -26,8 +26,8 @@ func ask(q *elicit.Question, client elicit.Client) (mcp.InputRequestMap, error) 
 	return requests, err
 }
 
-// answer is the second half: what the repeated call says. An answer that is
-// missing reads as one that nobody understands.
+// answer is the second half: what the repeated call says. A missing answer counts as one
+// that cannot be read.
 func answer(q *elicit.Question, responses mcp.InputResponseMap) elicit.Outcome {
 	response, err := json.Marshal(responses[key])
 	if err != nil {
@@ -63,7 +63,7 @@ type deletion struct {
 	until  time.Time
 }
 
-// add opens a question and forgets those that nobody came back for.
+// add opens a question and forgets those that no client came back for.
 func (q *questions) add(branch string) (state string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

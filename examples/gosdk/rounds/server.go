@@ -48,7 +48,7 @@ func (t *tool) call(ctx context.Context, r *mcp.CallToolRequest, branch string) 
 		out = answer(question, r.Params.InputResponses)
 	} else {
 		if output, err := t.git(ctx, "show-ref", "--verify", "refs/heads/"+branch); err != nil {
-			return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)), nil // so nobody is asked
+			return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)), nil // so no question is asked
 		}
 		if client := clientOf(r); client.CanAsk() {
 			requests, err := ask(question, client)

@@ -87,7 +87,7 @@ type Decoder struct {
 
 	// While an object is read whose members belong to two types, see ReadBeside.
 	beside  []string // names of the outermost object that the other type reads
-	tagName string   // the member that tells the arms of the union apart
+	tagName string   // the member that selects the arm of the union
 	tag     []byte   // its value, nil before it is read
 }
 
@@ -317,8 +317,8 @@ func (d *Decoder) Ambiguous(variant string) error {
 	}
 }
 
-// Unambiguous checks that none of the names that stand among the unknown members
-// of the object that was read last has a variant beside it.
+// Unambiguous checks that the unknown members of the object that was read last have no
+// variant of names that differs by case alone.
 func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names ...string) error {
 	for _, name := range names {
 		if extra[name] == nil {

@@ -90,7 +90,7 @@ var (
 	ErrNoValue = errors.New("required, but absent")
 	errUTF8    = errors.New("string is not UTF-8")
 	errNoFloat = errors.New("number has no JSON form")
-	errKnown   = errors.New("a known member stands among the unknown ones")
+	errKnown   = errors.New("a known member is among the unknown ones")
 	errVariant = errors.New("an unknown member differs from a known one by case alone")
 	errObject  = errors.New("want a JSON object")
 )
@@ -157,7 +157,7 @@ func Member[T any](e *Encoder, name string, v T, write func(*Encoder, T)) {
 	e.b = append(e.b, ',')
 }
 
-// entry is Member for a name that the schema does not give.
+// entry is Member for a name that the schema does not define.
 func entry[T any](e *Encoder, name string, v T, write func(*Encoder, T)) {
 	if e.err != nil {
 		return
@@ -195,8 +195,8 @@ func MemberOf[T any](e *Encoder, name string, v *T, encode func(*T, *Encoder)) {
 	e.b = append(e.b, ',')
 }
 
-// Beside moves the members of the object that encode writes into the object
-// that is being written. The other members of that object are names.
+// Beside moves the members of the object that encode writes into the object that is being
+// written. The other members of that object are names.
 func Beside[T any](e *Encoder, v T, encode func(T, *Encoder), extra map[string]json.RawMessage, names ...string) {
 	if e.err != nil {
 		return
@@ -307,7 +307,7 @@ func (e *Encoder) Scalar(s Scalar) {
 	e.b = s.AppendJSON(e.b)
 }
 
-// Any writes raw JSON as it stands, unless it has more than one line.
+// Any writes raw JSON unchanged, unless it has more than one line.
 func (e *Encoder) Any(raw json.RawMessage) {
 	switch {
 	case raw == nil:

@@ -126,9 +126,9 @@ func Parsed[T any](d *Decoder, want string, parse func([]byte) (T, error)) (v T,
 	return v, nil
 }
 
-// FormValue reads what a person entered in one field of a form, as it stands: a
-// string, a boolean, a number, which a strict reader wants whole, or where lists
-// says so an array of strings.
+// FormValue reads what a person entered in one field of a form: a string, a boolean, or a
+// number, which must be whole if the reader is strict. With lists it also reads an array
+// of strings.
 func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 	switch k := d.PeekKind(); {
 	case k == '[' && lists:
@@ -212,7 +212,7 @@ func (d *Decoder) Between(low, high float64) (float64, error) {
 	return f, nil
 }
 
-// Any reads a value as it stands.
+// Any reads a value unchanged.
 func (d *Decoder) Any() (json.RawMessage, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *Decoder) checkJSON() error {
 	return d.SkipValue()
 }
 
-// Object reads an object as it stands.
+// Object reads an object unchanged.
 func (d *Decoder) Object() (json.RawMessage, error) {
 	raw, err := d.objectValue()
 	if err != nil {
@@ -266,7 +266,7 @@ func (d *Decoder) Members() (map[string]json.RawMessage, error) {
 	return ReadMap(d, (*Decoder).Any)
 }
 
-// ReadShape reads an object as it stands, after check has walked it.
+// ReadShape reads an object unchanged, after check has walked it.
 func ReadShape(d *Decoder, check func(*Decoder) error) (json.RawMessage, error) {
 	raw, err := d.Object()
 	if err != nil {

@@ -51,7 +51,7 @@ func (d *Decoder) peekTag(member string) (tag []byte, ok bool) {
 	return rest[1 : 1+end], true
 }
 
-// Tagged reads a union whose arms a member tells apart.
+// Tagged reads a union whose arms differ by the value of one member.
 func Tagged[T any](d *Decoder, member string, read func(d *Decoder, tag []byte) (T, error)) (T, error) {
 	var none T
 	if tag, ok := d.peekTag(member); ok {
@@ -135,9 +135,9 @@ func (d *Decoder) findTag(raw []byte, member string) (tag []byte, found bool, er
 	return tag, found, err
 }
 
-// ReadBeside reads an object some of whose members, names, are read by own, and
-// all others as a union that the member tag tells apart. For those others own
-// has to call SkipBeside.
+// ReadBeside reads an object that has the members of a union as well as its own. own
+// reads the members in names and calls SkipBeside for the others, which are read as the
+// union selected by tag.
 func ReadBeside[T any](d *Decoder, tag string, own func(*Decoder) error, read func(d *Decoder, tag []byte) (T, error), names ...string) (T, error) {
 	var none T
 	raw, err := d.objectValue()
@@ -165,8 +165,8 @@ func ReadBeside[T any](d *Decoder, tag string, own func(*Decoder) error, read fu
 	return v, nil
 }
 
-// SkipBeside walks a member that belongs to the union of ReadBeside, and notes
-// the one that tells its arms apart.
+// SkipBeside walks a member that belongs to the union of ReadBeside, and notes the one
+// that selects the arm.
 func (d *Decoder) SkipBeside(name []byte) error {
 	if string(name) != d.tagName {
 		return d.SkipValue()
@@ -176,10 +176,10 @@ func (d *Decoder) SkipBeside(name []byte) error {
 	return err
 }
 
-// Shape is what tells the arms of a union apart: without a constant an arm is chosen
-// when all of its Present members are there, and Tag, if it is not empty, is
-// what the union's member says. A name in Present may be a path of two names:
-// items/enum is the member enum of the member items.
+// Shape describes an arm of a union: without a constant an arm is chosen when all of its
+// Present members are there, and Tag, if it is not empty, is what the union's member
+// says. A name in Present may be a path of two names: items/enum is the member enum of
+// the member items.
 type Shape struct {
 	Tag      string
 	Present  []string
@@ -187,9 +187,8 @@ type Shape struct {
 	Optional []string
 }
 
-// Untagged reads a union whose arms are told apart by the members that are
-// there. The first shape that fits counts. Without one the error names what the
-// nearest arm lacks.
+// Untagged reads a union whose arms differ by the members that are present. The first
+// shape that fits counts. Without one the error names what the nearest arm lacks.
 func Untagged[T any](d *Decoder, member string, shapes []Shape, read func(d *Decoder, arm int) (T, error)) (T, error) {
 	var none T
 	raw, err := d.objectValue()

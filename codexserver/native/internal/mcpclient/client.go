@@ -227,7 +227,7 @@ func readTool(raw jsontext.Value) (Tool, error) {
 // Tools are the server's.
 func (c *Client) Tools() []Tool { return c.tools }
 
-// Call calls a tool and gives the server's result as it came.
+// Call calls a tool and returns the server's result as it came.
 func (c *Client) Call(ctx context.Context, tool string, arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
 	timeout := seconds(c.options.Server.ToolTimeoutSec, defaultTool)
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))

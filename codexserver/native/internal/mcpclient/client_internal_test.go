@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// serve plays a server whose tools/list gives pages one after another, and gives
-// the client's end.
+// serve plays a server whose tools/list returns pages one after another, and returns the
+// client's end.
 func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()
@@ -100,7 +100,7 @@ func TestToolTimeout(t *testing.T) {
 }
 
 func TestStartupTimeout(t *testing.T) {
-	ours, theirs := jsonrpc.Pipe() // nobody answers
+	ours, theirs := jsonrpc.Pipe() // no answer comes
 	defer theirs.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

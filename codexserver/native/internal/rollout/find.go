@@ -19,7 +19,7 @@ const (
 	archived = "archived_sessions"
 )
 
-// Find gives the path of a conversation's rollout below home, archived ones not
+// Find returns the path of a conversation's rollout below home, archived ones not
 // counted. The error is fs.ErrNotExist when there is none.
 func Find(ctx context.Context, home, id string) (string, error) {
 	if _, err := uuid.Parse(id); err != nil { // it becomes part of a pattern
@@ -59,7 +59,7 @@ func Paths(ctx context.Context, home string) ([]string, error) {
 	return paths, err
 }
 
-// IDOf gives the conversation's id in the name of a rollout.
+// IDOf returns the conversation's id in the name of a rollout.
 func IDOf(path string) (id string, ok bool) {
 	name, isRollout := strings.CutPrefix(filepath.Base(path), "rollout-")
 	name, isLines := strings.CutSuffix(name, ".jsonl")

@@ -13,8 +13,8 @@ import (
 // maxTail is how much of the end of a rollout is searched, in bytes.
 const maxTail = 1 << 20
 
-// RateLimits returns the limits that the provider told last in a rollout, and when. It
-// returns nil when the end of the rollout has none.
+// RateLimits returns the limits that the provider reported last in a rollout, and when.
+// It returns nil when the end of the rollout has none.
 func RateLimits(path string) (limits *protocol.RateLimits, told time.Time, err error) {
 	f, err := regularfile.Open(path)
 	if err != nil {

@@ -71,7 +71,7 @@ type HeldError struct {
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s (process %d on %s) has been running a turn of this conversation since %s; it can go on here when that turn has ended",
+	return fmt.Sprintf("%s (process %d on %s) has been running a turn of this conversation since %s; it can continue here when that turn has ended",
 		e.Program, e.PID, e.Host, e.Since.Local().Format(time.RFC3339))
 }
 
@@ -85,9 +85,9 @@ type claim struct {
 	Since   time.Time `json:"since"`
 }
 
-// Acquire claims the rollout at path until release is called. The error is a
-// [*HeldError] when somebody else has it; any other says that claims do not work,
-// such as in a folder that cannot be written.
+// Acquire claims the rollout at path until release is called. The error is a [*HeldError]
+// when another server has it; any other says that claims do not work, such as in a folder
+// that cannot be written.
 func (l *Locks) Acquire(path string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *Locks) release(name string) {
 	delete(l.held, name)
 	path := filepath.Join(l.dir, name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Truncate(path, 0) // such as on Windows, while another server reads it; an empty claim is none
+		_ = os.Truncate(path, 0) // such as on Windows, while another server reads it; an empty claim does not count
 	}
 }
 
@@ -161,7 +161,7 @@ func (l *Locks) guard() (unguard func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // whoever has it is about to be done
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // the holder is about to be done
 		err := filelock.Lock(f)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // which unlocks it
@@ -210,8 +210,8 @@ func (l *Locks) sweep() {
 	}
 }
 
-// read returns a claim, nil when there is none. One that cannot be understood is
-// none: its server died while it wrote it.
+// read returns a claim, nil when there is none. One that cannot be read does not count:
+// its server died while it wrote it.
 func (l *Locks) read(name string) (*claim, error) {
 	text, err := regularfile.Read(filepath.Join(l.dir, name), maxClaim)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -250,7 +250,7 @@ func (l *Locks) Close() error {
 	defer l.mu.Unlock()
 	l.closed = true
 	for name := range l.held {
-		_ = os.Remove(filepath.Join(l.dir, name)) // a claim of a server that has gone is none
+		_ = os.Remove(filepath.Join(l.dir, name)) // a claim of a dead server does not count
 	}
 	clear(l.held)
 	if l.server == nil {

@@ -24,7 +24,7 @@ func newLocks(t *testing.T, home, program string) *rollout.Locks {
 	return l
 }
 
-// held fails the test unless somebody else has the rollout.
+// held fails the test unless another server has the rollout.
 func held(t *testing.T, l *rollout.Locks, path string) *rollout.HeldError {
 	t.Helper()
 	release, err := l.Acquire(path)
@@ -159,7 +159,7 @@ func TestLocksOfADeadProcess(t *testing.T) {
 	}
 }
 
-// A claim that a process did not finish writing is none.
+// A claim that a process did not finish writing does not count.
 func TestTornClaim(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "a.jsonl")
@@ -178,7 +178,7 @@ func TestTornClaim(t *testing.T) {
 	}
 }
 
-// Where nothing can be locked the error is not that somebody has it.
+// Where nothing can be locked the error is not a HeldError.
 func TestNoLocks(t *testing.T) {
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "codex-mcp-locks"), nil, 0o600); err != nil {

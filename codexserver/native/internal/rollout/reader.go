@@ -18,7 +18,7 @@ const (
 	maxFile = 4 << 30  // what comes after it is not read
 )
 
-// Rollout is a conversation as its file tells it.
+// Rollout is a conversation as its file records it.
 type Rollout struct {
 	Meta protocol.SessionMeta
 	// Items are the history, from the last compaction on.
@@ -32,7 +32,7 @@ type Rollout struct {
 	Events []jsontext.Value
 	// Context is the last turn's, nil without one.
 	Context *protocol.TurnContext
-	// Usage is the last usage that was told, nil without one.
+	// Usage is the last usage that was reported, nil without one.
 	Usage *protocol.TokenUsageInfo
 	// Skipped counts the lines that could not be read.
 	Skipped int

@@ -97,7 +97,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// A file that ends at any byte loads with the lines that are whole, and goes on.
+// A file that ends at any byte loads with the lines that are whole, and can continue.
 func TestTornAtEveryByte(t *testing.T) {
 	w := create(t)
 	for i := range 3 {
@@ -132,7 +132,7 @@ func TestTornAtEveryByte(t *testing.T) {
 		if err != nil || r.Skipped != 0 {
 			t.Fatalf("%d bytes: %d lines skipped, %v", end, r.Skipped, err)
 		}
-		if n := bytes.Count(whole[:end], []byte("\n")); len(r.Items) != n { // the first line is no item, the new one is
+		if n := bytes.Count(whole[:end], []byte("\n")); len(r.Items) != n { // the first line is not an item, the new one is
 			t.Fatalf("%d bytes: %d items, want %d", end, len(r.Items), n)
 		}
 	}

@@ -22,8 +22,8 @@ func Path(home, id string, t time.Time) string {
 		"rollout-"+t.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
 }
 
-// ErrGone reports that a rollout was removed, or has lost lines, since its writer
-// last wrote to it. [Writer.Replace] writes it anew.
+// ErrGone reports that a rollout was removed, or has lost lines, since its writer last
+// wrote to it. [Writer.Replace] writes it again.
 var ErrGone = errors.New("the conversation's file was removed or cut")
 
 // ErrChanged reports that another program has written to a rollout.
@@ -72,7 +72,7 @@ func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
 	return w, nil
 }
 
-// Open goes on with the rollout at path. A torn last line is cut off.
+// Open continues the rollout at path. A torn last line is cut off.
 func Open(path string) (*Writer, error) {
 	w := &Writer{path: path, torn: true, whole: true}
 	f, size, err := w.open()
@@ -233,7 +233,7 @@ func (w *Writer) flush() error {
 	}
 	w.size = size + int64(n)
 	w.lines = w.lines[:copy(w.lines, w.lines[n:])]
-	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // one long line is no reason to keep its memory
+	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // the memory of one long line is not worth keeping
 		w.lines = nil
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -264,7 +264,7 @@ func (w *Writer) Check() error {
 	return nil
 }
 
-// Follow goes on at path when the file was moved there, and reports whether it was.
+// Follow continues at path when the file was moved there, and reports whether it was.
 func (w *Writer) Follow(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,9 +284,9 @@ func (w *Writer) Whole() bool {
 	return w.whole && w.size < maxFile
 }
 
-// Replace writes the file anew: with meta, and with the lines that add appends to
-// the writer it is given. Lines that were not yet written are dropped. After an
-// error the file is as it was.
+// Replace writes the file again: with meta, and with the lines that add appends to its
+// writer. Lines that were not yet written are dropped. After an error the file is as it
+// was.
 func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	line, err := metaLine(meta)
 	if err != nil {

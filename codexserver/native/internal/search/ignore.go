@@ -28,8 +28,8 @@ type rule struct {
 	anywhere bool // the pattern is for names in any depth
 }
 
-// with adds the rules of the files in dir, to which depth names lead; has says
-// whether a file is there, nil is not known.
+// with adds the rules of the files in dir, to which depth names lead; has reports whether
+// a file is there, nil means that this is not known.
 func (r *rules) with(dir string, depth int, has func(name string) bool) *rules {
 	for _, name := range []string{".gitignore", ".ignore"} {
 		if has == nil || has(name) {
@@ -76,8 +76,8 @@ func parseRule(line string) (rule, bool) {
 	return one, line != ""
 }
 
-// ignore says whether the file or folder that names lead to is ignored. The
-// last line of the innermost folder counts that says anything of it.
+// ignore reports whether the file or folder that names lead to is ignored. The last
+// matching line of the innermost folder counts.
 func (r *rules) ignore(names []string, isDir bool) bool {
 	for ; r != nil; r = r.above {
 		for i := len(r.list) - 1; i >= 0; i-- {

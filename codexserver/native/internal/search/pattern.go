@@ -67,8 +67,8 @@ func (p *pattern) match(path string, indices *[]uint32) (score int, ok bool) {
 	return score, true
 }
 
-// subsequence says whether needle's runes occur in hay in their order. It costs
-// little and rules out most paths.
+// subsequence reports whether needle's runes occur in hay in their order. It costs little
+// and rules out most paths.
 func subsequence(needle, hay []rune) bool {
 	for _, r := range needle {
 		i := slices.Index(hay, r)
@@ -83,7 +83,7 @@ func subsequence(needle, hay []rune) bool {
 // haystack is a path as it is matched.
 type haystack struct {
 	runes  []rune
-	bonus  []int // what a match at each place is worth beside the match itself
+	bonus  []int // what a match at each place is worth in addition to the match itself
 	folded []rune
 }
 
@@ -98,7 +98,7 @@ func (h *haystack) set(path string) {
 	}
 }
 
-// fold gives the path as w looks at it, until the next call.
+// fold returns the path as w compares it, until the next call.
 func (h *haystack) fold(w *word) []rune {
 	h.folded = h.folded[:0]
 	for _, r := range h.runes {

@@ -101,8 +101,8 @@ type grid struct {
 
 func (g *grid) row(i int) []cell { return g.cells[i*g.width : (i+1)*g.width] }
 
-// fill computes all cells and gives the best score and the place of its last
-// match. The needle is a subsequence of hay.
+// fill computes all cells and returns the best score and the place of its last match. The
+// needle is a subsequence of hay.
 func (g *grid) fill(needle, hay []rune, bonuses []int) (best, end int) {
 	g.width = len(hay)
 	if n := len(needle) * g.width; cap(g.cells) < n {
@@ -137,8 +137,8 @@ func (g *grid) fill(needle, hay []rune, bonuses []int) (best, end int) {
 	return best, end
 }
 
-// after gives the best score of row before j, less the gap, and its place
-// counted from 1.
+// after returns the best score of row before j, less the gap, and its place counted from
+// 1.
 func after(row []cell, j int) (score, from int) {
 	last := row[j-1]
 	opened, extended := max(last.score-gapStart, 0), max(last.gap-gapExtension, 0)
@@ -166,8 +166,7 @@ func (c *cell) follow(last *cell, bonus int) {
 	}
 }
 
-// trace appends the places of the matches of a needle of n runes whose last
-// stands at end.
+// trace appends the places of the matches of a needle of n runes whose last is at end.
 func (g *grid) trace(indices []uint32, n, end int) []uint32 {
 	for i := n - 1; i >= 0; i-- {
 		indices = append(indices, uint32(end))

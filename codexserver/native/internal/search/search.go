@@ -13,10 +13,9 @@ import (
 // limit is how many files of one root are given.
 const limit = 50
 
-// Files gives the files below roots, each an absolute folder, whose paths match
-// query, best first, those that are equal by path. An empty query matches
-// nothing, a root that is no folder has no files. When ctx ends, Files gives
-// what it has found so far.
+// Files returns the files below roots, each an absolute folder, whose paths match query,
+// best first, those that are equal by path. An empty query matches nothing, a root that
+// is not a folder has no files. When ctx ends, Files returns what it has found so far.
 func Files(ctx context.Context, query string, roots []string) []protocol.FuzzyFile {
 	files := []protocol.FuzzyFile{}
 	if query == "" {
@@ -38,7 +37,7 @@ type hit struct {
 	score int
 }
 
-// best gives the best files of one root.
+// best returns the best files of one root.
 func (p *pattern) best(ctx context.Context, root string) []protocol.FuzzyFile {
 	var hits []hit
 	cut := func() {

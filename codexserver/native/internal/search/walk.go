@@ -63,8 +63,8 @@ func (w *walker) folder(dir, path string, names []string, rules *rules) {
 	}
 }
 
-// outer gives the rules that the repository of root has for it: those of the
-// folders above it, and the names down from the repository to it.
+// outer returns the rules that the repository of root has for it: those of the folders
+// above it, and the names down from the repository to it.
 func outer(root string) (*rules, []string) {
 	var above []string // innermost first
 	dir := root

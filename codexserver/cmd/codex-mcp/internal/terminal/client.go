@@ -20,18 +20,17 @@ import (
 type Task struct {
 	// Prompt is what is to be done.
 	Prompt string
-	// Resume goes on with the conversation of this id, or with the newest one
-	// when it is "last". Empty begins a new one.
+	// Resume continues the conversation of this id, or the newest one when it is "last".
+	// Empty begins a new one.
 	Resume string
-	// Arguments are those of the tool codex beside the prompt, for a new
-	// conversation.
+	// Arguments are those of the tool codex besides the prompt, for a new conversation.
 	Arguments map[string]any
 	// Folder is where a new conversation works, as far as the client knows.
 	Folder string
 	// JSON writes every event and the result to standard output as one JSON
 	// object a line, and nothing else.
 	JSON bool
-	// Program is what the person types to go on, "codex-mcp ask" for example.
+	// Program is what the person types to continue, "codex-mcp ask" for example.
 	Program string
 	// Version is the client's, for the server.
 	Version string
@@ -47,7 +46,7 @@ const MaxTask = 64 << 20
 // ErrTaskTooLong says that a task does not fit into a message.
 var ErrTaskTooLong = fmt.Errorf("the task is too long: with its quoting it may have %d MiB; put it into a file, and name that in the task", MaxTask>>20)
 
-// envelope is what the message has beside the arguments of the call, at most.
+// envelope is the most that the message has besides the arguments of the call.
 const envelope = 4 << 10
 
 // maxMessage is the longest message that is taken from the server, which belongs to
@@ -107,11 +106,10 @@ type (
 	}
 )
 
-// Run hands a task to the server at the other end of t and returns the exit
-// status when it is done. The first os.Interrupt of signals interrupts the turn,
-// a second one, and any other signal, ends Run at once. Standard output that
-// cannot be written to, or that nobody reads any more, interrupts the turn, and the
-// status is StatusFailed.
+// Run hands a task to the server at the other end of t and returns the exit status when
+// it is done. The first os.Interrupt of signals interrupts the turn, a second one, and
+// any other signal, ends Run at once. Standard output that cannot be written to, or whose
+// reader is gone, interrupts the turn, and the status is StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out, stderr := newOutput(c), c.Err
 	checked := *c
@@ -230,7 +228,7 @@ func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallT
 	return mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: name, Arguments: raw})
 }
 
-var errNone = errors.New("there is no conversation to go on with")
+var errNone = errors.New("there is no conversation to continue")
 
 // newest is the newest conversation that the engine keeps.
 func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSummary, error) {
@@ -249,7 +247,7 @@ func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSumm
 func engineOf(server mcptypes.Implementation) string {
 	var e struct{ Name, Reason string }
 	json.Unmarshal(server.Extra["engine"], &e) // a server without one has no name to show
-	const few = 40                             // characters; what takes more is for codex-mcp doctor to tell
+	const few = 40                             // characters; codex-mcp doctor reports a longer one
 	switch {
 	case e.Name == "":
 		return server.Name
@@ -393,7 +391,7 @@ func (cl *client) stop() {
 	cl.interrupted = true
 	cl.late = time.After(abortTime)
 	cl.interrupt()
-	cl.s.tell(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
+	cl.s.hint(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
 }
 
 // lose interrupts the turn because standard output takes no more, unless a
@@ -417,11 +415,11 @@ func (cl *client) leave() int {
 	return cl.finish(end{err: context.Canceled})
 }
 
-// status shows that the turn goes on.
+// status shows that the turn continues.
 func (cl *client) status() {
 	if cl.began.IsZero() || cl.interrupted || cl.task.JSON {
 		return
 	}
 	what, since := cl.v.waits(cl.began)
-	cl.s.tell(cl.s.paint(dim, fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(since).Seconds()))))
+	cl.s.hint(cl.s.paint(dim, fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(since).Seconds()))))
 }

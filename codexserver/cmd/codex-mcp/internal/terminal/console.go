@@ -12,23 +12,23 @@ import (
 type Console struct {
 	// Out is standard output, Err standard error.
 	Out, Err io.Writer
-	// OutTerminal and ErrTerminal tell which of them is a terminal.
+	// OutTerminal and ErrTerminal say which of them is a terminal.
 	OutTerminal, ErrTerminal bool
 	// Joined says that both are one file, as after 2>&1: what cannot be
 	// written to Err cannot be written to Out.
 	Joined bool
-	// Unread reports whether nobody reads Out any more. Nil leaves that to
-	// the next write.
+	// Unread reports whether the reader of Out is gone. Nil leaves that to the next
+	// write.
 	Unread func() bool
-	// Keys are the keys of the terminal on standard input; nil when there is
-	// none, and nobody can be asked.
+	// Keys are the keys of the terminal on standard input; nil when there is none, and no
+	// question can be asked.
 	Keys Keyboard
 	// Color lets text be coloured, Moves the cursor be moved, where progress
 	// is shown on a terminal.
 	Color, Moves bool
 	// Width is the terminal's, in cells. Nil is 80.
 	Width func() int
-	// Home is the person's home folder, shown as a tilde; "" is none.
+	// Home is the person's home folder, shown as a tilde; "" means none.
 	Home string
 }
 
@@ -105,13 +105,13 @@ func (k *keyboard) Raw() (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { term.Restore(fd, before) }, nil // there is nobody left to tell
+	return func() { term.Restore(fd, before) }, nil // there is no one left to inform
 }
 
 func (k *keyboard) Flush() error { return flush(k.Fd()) }
 
-// Asks reports whether the person can be asked: there are keys to press, and a
-// terminal beside the JSON, if there is any, to show the question on.
+// Asks reports whether the person can be asked: there are keys to press, and a terminal
+// other than the one for the JSON, if there is any, to show the question on.
 func (c *Console) Asks(json bool) bool { return c.Keys != nil && c.screen(json).seen }
 
 // screen is where what happens is shown, and the questions are: standard output

@@ -4,5 +4,5 @@ package terminal
 
 import "errors"
 
-// flush cannot throw away here what was typed, so that nobody is asked.
+// flush cannot discard typed input here, so that no question is asked.
 func flush(uintptr) error { return errors.ErrUnsupported }

@@ -44,7 +44,7 @@ func (s *fieldSchema) words() []string {
 // approvalFields are the fields of an approval, which the keys fill in.
 var approvalFields = []string{"decision", "feedback"}
 
-var errNoObject = errors.New("properties is no object")
+var errNoObject = errors.New("properties is not an object")
 
 // fields reads the properties of a schema. It returns nil for an approval.
 func fields(properties jsontext.Value, required []string) ([]field, error) {

@@ -10,15 +10,15 @@ import (
 // key is what one press of a key means.
 type key rune
 
-// Keys that are no letters.
+// Keys other than letters.
 const (
 	keyOther key = -1 - iota // unknown, or pasted text
 	keyEscape
 )
 
 // reader reads from a keyboard when it is asked to, and not ahead: what is typed
-// meanwhile stays where it can be thrown away. A read that nobody waits for any
-// more is left behind, for there is no way to end it.
+// meanwhile stays where it can be thrown away. A read that is not waited for any more is
+// left behind, because it cannot be ended.
 type reader struct {
 	in   Keyboard
 	got  chan string
@@ -27,8 +27,8 @@ type reader struct {
 
 func newReader(in Keyboard) *reader { return &reader{in: in, got: make(chan string, 1)} }
 
-// next returns the channel from which comes what is typed next, nothing at the
-// end of the input. Whoever receives it calls done.
+// next returns the channel from which comes what is typed next, nothing at the end of the
+// input. The receiver calls done.
 func (r *reader) next() <-chan string {
 	if !r.busy {
 		r.busy = true

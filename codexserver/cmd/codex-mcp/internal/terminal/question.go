@@ -115,7 +115,7 @@ func (p *prompt) run() outcome {
 	}
 }
 
-// fail tells the server that the person cannot be asked.
+// fail reports to the server that the person cannot be asked.
 func (p *prompt) fail(err error) outcome {
 	p.v.note("the question cannot be put to you: " + err.Error())
 	p.reply.Reply(nil, fmt.Errorf("the terminal cannot be read: %w", err))
@@ -151,8 +151,8 @@ func (p *prompt) key() (key, outcome) {
 	return keyOf(text), out
 }
 
-// quiet waits until nothing has been typed for that long, and tells whether
-// anything was. Nobody answers at once what has just appeared, and who is typing
+// quiet waits until nothing has been typed for that long, and reports whether anything
+// was. A person does not answer at once what has just appeared, and who is typing
 // something else does not mean it.
 func (p *prompt) quiet(long time.Duration) (typed bool, out outcome) {
 	for {
@@ -236,7 +236,7 @@ func (p *prompt) press(k key) (done bool, out outcome) {
 
 // denyWithWords reads a line for the agent; an empty one goes back to the keys.
 func (p *prompt) denyWithWords() (done bool, out outcome) {
-	text, out := p.line("tell the agent why: ")
+	text, out := p.line("reason for the agent: ")
 	if out != answered {
 		return true, out
 	}
@@ -244,7 +244,7 @@ func (p *prompt) denyWithWords() (done bool, out outcome) {
 		_, out = p.quiet(p.pause)
 		return out != answered, out
 	}
-	p.result(red, "✗ ", "denied, and the agent was told why")
+	p.result(red, "✗ ", "denied, with your reason")
 	p.answer(mcptypes.ElicitResultActionDecline, map[string]mcptypes.ElicitValue{"feedback": mcptypes.ElicitString(text)})
 	return true, answered
 }
@@ -304,7 +304,7 @@ func (p *prompt) body() {
 	}
 }
 
-// unwieldy tells a command that is hard to read, or not whole, in a message.
+// unwieldy reports whether a command is hard to read, or not whole, in a message.
 func unwieldy(argv []string) bool {
 	shown := elicit.ShowCommand(argv)
 	return utf8.RuneCountInString(shown) > 1000 || strings.Contains(strings.Join(argv, ""), "\n")
@@ -317,7 +317,7 @@ func (p *prompt) choices() []choice {
 	if p.form != nil {
 		return []choice{
 			{"y", "fill in", "fill in the form, field by field"},
-			{"n", "decline", "decline; the turn goes on"},
+			{"n", "decline", "decline; the turn continues"},
 			{"s", "stop", "stop the turn (so do Esc and ctrl-C)"},
 		}
 	}
@@ -326,8 +326,8 @@ func (p *prompt) choices() []choice {
 		all = append(all, choice{"a", "for this session", "approve this, and the same again until the session ends"})
 	}
 	return append(all,
-		choice{"n", "deny", "deny; the agent goes on and may try something else"},
-		choice{"d", "deny and say why", "deny and tell the agent why, in a line that you type"},
+		choice{"n", "deny", "deny; the agent continues and may try something else"},
+		choice{"d", "deny and say why", "deny and write the agent a reason, in one line"},
 		choice{"s", "stop", "stop the turn (so do Esc and ctrl-C)"})
 }
 
@@ -343,7 +343,7 @@ func (p *prompt) offer() {
 	if w := p.s.width(); w > 0 && width(prefix+text)+1 >= w {
 		text = strings.Join(short, "/") + ", ? explains"
 	}
-	p.s.tell(prefix + text + " ")
+	p.s.hint(prefix + text + " ")
 	if !p.s.status {
 		p.s.prose(prefix, plain, text)
 	}

@@ -73,7 +73,7 @@ func (cl *client) finish(e end) int {
 	return code
 }
 
-// foot shows what was used, and how to go on.
+// foot shows what was used, and how to continue.
 func (cl *client) foot() {
 	spent := cl.v.spent()
 	if spent == "" && cl.thread == "" {
@@ -84,7 +84,7 @@ func (cl *client) foot() {
 		cl.s.prose("", dim, spent)
 	}
 	if cl.thread != "" {
-		cl.s.prose("", dim, fmt.Sprintf(`go on with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
+		cl.s.prose("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
 	}
 }
 

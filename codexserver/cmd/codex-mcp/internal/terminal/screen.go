@@ -52,7 +52,7 @@ func (s *screen) send(text string) {
 	if s.raw {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
-	io.WriteString(s.w, text) // an output notes the error; progress that nobody reads is none
+	io.WriteString(s.w, text) // an output notes the error; unread progress does not matter
 }
 
 // fresh brings the cursor to the beginning of a line.
@@ -117,7 +117,7 @@ func (s *screen) title(prefix string, st style, text, remark string) {
 	s.write("\n")
 }
 
-// room is how many cells are left beside a prefix; 0 = no limit.
+// room is how many cells are left after a prefix; 0 = no limit.
 func (s *screen) room(prefix string) int {
 	w := s.width()
 	if w <= 0 {
@@ -126,9 +126,9 @@ func (s *screen) room(prefix string) int {
 	return max(w-width(prefix), 2) // a wide character's
 }
 
-// tell shows a line that goes away when something is written. It shows nothing
-// where the cursor cannot be moved or text has begun.
-func (s *screen) tell(text string) {
+// hint shows a line that goes away when something is written. It shows nothing where the
+// cursor cannot be moved or text has begun.
+func (s *screen) hint(text string) {
 	if !s.moves || s.mid || width(text) >= s.width() {
 		return
 	}
@@ -137,7 +137,7 @@ func (s *screen) tell(text string) {
 	s.status = true
 }
 
-// echoed is told when the terminal itself has shown a key, such as ^C.
+// echoed is called when the terminal itself has shown a key, such as ^C.
 func (s *screen) echoed() {
 	switch {
 	case s.raw || !s.seen:

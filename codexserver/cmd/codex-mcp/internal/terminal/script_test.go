@@ -135,7 +135,7 @@ type playResult struct {
 //	event JSON     send a codex/event notification with this msg
 //	events         send those of the section events
 //	ask JSON       send elicitation/create with these params
-//	answer JSON    wait for the answer of the oldest question that has none
+//	answer JSON    wait for the answer to the oldest open question
 //	withdraw WHY   cancel the oldest question that has no answer
 //	type TEXT      type at once, quoted as in Go
 //	key TEXT       type after a while in which nothing was typed
@@ -405,7 +405,7 @@ func (k *keyboard) types(text string) {
 	k.change(func() { k.typed += text })
 }
 
-// Read gives what was typed, whole lines unless it is raw.
+// Read returns what was typed, whole lines unless it is raw.
 func (k *keyboard) Read(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableSequences lets the console read control sequences, and says whether it
-// does.
+// enableSequences lets the console read control sequences, and reports whether it does.
 func enableSequences(f *os.File) bool {
 	h := windows.Handle(f.Fd())
 	var mode uint32

@@ -58,9 +58,9 @@ func expand(line string) string {
 	return b.String()
 }
 
-// wide are the characters that take two cells, of Unicode's East Asian Width W
-// and F, and their neighbours where that saves a row: too wide breaks a line too
-// early, too narrow leaves it to the terminal, which knows of no indent.
+// wide are the characters that take two cells, of Unicode's East Asian Width W and F, and
+// their neighbours where that saves a row: too wide breaks a line too early, too narrow
+// leaves it to the terminal, which does not indent.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x231a, Hi: 0x231b, Stride: 1}, {Lo: 0x23e9, Hi: 0x23f3, Stride: 1},
@@ -110,8 +110,8 @@ func width(s string) int {
 	return n
 }
 
-// fold breaks a line that has no line breaks into rows of at most limit cells,
-// at spaces where words says so. A limit of 0 is none.
+// fold breaks a line that has no line breaks into rows of at most limit cells, at spaces
+// where words says so. A limit of 0 means none.
 func fold(line string, limit int, words bool) []string {
 	line = expand(line)
 	if limit <= 0 || width(line) <= limit {

@@ -154,8 +154,8 @@ func harmless(t *testing.T, shown string) {
 	}
 }
 
-// FuzzJSONLine gives any JSON string: the line means the same and holds nothing
-// that a terminal acts on.
+// FuzzJSONLine tries any JSON string: the line means the same and holds nothing that a
+// terminal acts on.
 func FuzzJSONLine(f *testing.F) {
 	f.Add("right\u202eleft \u009b \U000e0001 \U0001f600 é \\ \" \n")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// unread cannot be told here before a write.
+// unread cannot be determined here before a write.
 func unread(*os.File) bool { return false }

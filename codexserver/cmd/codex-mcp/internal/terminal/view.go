@@ -40,7 +40,7 @@ type view struct {
 // want is what waits for an approval.
 type want struct{ call, what string }
 
-// open begins a block, or goes on with it when it is the last one.
+// open begins a block, or continues it when it is the last one.
 func (v *view) open(key string) (begun bool) {
 	if v.block == key {
 		return false
@@ -143,7 +143,7 @@ func (v *view) message(text string) {
 	v.closeBlock("message")
 }
 
-// closeBlock lets the next block begin anew even if it is of the same kind.
+// closeBlock makes the next block start fresh even if it is of the same kind.
 func (v *view) closeBlock(key string) {
 	if v.block == key {
 		v.block = key + " (ended)"
@@ -243,8 +243,8 @@ func (v *view) checklist(m protocol.PlanUpdate) {
 	}
 }
 
-// request is something that needs an approval. Where nobody can be asked it is
-// shown at once; else the question shows it, and a refusal without one does.
+// request is something that needs an approval. If the person cannot be asked it is shown
+// at once; else the question shows it, and a refusal without one does.
 func (v *view) request(call, what string) {
 	if v.asks {
 		v.wanted = append(v.wanted, want{call, what})
@@ -254,8 +254,8 @@ func (v *view) request(call, what string) {
 	v.s.title(v.s.paint(magenta, "?")+" ", bold, cut(what, titleLength), "needs an approval")
 }
 
-// refused says what was not done although the engine goes on: a rule or the
-// policy said no, and nobody was asked here.
+// refused says what was not done although the engine continues: a rule or the policy said
+// no, and no question was asked here.
 func (v *view) refused() {
 	wanted := v.wanted
 	v.wanted = nil
@@ -265,8 +265,8 @@ func (v *view) refused() {
 	}
 }
 
-// begins takes a call off the lists of those that wait, and says whether the
-// person was asked about it.
+// begins takes a call off the lists of those that wait, and reports whether the person
+// was asked about it.
 func (v *view) begins(call string) (asked bool) {
 	v.wanted = slices.DeleteFunc(v.wanted, func(w want) bool { return w.call == call })
 	asked = slices.Contains(v.asked, call)
@@ -303,7 +303,7 @@ func (v *view) end(failed bool, texts []string) {
 	}
 }
 
-// spent is the line of token use, "" when the provider told none.
+// spent is the line of token use, "" when the provider reported none.
 func (v *view) spent() string {
 	if v.usage == nil {
 		return ""

@@ -109,7 +109,7 @@ func (v *view) titled(c *command) {
 	if !v.open("command " + c.id) {
 		return
 	}
-	remark := "# goes on"
+	remark := "# continued"
 	switch {
 	case !c.title && c.dir != "":
 		remark = "# " + v.folder(c.dir)

@@ -42,7 +42,7 @@ func (v *view) patch(m protocol.EventMsg) {
 	}
 }
 
-// changes shows a patch, at most limit lines of it; 0 is no limit.
+// changes shows a patch, at most limit lines of it; 0 means no limit.
 func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
 	shown := 0
 	for i, path := range slices.Sorted(maps.Keys(changes)) {

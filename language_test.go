@@ -1,0 +1,260 @@
+package codexmcp_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// idioms are turns of phrase that a reader has to translate, with what to write
+// instead.
+var idioms = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{phrase(`(tell|tells|telling|told)`), "report, send, inform, distinguish"},
+	{phrase(`(give|gives|giving|gave)`), "return, pass, name, set"},
+	{phrase(`(nobody|somebody|whoever)`), "who acts"},
+	{phrase(`(is|are|was|were) (no|none)`), "is not, fails, is missing"},
+	{phrase(`that (has|have) none`), "without"},
+	{phrase(`knows? (of|nothing)`), "knows, does not know"},
+	{phrase(`(?-i:beside)`), "next to, besides, at the same time"},
+	{phrase(`(go|goes|went|gone) on`), "continue"},
+	{phrase(`(once more|anew|in vain|lest|of late)`), "again, without effect, so that not, recently"},
+	{phrase(`nor`), "and not"},
+	{phrase(`(stands|stood)`), "is, appears, is written"},
+	{phrase(`(mends?|mended|mending)`), "fix"},
+	{phrase(`says (whether|if)`), "reports whether"},
+	{phrase(`(has|have) to do with`), "concerns"},
+	{phrase(`the like`), "the whole list, or an example"},
+}
+
+// plain are phrases with the words of an idiom that any reader expects.
+var plain = []*regexp.Regexp{
+	phrase(`there (is|are|was|were) (no|none)`),             // says that something does not exist
+	phrase(`(is|are|was|were) no (longer|more|less|later)`), // compares
+	phrase(`neither[^;]{1,80}? nor`),                        // a pair
+	phrase(`(give|gives|giving|gave) (up|way)`),             // stops trying, makes room
+	phrase(`stands (for|in for|still)`),                     // means, replaces, does not move
+}
+
+// phrase returns a pattern for whole words in any case, with any space between them.
+func phrase(words string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b` + strings.ReplaceAll(words, " ", `\s+`) + `\b`)
+}
+
+// findIdioms returns a message for each idiom in the text. line is the text's first.
+func findIdioms(file string, line int, text string) []string {
+	for _, p := range plain {
+		text = blank(p, text)
+	}
+	var all []string
+	for _, idiom := range idioms {
+		for _, m := range idiom.pattern.FindAllStringIndex(text, -1) {
+			at := line + strings.Count(text[:m[0]], "\n")
+			all = append(all, fmt.Sprintf("%s:%d: %q: write %s", file, at, text[m[0]:m[1]], idiom.instead))
+		}
+	}
+	return all
+}
+
+func TestFindIdioms(t *testing.T) {
+	for text, want := range map[string]string{
+		"there is no reader, so it gives up":          "",
+		"it stands for the other, which is no longer": "",
+		"neither a client\nnor a server":              "",
+		"a line that is\nno JSON":                     `f:2: "is\nno": write is not, fails, is missing`,
+		"The caller is Told why":                      `f:2: "Told": write report, send, inform, distinguish`,
+		"Beside is a function, beside a word":         `f:2: "beside": write next to, besides, at the same time`,
+	} {
+		if got := strings.Join(findIdioms("f", 2, text), "; "); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// unread are the files that still have idioms. Take a file off the list with its last one.
+var unread = []string{
+	"SECURITY.md",
+	"codexserver/cmd/codex-mcp/http.go",
+	"codexserver/cmd/codex-mcp/http_process_unix_test.go",
+	"codexserver/cmd/codex-mcp/httptoken.go",
+	"codexserver/internal/config/http.go",
+	"codexserver/internal/sandbox/namespaces_linux.go",
+	"codexserver/streamable/envelope.go",
+	"codexserver/streamable/guard.go",
+	"codexserver/streamable/handler.go",
+	"codexserver/streamable/headers.go",
+	"codexserver/streamable/proxy.go",
+	"codexserver/streamable/respond.go",
+	"codexserver/streamable/session.go",
+	"codexserver/streamable/stream.go",
+	"codexserver/streamable/summary.go",
+	"docs/http.md",
+	"interop/cells_test.go",
+	"interop/client_codex_test.go",
+	"interop/client_inspector_test.go",
+	"interop/clients_test.go",
+	"interop/conformance_http_test.go",
+	"interop/conformance_test.go",
+	"interop/conformanceserver/main.go",
+	"interop/engines_test.go",
+	"interop/patience_test.go",
+	"interop/script_test.go",
+}
+
+// TestPlainEnglish looks for idioms in comments, in what programs print or show, and in the
+// documents.
+func TestPlainEnglish(t *testing.T) {
+	fset := token.NewFileSet()
+	seen, left := 0, slices.Clone(unread)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if file != "." && (d.Name()[0] == '.' || slices.Contains([]string{"testdata", "node_modules", "dist", "prompts"}, d.Name())) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		file = filepath.ToSlash(file)
+		var found []string
+		switch filepath.Ext(file) {
+		case ".go":
+			if found, err = goIdioms(fset, file); err != nil {
+				return err
+			}
+		case ".html", ".js", ".md":
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			found = findIdioms(file, 1, blank(inline, blank(fence, string(text))))
+		default:
+			return nil
+		}
+		seen++
+		if i := slices.Index(left, file); i >= 0 {
+			if len(found) > 0 {
+				left = slices.Delete(left, i, i+1)
+			}
+			return nil
+		}
+		for _, f := range found {
+			t.Error(f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("%q have no idioms any more: take them off the list", left)
+	}
+	if seen < 100 {
+		t.Fatalf("only %d files found: the walk is wrong", seen)
+	}
+}
+
+// goIdioms looks at the comments of a Go file, and at its texts unless it is a test.
+func goIdioms(fset *token.FileSet, file string) ([]string, error) {
+	if file == "language_test.go" {
+		return nil, nil
+	}
+	syntax, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, c := range syntax.Comments {
+		all = append(all, findIdioms(file, fset.Position(c.Pos()).Line, c.Text())...)
+	}
+	if strings.HasSuffix(file, "_test.go") {
+		return all, nil
+	}
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.Contains(lit.Value, " ") {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
+				all = append(all, findIdioms(file, fset.Position(lit.Pos()).Line, text)...)
+			}
+		}
+		return true
+	})
+	return all, nil
+}
+
+// blank replaces what the pattern matches by its line breaks.
+func blank(pattern *regexp.Regexp, text string) string {
+	return pattern.ReplaceAllStringFunc(text, func(s string) string {
+		return strings.Repeat("\n", strings.Count(s, "\n"))
+	})
+}
+
+// TestDocSentences checks the comment of every exported function, method, type, constant
+// and variable of the public packages: its first sentence starts with the name, ends with
+// a full stop and has at most thirty words. TestEveryNameIsDocumented finds those without
+// a comment.
+func TestDocSentences(t *testing.T) {
+	public := exported(t)
+	for _, s := range sources(t) {
+		if public[s.pkg] == nil || s.test || ast.IsGenerated(s.syntax) {
+			continue
+		}
+		for _, d := range s.syntax.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && d.Doc != nil && (d.Recv == nil || ast.IsExported(receiver(d))) {
+					checkSentence(t, s.file, d.Name.Name, d.Doc.Text())
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					var name *ast.Ident
+					var doc string
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						name, doc = spec.Name, spec.Doc.Text()
+					case *ast.ValueSpec:
+						name, doc = spec.Names[0], spec.Doc.Text()
+					default:
+						continue
+					}
+					if !d.Lparen.IsValid() {
+						doc = d.Doc.Text()
+					}
+					if name.IsExported() && doc != "" {
+						checkSentence(t, s.file, name.Name, doc)
+					}
+				}
+			}
+		}
+	}
+}
+
+var sentenceEnd = regexp.MustCompile(`[.:](\s|$)`)
+
+// checkSentence allows an article before the name, as go vet's sister staticcheck does.
+func checkSentence(t *testing.T, file, name, doc string) {
+	t.Helper()
+	if !regexp.MustCompile(`^((A|An|The) )?` + name + `\b`).MatchString(doc) {
+		t.Errorf("%s: the comment of %s starts with %.40q", file, name, doc)
+		return
+	}
+	end := sentenceEnd.FindStringIndex(doc)
+	if end == nil {
+		t.Errorf("%s: the comment of %s has no sentence", file, name)
+		return
+	}
+	if n := len(strings.Fields(doc[:end[0]])); n > 30 {
+		t.Errorf("%s: the first sentence on %s has %d words", file, name, n)
+	}
+}
