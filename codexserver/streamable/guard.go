@@ -30,8 +30,15 @@ func (h *Handler) guard(w http.ResponseWriter, r *http.Request) (Principal, bool
 	}
 	if err != nil || who.Name == "" {
 		h.o.Logger.Debug("request refused", "remote", r.RemoteAddr, "error", err)
-		w.Header().Set("WWW-Authenticate", h.o.Challenge)
-		refuse(w, http.StatusUnauthorized, "a valid token is required")
+		var why *Refusal
+		if !errors.As(err, &why) {
+			why = &Refusal{}
+		}
+		scopes := ""
+		if h.o.Metadata != "" {
+			scopes = FormatScopes(Scopes())
+		}
+		why.answer(w, parameters(h.o.Challenge, "resource_metadata", h.o.Metadata, "scope", scopes, "error", why.Code))
 		return Principal{}, false
 	}
 	return who, true
