@@ -19,6 +19,7 @@ import (
 type Handler struct {
 	server *codexserver.Server
 	o      Options
+	guard  *Guard
 	ctx    context.Context // ends with the handler
 	end    context.CancelCauseFunc
 	large  chan struct{} // holds a token for each long message
@@ -41,12 +42,12 @@ type principal struct {
 
 // New returns a handler of s, to be closed. It fails without [Options].Authenticate.
 func New(s *codexserver.Server, o *Options) (*Handler, error) {
-	options, err := o.withDefaults()
+	guard, err := NewGuard(o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	return &Handler{server: s, o: options, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
+	return &Handler{server: s, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -58,7 +59,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout)) // where there are no deadlines the server's own hold
 	_ = control.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
-	who, ok := h.guard(w, r)
+	who, ok := h.guard.Admit(w, r)
 	if !ok {
 		return
 	}
