@@ -28,6 +28,7 @@ type Options struct {
 type Access struct {
 	principals []*principal // sorted by name
 	tokens     tokens
+	oauth      *verifier // nil without an authorization server
 	failures   failures
 	proxy      bool
 	log        *slog.Logger
@@ -62,6 +63,12 @@ func New(settings config.HTTP, o *Options) (*Access, error) {
 		a.principals = append(a.principals, who)
 		if err := a.tokens.add(who, p.Tokens); err != nil {
 			return nil, err
+		}
+	}
+	if settings.OAuth.Issuer != "" {
+		a.oauth = &verifier{oauth: settings.OAuth, keys: newKeySet(settings.OAuth.Issuer, a.log), subjects: map[string]*principal{}}
+		for _, who := range a.principals {
+			a.oauth.subjects[who.subject] = who
 		}
 	}
 	return a, nil
@@ -111,8 +118,18 @@ func (a *Access) verify(r *http.Request, token string) (*principal, []streamable
 			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests without a valid token", Err: errors.New("too many failures"),
 		}
 	}
-	a.failures.count(remote)
-	return nil, nil, &streamable.Refusal{Code: "invalid_token", Err: errUnknown}
+	err := invalid(errUnknown)
+	if a.oauth != nil && looksSigned(token) {
+		who, scopes, refused := a.oauth.verify(r.Context(), token)
+		if refused == nil {
+			return who, scopes, nil
+		}
+		err = refused
+	}
+	if !unavailable(err) {
+		a.failures.count(remote)
+	}
+	return nil, nil, err
 }
 
 // bearer returns the token of the one header Authorization.
