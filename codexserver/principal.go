@@ -41,18 +41,18 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	}
 }
 
-// unasked is the key of a context whose client gets no questions.
-type unasked struct{}
+// withoutQuestions is the key of a context whose client gets no questions.
+type withoutQuestions struct{}
 
 // WithoutQuestions returns a context for [Principal.Serve] and [Principal.Exchange]
 // whose client is not asked, whatever it declares: it may not approve. Its questions are
 // decided by [Options].Approvals, as those of a client that shows no forms.
 func WithoutQuestions(ctx context.Context) context.Context {
-	return context.WithValue(ctx, unasked{}, true)
+	return context.WithValue(ctx, withoutQuestions{}, true)
 }
 
 // asks reports whether the client of a context may be asked.
-func asks(ctx context.Context) bool { return ctx.Value(unasked{}) == nil }
+func asks(ctx context.Context) bool { return ctx.Value(withoutQuestions{}) == nil }
 
 // Serve is [Server.Serve] for a client of the principal, with a handshake. It has MCP
 // alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox

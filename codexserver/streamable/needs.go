@@ -37,8 +37,8 @@ func (e *envelope) needs() []Scope {
 	return []Scope{scope}
 }
 
-// asked is a request of the server.
-type asked struct {
+// ownRequest is a request of the server.
+type ownRequest struct {
 	stream *stream
 	method string
 }

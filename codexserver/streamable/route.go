@@ -20,7 +20,7 @@ func (s *session) route(out *summary) *stream {
 		st = s.standing
 	}
 	if !out.id.IsZero() {
-		s.calls[out.id] = asked{st, out.method}
+		s.calls[out.id] = ownRequest{st, out.method}
 	}
 	return st
 }

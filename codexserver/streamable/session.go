@@ -31,11 +31,11 @@ type session struct {
 	standing *stream // of what belongs to no request
 	heard    int     // the number of its last event that was written
 	streams  map[int]*stream
-	requests map[jsonrpc.ID]*stream // without an answer
-	calls    map[jsonrpc.ID]asked   // the server's own requests without an answer
-	number   int                    // of the newest stream
-	kept     []*event               // of all streams, oldest first
-	retained int                    // bytes of them
+	requests map[jsonrpc.ID]*stream    // without an answer
+	calls    map[jsonrpc.ID]ownRequest // the server's own requests without an answer
+	number   int                       // of the newest stream
+	kept     []*event                  // of all streams, oldest first
+	retained int                       // bytes of them
 	changed  chan struct{}
 	ran      bool // something that needs codex:run
 	open     int  // HTTP requests
@@ -49,7 +49,7 @@ var errSessionClosed = errors.New("the session has ended")
 func (h *Handler) newSession(id string, owner *principal, who Principal) *session {
 	s := &session{
 		id: id, handler: h, owner: owner, unasked: !who.may(ScopeApprove), in: make(chan []byte), closed: make(chan struct{}), ended: make(chan struct{}),
-		streams: map[int]*stream{}, requests: map[jsonrpc.ID]*stream{}, calls: map[jsonrpc.ID]asked{}, changed: make(chan struct{}),
+		streams: map[int]*stream{}, requests: map[jsonrpc.ID]*stream{}, calls: map[jsonrpc.ID]ownRequest{}, changed: make(chan struct{}),
 		used: time.Now(), open: 1,
 	}
 	s.standing = &stream{session: s}
