@@ -41,6 +41,19 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	}
 }
 
+// withoutQuestions is the key of a context whose client gets no questions.
+type withoutQuestions struct{}
+
+// WithoutQuestions returns a context for [Principal.Serve] and [Principal.Exchange]
+// whose client is not asked, whatever it declares: it may not approve. Its questions are
+// decided by [Options].Approvals, as those of a client that shows no forms.
+func WithoutQuestions(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutQuestions{}, true)
+}
+
+// asks reports whether the client of a context may be asked.
+func asks(ctx context.Context) bool { return ctx.Value(withoutQuestions{}) == nil }
+
 // Serve is [Server.Serve] for a client of the principal, with a handshake. It has MCP
 // alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox
 // without asking, as the user who started the server may.
@@ -53,7 +66,7 @@ func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // ends they are cancelled if its cause is [jsonrpc.ErrCancelled].
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	hooks := p.server.trace
-	return verdict(ctx, jsonrpc.NewPeer(t, p.session.Handler(), p.server.peerOptions(&hooks)).Run(ctx))
+	return verdict(ctx, jsonrpc.NewPeer(t, p.session.Handler(asks(ctx)), p.server.peerOptions(&hooks)).Run(ctx))
 }
 
 // joined adds the turns of a client with a handshake.

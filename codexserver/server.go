@@ -211,12 +211,15 @@ func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) e
 		defer p.joined(jobs)()
 	}
 	session := legacy.NewSession(turns, s.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
+	if !asks(ctx) {
+		session.AskNothing()
+	}
 	own := modern.NewSession(turns, s.modern, principal, false, threads, jobs, pace)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
 	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
-	peer := jsonrpc.NewPeer(t, byEra(session.Handler(p == nil), session, own), o)
+	peer := jsonrpc.NewPeer(t, byEra(session.Handler(p == nil), session, own, asks(ctx)), o)
 	session.Connect(peer)
 	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)
@@ -254,7 +257,7 @@ func verdict(handling context.Context, err error) error {
 
 // byEra returns the handler of both eras of MCP. Each request says by itself of
 // which one it is.
-func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session) jsonrpc.Handler {
+func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session, asks bool) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return before.ServeRPC(ctx, r)
@@ -264,7 +267,7 @@ func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session) jso
 			return before.ServeRPC(ctx, r)
 		}
 		old.Begin()
-		return own.ServeRPC(ctx, r, meta)
+		return own.ServeRPC(ctx, r, meta, asks)
 	})
 }
 

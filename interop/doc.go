@@ -7,6 +7,9 @@
 // the wire is read (wire_test.go). The tables of docs/interop.md are what the
 // run saw, -update rewrites them.
 //
+// The official Go SDK finds its way through OAuth to codex-mcp http and an
+// authorization server that runs in the test (oauth_test.go).
+//
 // Codex, the npm packages and Node come from npm: the gate installs them
 // (.ci/run install) and names their folder in CODEX_NPM.
 package interop

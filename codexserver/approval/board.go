@@ -113,8 +113,11 @@ func (b *Board) Decide(ctx context.Context, r *Request) Decision {
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
-	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", "thread", r.Thread.ID,
-		"decision", d.Decision, "by", string(d.By), "reason", string(d.Reason), "detail", d.Detail)
+	facts := []any{"thread", r.Thread.ID, "decision", d.Decision, "by", string(d.By), "reason", string(d.Reason), "detail", d.Detail}
+	if r.Thread.Principal != "" {
+		facts = append(facts, "principal", r.Thread.Principal)
+	}
+	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", facts...)
 	if err := b.guard("Record", func() error { return b.options.Record.add(r, d) }); err != nil {
 		b.log.Warn("approval not recorded", "error", err)
 	}

@@ -27,14 +27,15 @@ func NewRecord(w io.Writer) *Record {
 }
 
 type recordLine struct {
-	Time     time.Time       `json:"time"`
-	Thread   string          `json:"threadId"`
-	Question jsontext.Value  `json:"question"`
-	Decision elicit.Decision `json:"decision"`
-	By       Decider         `json:"by"`
-	Reason   elicit.Reason   `json:"reason,omitzero"`
-	Feedback string          `json:"feedback,omitzero"`
-	Detail   string          `json:"detail,omitzero"`
+	Time      time.Time       `json:"time"`
+	Thread    string          `json:"threadId"`
+	Principal string          `json:"principal,omitzero"`
+	Question  jsontext.Value  `json:"question"`
+	Decision  elicit.Decision `json:"decision"`
+	By        Decider         `json:"by"`
+	Reason    elicit.Reason   `json:"reason,omitzero"`
+	Feedback  string          `json:"feedback,omitzero"`
+	Detail    string          `json:"detail,omitzero"`
 }
 
 func (r *Record) add(a *Request, d Decision) error {
@@ -46,7 +47,7 @@ func (r *Record) add(a *Request, d Decision) error {
 		return err
 	}
 	line, err := json.Marshal(recordLine{
-		Time: time.Now().UTC(), Thread: a.Thread.ID, Question: question,
+		Time: time.Now().UTC(), Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
 		Decision: d.Decision, By: d.By, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
 	}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -57,6 +57,9 @@ type Thread struct {
 	// Server is the id of the server that runs the thread. Two servers may run
 	// the same thread; Stop reaches one of them.
 	Server string
+	// Principal is whose thread it is, where a server has several users; else "". Who
+	// answers as the client is that principal.
+	Principal string
 	// Stop interrupts the running turn and does not wait for its end. It does
 	// nothing between turns.
 	Stop func()

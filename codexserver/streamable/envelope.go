@@ -33,6 +33,7 @@ type envelope struct {
 // params are the members of params that HTTP looks at; those of another type are nil.
 type params struct {
 	Name, URI, TaskID, RequestState *string
+	Answers                         bool       // inputResponses or requestState are there, of whatever type
 	RequestID                       jsonrpc.ID // of notifications/cancelled
 	ProgressToken                   string     // as JSON; "" for none
 }
@@ -109,6 +110,10 @@ func (e *envelope) readParams(raw jsontext.Value) {
 		return nil
 	}
 	e.params = params{Name: text("name"), URI: text("uri"), TaskID: text("taskId"), RequestState: text("requestState")}
+	_, e.params.Answers = m["inputResponses"]
+	if _, ok := m["requestState"]; ok {
+		e.params.Answers = true
+	}
 	if v, ok := m["requestId"]; ok {
 		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer says what is wrong with it
 	}

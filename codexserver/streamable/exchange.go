@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -24,9 +25,13 @@ type exchange struct {
 }
 
 // exchange serves a request of 2026-07-28 until it is answered.
-func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, body []byte) {
+func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, who Principal, body []byte) {
 	x := &exchange{w: newWriter(w, h.o.WriteTimeout), body: body}
-	ctx, cancel := context.WithCancelCause(h.ctx)
+	ctx := h.ctx
+	if !who.may(ScopeApprove) {
+		ctx = codexserver.WithoutQuestions(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// Closing the stream cancels the request, unless it is answered: a client may close
 	// as soon as it has read the answer, and come back for the next round.

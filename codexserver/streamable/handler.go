@@ -19,6 +19,7 @@ import (
 type Handler struct {
 	server *codexserver.Server
 	o      Options
+	guard  *Guard
 	ctx    context.Context // ends with the handler
 	end    context.CancelCauseFunc
 	large  chan struct{} // holds a token for each long message
@@ -41,12 +42,12 @@ type principal struct {
 
 // New returns a handler of s, to be closed. It fails without [Options].Authenticate.
 func New(s *codexserver.Server, o *Options) (*Handler, error) {
-	options, err := o.withDefaults()
+	guard, err := NewGuard(o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	return &Handler{server: s, o: options, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
+	return &Handler{server: s, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -58,7 +59,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout)) // where there are no deadlines the server's own hold
 	_ = control.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
-	who, ok := h.guard(w, r)
+	who, ok := h.guard.Admit(w, r)
 	if !ok {
 		return
 	}
@@ -77,9 +78,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method {
 	case http.MethodPost:
-		h.post(w, r, p)
+		h.post(w, r, p, who)
 	case http.MethodGet, http.MethodDelete:
-		h.withSession(w, r, p)
+		h.withSession(w, r, p, who)
 	default:
 		notAllowed(w)
 	}
@@ -128,7 +129,7 @@ func (h *Handler) refusing() bool {
 }
 
 // post serves a POST: one message.
-func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who Principal) {
 	if !accepts(r, "application/json", "text/event-stream") {
 		refuse(w, http.StatusNotAcceptable, "want Accept: application/json, text/event-stream")
 		return
@@ -147,11 +148,11 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
 	version := r.Header.Values(headerVersion)
 	switch {
 	case e.meta != nil, len(version) == 1 && version[0] == modern.ProtocolVersion:
-		h.postModern(w, r, p, &e, body)
+		h.postModern(w, r, p, who, &e, body)
 	case !legacyVersion(version):
 		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s: unknown version", headerVersion))
 	case e.kind == request && e.method == "initialize" && id == "":
-		h.initialize(w, r, p, &e, body)
+		h.initialize(w, r, p, who, &e, body)
 	case id == "":
 		fail(w, http.StatusBadRequest, e.id, noEra(&e))
 	default:
@@ -159,6 +160,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal) {
 		switch {
 		case s == nil:
 			fail(w, http.StatusNotFound, e.id, errEnded)
+		case !h.guard.allowInSession(w, who, e.id, s.needs(&e)):
 		case e.kind == request && h.refusing():
 			unavailable(w, e.id)
 		default:
@@ -185,7 +187,7 @@ func unavailable(w http.ResponseWriter, id jsonrpc.ID) {
 }
 
 // postModern serves a message of 2026-07-28.
-func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principal, e *envelope, body []byte) {
+func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
 	switch e.kind {
 	case response:
 		fail(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "MCP %s has no responses of clients", modern.ProtocolVersion))
@@ -198,17 +200,20 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 		fail(w, http.StatusBadRequest, e.id, fault)
 		return
 	}
+	if needed := e.needs(); !h.guard.allow(w, who, e.id, needed, needed) {
+		return
+	}
 	// What goes on with work under way may come while nothing new begins.
 	goesOn := strings.HasPrefix(e.method, "tasks/") || e.params.RequestState != nil
 	if h.refusing() && !goesOn {
 		unavailable(w, e.id)
 		return
 	}
-	h.exchange(w, r, p, body)
+	h.exchange(w, r, p, who, body)
 }
 
 // withSession serves what only sessions have.
-func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *principal) {
+func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *principal, who Principal) {
 	id := r.Header.Get(headerSession)
 	if id == "" {
 		notAllowed(w)
@@ -227,6 +232,7 @@ func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *princip
 	switch {
 	case s == nil:
 		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
+	case !h.guard.allowInSession(w, who, jsonrpc.ID{}, s.needsFor(r.Method)):
 	case r.Method == http.MethodDelete:
 		s.close()
 		select {
@@ -249,10 +255,13 @@ func (h *Handler) session(p *principal, id string) *session {
 }
 
 // initialize begins a session.
-func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, e *envelope, body []byte) {
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
+	if !h.guard.allowInSession(w, who, e.id, e.needs()) {
+		return
+	}
 	random := make([]byte, 32)
 	rand.Read(random)
-	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p)
+	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p, who)
 	defer s.leave()
 	h.mu.Lock()
 	full := len(p.sessions) >= h.o.MaxSessions && !p.evict()

@@ -14,8 +14,12 @@ type Options struct {
 	// Authenticate returns whose request it is. A request for which it returns an
 	// error, or no name, is answered with 401. It must not read the body.
 	Authenticate func(*http.Request) (Principal, error)
-	// Challenge is the WWW-Authenticate of such an answer. Default: Bearer.
+	// Challenge is the WWW-Authenticate of such an answer, and of one that refuses a
+	// message for its scope. Default: Bearer.
 	Challenge string
+	// Metadata is the URL of the server's metadata as an OAuth resource (RFC 9728),
+	// which the challenge then names with the scopes. None by default.
+	Metadata string
 	// Hosts are the values of Host that are served; one without a port is served on
 	// every port. Default: loopback addresses and localhost.
 	Hosts []string
@@ -54,6 +58,8 @@ type Options struct {
 type Principal struct {
 	// Name is unlike that of every other principal. It is not empty.
 	Name string
+	// Scopes are what the request's token allows. Nil is everything; empty is nothing.
+	Scopes []Scope
 }
 
 const (

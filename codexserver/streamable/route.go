@@ -20,7 +20,7 @@ func (s *session) route(out *summary) *stream {
 		st = s.standing
 	}
 	if !out.id.IsZero() {
-		s.calls[out.id] = st
+		s.calls[out.id] = ownRequest{st, out.method}
 	}
 	return st
 }
@@ -32,7 +32,7 @@ func (s *session) related(out *summary) *stream {
 	case "notifications/progress":
 		return s.find(func(e *envelope) bool { return rel.progressToken != "" && e.params.ProgressToken == rel.progressToken })
 	case "notifications/cancelled":
-		st := s.calls[rel.cancelled]
+		st := s.calls[rel.cancelled].stream
 		delete(s.calls, rel.cancelled)
 		if st != nil && st.done {
 			return nil

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -19,6 +21,7 @@ type session struct {
 	id      string
 	handler *Handler
 	owner   *principal
+	unasked bool // its client lacks codex:approve
 	in      chan []byte
 	closed  chan struct{} // when the session is to end
 	ended   chan struct{} // when it has
@@ -28,13 +31,14 @@ type session struct {
 	standing *stream // of what belongs to no request
 	heard    int     // the number of its last event that was written
 	streams  map[int]*stream
-	requests map[jsonrpc.ID]*stream // without an answer
-	calls    map[jsonrpc.ID]*stream // the server's own requests without an answer
-	number   int                    // of the newest stream
-	kept     []*event               // of all streams, oldest first
-	retained int                    // bytes of them
+	requests map[jsonrpc.ID]*stream    // without an answer
+	calls    map[jsonrpc.ID]ownRequest // the server's own requests without an answer
+	number   int                       // of the newest stream
+	kept     []*event                  // of all streams, oldest first
+	retained int                       // bytes of them
 	changed  chan struct{}
-	open     int // HTTP requests
+	ran      bool // something that needs codex:run
+	open     int  // HTTP requests
 	used     time.Time
 	idle     *time.Timer
 }
@@ -42,10 +46,10 @@ type session struct {
 var errSessionClosed = errors.New("the session has ended")
 
 // newSession returns a session that is entered already.
-func (h *Handler) newSession(id string, owner *principal) *session {
+func (h *Handler) newSession(id string, owner *principal, who Principal) *session {
 	s := &session{
-		id: id, handler: h, owner: owner, in: make(chan []byte), closed: make(chan struct{}), ended: make(chan struct{}),
-		streams: map[int]*stream{}, requests: map[jsonrpc.ID]*stream{}, calls: map[jsonrpc.ID]*stream{}, changed: make(chan struct{}),
+		id: id, handler: h, owner: owner, unasked: !who.may(ScopeApprove), in: make(chan []byte), closed: make(chan struct{}), ended: make(chan struct{}),
+		streams: map[int]*stream{}, requests: map[jsonrpc.ID]*stream{}, calls: map[jsonrpc.ID]ownRequest{}, changed: make(chan struct{}),
 		used: time.Now(), open: 1,
 	}
 	s.standing = &stream{session: s}
@@ -56,7 +60,11 @@ func (h *Handler) newSession(id string, owner *principal) *session {
 
 // run serves the session to its end.
 func (s *session) run() {
-	if err := s.owner.own.Serve(s.handler.ctx, s); err != nil {
+	ctx := s.handler.ctx
+	if s.unasked {
+		ctx = codexserver.WithoutQuestions(ctx)
+	}
+	if err := s.owner.own.Serve(ctx, s); err != nil {
 		s.handler.o.Logger.Debug("session ended", "error", err)
 	}
 	s.close()
@@ -160,6 +168,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
 		return
 	}
+	s.ran = s.ran || slices.Contains(e.needs(), ScopeRun)
 	s.number++
 	st := &stream{session: s, number: s.number, request: e}
 	s.streams[st.number], s.requests[e.id] = st, st

@@ -25,6 +25,7 @@ import (
 type httpOptions struct {
 	listen    string
 	showToken bool
+	newToken  string // the principal to make a token for; "" makes none
 	cert, key string // files; "" without TLS
 	proxy     string // the address of a proxy; "" without one
 }
@@ -48,8 +49,8 @@ profile, sandbox and writable-roots, unless http.unlocked_arguments says so.
 It listens on this machine alone. For others it needs --tls-cert and --tls-key, or
 --behind-proxy, and http.hosts.`,
 		Args: o.noWords,
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.http.check(); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.http.check(cmd.Flags().Changed("new-token")); err != nil {
 				return err
 			}
 			err := o.wantsServer()
@@ -61,14 +62,21 @@ It listens on this machine alone. For others it needs --tls-cert and --tls-key, 
 	fs := cmd.Flags()
 	fs.StringVar(&o.http.listen, "listen", defaultListen, "the `ADDRESS` to listen on")
 	fs.BoolVar(&o.http.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
+	fs.StringVar(&o.http.newToken, "new-token", "", "make a token for the principal `NAME`, print it with its hash for codex-mcp.toml, and exit")
 	fs.StringVar(&o.http.cert, "tls-cert", "", "the `FILE` of a certificate with its chain, read again when it changes")
 	fs.StringVar(&o.http.key, "tls-key", "", "the `FILE` of the certificate's key")
 	fs.StringVar(&o.http.proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy that has TLS, the only one that is served")
 	return cmd
 }
 
-// check refuses to serve other machines in plain text.
-func (o *httpOptions) check() error {
+// check refuses to serve other machines in plain text, and to make a token for what is
+// no name of a principal.
+func (o *httpOptions) check(newToken bool) error {
+	if newToken {
+		if err := config.CheckPrincipalName(o.newToken); err != nil {
+			return fmt.Errorf("--new-token: %w", err)
+		}
+	}
 	host, _, err := net.SplitHostPort(o.listen)
 	switch {
 	case err != nil:
@@ -90,6 +98,10 @@ func (o *httpOptions) check() error {
 func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
+	if o.http.newToken != "" {
+		// A principal without a token is a fault of the configuration, which this mends.
+		return o.http.printNewToken(stdout, stderr, c)
+	}
 	if err != nil {
 		return fail(stderr, err)
 	}

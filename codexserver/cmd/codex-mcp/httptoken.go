@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
@@ -58,10 +59,38 @@ func bearer(token string) func(*http.Request) (streamable.Principal, error) {
 
 // printToken prints the token, and what clients need.
 func printToken(w io.Writer, url, token string) error {
-	_, err := fmt.Fprintf(w, `%[2]s
+	_, err := fmt.Fprintf(w, `%s
 
 Whoever has this token can run commands as you, and approve them.
+`, token)
+	return errors.Join(err, printClients(w, url, token))
+}
 
+// printNewToken makes a token for a principal, and prints it with what the server and
+// clients need. The server keeps the hash alone. c may be nil.
+func (o *httpOptions) printNewToken(stdout, stderr io.Writer, c *configuration) int {
+	url := o.url()
+	if c != nil && c.settings.HTTP.URL != "" {
+		url = c.settings.HTTP.URL
+	}
+	token, hash := access.NewToken()
+	_, err := fmt.Fprintf(stdout, `%[1]s
+
+It is not shown again: the server keeps its hash. In codex-mcp.toml, as one of
+tokens of the table http.principals.%[2]s:
+
+  [http.principals.%[2]s]
+  tokens = ["%[3]s"]
+`, token, o.newToken, hash)
+	if err := errors.Join(err, printClients(stdout, url, token)); err != nil {
+		return fail(stderr, err)
+	}
+	return 0
+}
+
+// printClients prints what clients need.
+func printClients(w io.Writer, url, token string) error {
+	_, err := fmt.Fprintf(w, `
 Claude Code:
 
   claude mcp add --transport http codex %[1]s --header "Authorization: Bearer %[2]s"

@@ -205,6 +205,14 @@ var (
 	tokenHash     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
+// CheckPrincipalName reports what is wrong with the name of a principal.
+func CheckPrincipalName(name string) error {
+	if !principalName.MatchString(name) {
+		return fmt.Errorf("%q: want a name of small letters, digits, - and _", name)
+	}
+	return nil
+}
+
 // checkPrincipal checks what is the principal's alone. Its errors begin behind the
 // principal's key.
 func (t *httpTable) checkPrincipal(name string, p *Principal) error {

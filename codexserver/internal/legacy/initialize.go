@@ -40,6 +40,9 @@ func (ss *Session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 	}
 	ss.client, ss.version = p, version
 	ss.end.begin()
+	if ss.unasked {
+		capabilities = nil
+	}
 	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
 	ss.able = client.CanAsk()
 	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.server.Approvals)

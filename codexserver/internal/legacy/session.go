@@ -53,6 +53,7 @@ type Session struct {
 	turns     sync.WaitGroup // turns that no request waits for
 	end       inputEnd
 	stop      func() // ends the handling of requests
+	unasked   bool   // the client may not approve
 	pace      *pace.Pace
 
 	limit             limit
@@ -81,6 +82,10 @@ func NewSession(ctx context.Context, s *Server, principal string, threads *threa
 
 // Connect makes p the client's side. Its handler is [Session.Handler].
 func (ss *Session) Connect(p *jsonrpc.Peer) { ss.peer = p }
+
+// AskNothing keeps questions from the client, whatever it declares. It is called
+// before Connect.
+func (ss *Session) AskNothing() { ss.unasked = true }
 
 // InputEnded notes that the client sends nothing more. It is a hook of the peer.
 func (ss *Session) InputEnded(error) { ss.end.reach() }

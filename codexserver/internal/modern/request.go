@@ -43,8 +43,8 @@ type metadata struct {
 }
 
 // newRequest returns a request with its _meta. A client that polls sends the same
-// one each time.
-func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value) (*request, error) {
+// one each time. Unless asks, the client is taken for one that shows no forms.
+func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
 	m := s.last.Load()
 	if m == nil || m.raw != string(meta) {
 		var err error
@@ -52,6 +52,11 @@ func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsont
 			return nil, err
 		}
 		s.last.Store(m)
+	}
+	if !asks {
+		deaf := *m
+		deaf.client.Capabilities, deaf.form = nil, false
+		m = &deaf
 	}
 	return &request{ctx, r, m}, nil
 }

@@ -86,8 +86,8 @@ const MaxConcurrent = 4096
 func Inline() []string { return []string{modern.ServerDiscover.Name(), modern.TasksGet.Name()} }
 
 // Handler returns a handler for connections that have requests of this era alone. It
-// ignores notifications, of which this era has none.
-func (s *Session) Handler() jsonrpc.Handler {
+// ignores notifications, of which this era has none. See ServeRPC for asks.
+func (s *Session) Handler(asks bool) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return nil, nil
@@ -96,14 +96,15 @@ func (s *Session) Handler() jsonrpc.Handler {
 		if meta == nil {
 			meta = jsontext.Value(`{}`) // which lacks the version
 		}
-		return s.ServeRPC(ctx, r, meta)
+		return s.ServeRPC(ctx, r, meta, asks)
 	})
 }
 
 // ServeRPC answers a request of this era, whose _meta is meta. A method that this era
-// does not have is answered with -32601, the removed ones too.
-func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value) (any, error) {
-	q, err := s.newRequest(ctx, r, meta)
+// does not have is answered with -32601, the removed ones too. Unless asks, the request
+// is of a client that may not approve, and gets no questions.
+func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (any, error) {
+	q, err := s.newRequest(ctx, r, meta, asks)
 	if err != nil {
 		return nil, err
 	}

@@ -18,13 +18,14 @@ import (
 
 // host is what the engine of one thread calls. It implements [engine.Host].
 type host struct {
-	server string // the id of the server, for desks
-	desk   approval.Desk
-	log    *slog.Logger
-	board  *approval.Board
-	stop   func() // interrupts the running turn
-	stream bool   // the engine is an [engine.Streamer]
-	trail  *trail.Trail
+	server    string // the id of the server, for desks
+	principal string // whose thread it is; "" where a server has one user
+	desk      approval.Desk
+	log       *slog.Logger
+	board     *approval.Board
+	stop      func() // interrupts the running turn
+	stream    bool   // the engine is an [engine.Streamer]
+	trail     *trail.Trail
 
 	mu          sync.Mutex      // also keeps events in the order of Emit
 	attended    Attendance      // of the running turn; of the last one between turns, unless it leaves
@@ -159,7 +160,7 @@ func (h *host) show(id string, m protocol.EventMsg) {
 
 // asThread is the thread as desks see it.
 func (h *host) asThread(id string) approval.Thread {
-	return approval.Thread{ID: id, Server: h.server, Stop: h.stop}
+	return approval.Thread{ID: id, Server: h.server, Principal: h.principal, Stop: h.stop}
 }
 
 // info is what the engine said of the thread when it began.

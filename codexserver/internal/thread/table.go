@@ -57,9 +57,9 @@ func (t *Table) Engine() engine.Engine { return t.engine }
 func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
 
 // newHost returns the host of a thread that is to begin.
-func (t *Table) newHost(thread *Thread, a Attendance) *host {
+func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	h := &host{
-		server: t.server, desk: t.approvals.Desk, log: t.log, attended: a, trail: t.trails.New(),
+		server: t.server, principal: principal, desk: t.approvals.Desk, log: t.log, attended: a, trail: t.trails.New(),
 		stop: func() { thread.Stop(ErrStopped) },
 	}
 	_, h.stream = t.engine.(engine.Streamer)
@@ -131,7 +131,7 @@ func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Con
 
 func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engine.Conversation, error)) (*Thread, error) {
 	t := &Thread{}
-	t.host = s.table.newHost(t, a)
+	t.host = s.table.newHost(t, s.principal, a)
 	var err error
 	if t.conversation, err = start(t.host); err != nil {
 		t.host.trail.Close()

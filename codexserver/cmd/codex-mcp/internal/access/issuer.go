@@ -1,0 +1,151 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// maxDocument bounds a document of the issuer, in bytes.
+	maxDocument = 256 << 10
+	// maxKeys is how many keys of an issuer are used.
+	maxKeys = 32
+)
+
+// issuerClient returns what asks the issuer. It follows no redirect: that could lead to
+// another host, or away from TLS.
+func issuerClient() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+			IdleConnTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// fetchKeys asks an issuer for the keys that it signs with.
+func fetchKeys(ctx context.Context, c *http.Client, issuer string) ([]jose.JSONWebKey, error) {
+	at, err := discover(ctx, c, issuer)
+	if err != nil {
+		return nil, err
+	}
+	body, err := get(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	var set struct {
+		Keys []jsontext.Value `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	var keys []jose.JSONWebKey
+	for _, raw := range set.Keys {
+		var key jose.JSONWebKey
+		// One of a kind that is not known does not spoil the others.
+		if key.UnmarshalJSON(raw) != nil || key.Use != "" && key.Use != "sig" || !key.IsPublic() {
+			continue
+		}
+		if keys = append(keys, key); len(keys) == maxKeys {
+			break
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: no key to sign with", at)
+	}
+	return keys, nil
+}
+
+// discover returns where the keys of an issuer are (RFC 8414 and OpenID Connect
+// Discovery, in MCP's order).
+func discover(ctx context.Context, c *http.Client, issuer string) (string, error) {
+	var faults []error
+	for _, at := range wellKnown(issuer) {
+		body, err := get(ctx, c, at)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		var m struct {
+			Issuer string `json:"issuer"`
+			Keys   string `json:"jwks_uri"`
+		}
+		switch err := json.Unmarshal(body, &m); {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("%s: %w", at, err))
+		case m.Issuer != issuer:
+			faults = append(faults, fmt.Errorf("%s: it is of the issuer %q", at, m.Issuer))
+		case !secure(m.Keys) && !(plain(issuer) && plain(m.Keys)):
+			faults = append(faults, fmt.Errorf("%s: jwks_uri is no https URL", at))
+		default:
+			return m.Keys, nil
+		}
+	}
+	return "", errors.Join(faults...)
+}
+
+// wellKnown returns the URLs at which an issuer may say what it is.
+func wellKnown(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil // the configuration was checked
+	}
+	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	const oauth, oidc = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	if path == "" {
+		return []string{origin + oauth, origin + oidc}
+	}
+	return []string{origin + oauth + path, origin + oidc + path, origin + path + oidc}
+}
+
+// secure reports whether a URL is one of TLS.
+func secure(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil
+}
+
+// plain reports whether a URL is one of this machine, without TLS.
+func plain(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" || u.User != nil {
+		return false
+	}
+	name := u.Hostname()
+	return name == "localhost" || name == "127.0.0.1" || name == "::1"
+}
+
+// get reads a document.
+func get(ctx context.Context, c *http.Client, at string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	answer, err := c.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: status %d", at, answer.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	if len(body) > maxDocument {
+		return nil, fmt.Errorf("%s: longer than %d bytes", at, maxDocument)
+	}
+	return body, nil
+}

@@ -1,0 +1,292 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// documents answer requests by URL.
+type documents struct {
+	t    *testing.T
+	slow time.Duration
+
+	mu    sync.Mutex
+	bodys map[string]string // a body "> URL" redirects, "! CODE" fails
+	asked []string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (d *documents) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(d.slow):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, r.URL.String())
+	if r.Header.Get("Authorization") != "" || r.Method != http.MethodGet {
+		d.t.Errorf("%s %s with %q", r.Method, r.URL, r.Header)
+	}
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+	body, known := d.bodys[r.URL.String()]
+	if to, ok := strings.CutPrefix(body, "> "); ok {
+		answer.StatusCode = http.StatusFound
+		answer.Header.Set("Location", to)
+	} else if !known {
+		answer.StatusCode = http.StatusNotFound
+	}
+	answer.Body = io.NopCloser(strings.NewReader(body))
+	return answer, nil
+}
+
+func (d *documents) set(at, body string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bodys[at] = body
+}
+
+// count returns how often one was asked for.
+func (d *documents) count(at string) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, asked := range d.asked {
+		if asked == at {
+			n++
+		}
+	}
+	return n
+}
+
+// keySetJSON is a set of a new key for each kid.
+func keySetJSON(t *testing.T, kids ...string) string {
+	t.Helper()
+	set := jose.JSONWebKeySet{}
+	for _, kid := range kids {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.Public(), KeyID: kid, Use: "sig"})
+	}
+	raw, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+const (
+	where   = "https://issuer.example.com/team"
+	keysURL = "https://keys.example.com/keys"
+	oidcURL = where + "/.well-known/openid-configuration"
+)
+
+func metadataOf(issuer, keys string) string {
+	return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"token_endpoint":"x"}`, issuer, keys)
+}
+
+// asking returns a key set that asks documents.
+func asking(t *testing.T, issuer string, bodys map[string]string) (*keySet, *documents) {
+	d := &documents{t: t, bodys: bodys}
+	s := newKeySet(issuer, slog.New(slog.DiscardHandler))
+	s.client.Transport = d
+	return s, d
+}
+
+func (s *keySet) count(t *testing.T, kid string) (int, error) {
+	t.Helper()
+	keys, err := s.find(t.Context(), kid, "ES256")
+	return len(keys), err
+}
+
+// TestKeysAreFetchedSeldom asks the issuer seldom, whatever kids tokens name, and again
+// after a while: a withdrawn key counts no longer.
+func TestKeysAreFetchedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, "a", "b")})
+		want := func(kid string, n, fetches int) {
+			t.Helper()
+			if got, err := s.count(t, kid); got != n || err != nil || d.count(keysURL) != fetches {
+				t.Errorf("%q: %d keys, error %v, %d fetches; want %d, %d", kid, got, err, d.count(keysURL), n, fetches)
+			}
+		}
+		want("a", 1, 1)
+		want("", 2, 1)
+		for i := range 1000 {
+			want(fmt.Sprint("forged", i), 0, 1)
+		}
+		<-time.After(fetchEvery)
+		want("forged", 0, 2)
+		want("forged", 0, 2)
+		want("a", 1, 2)
+		// The issuer takes new keys: they are known at once, unless it was asked just now.
+		d.set(keysURL, keySetJSON(t, "b", "c"))
+		want("c", 0, 2)
+		<-time.After(fetchEvery)
+		want("a", 1, 2) // withdrawn, and not noticed yet
+		want("c", 1, 3)
+		want("a", 0, 3)
+		d.set(keysURL, keySetJSON(t, "c"))
+		<-time.After(keysFresh)
+		want("b", 0, 4)
+	})
+}
+
+// TestKeysOutliveTheIssuer keeps the keys while the issuer is away, for a day.
+func TestKeysOutliveTheIssuer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := asking(t, where, map[string]string{})
+		for range 3 {
+			if n, err := s.count(t, "a"); n != 0 || !unavailable(err) {
+				t.Fatalf("%d keys, error %v", n, err)
+			}
+		}
+		if n := d.count(oidcURL); n != 1 {
+			t.Errorf("an issuer that is away was asked %d times", n)
+		}
+		d.set(oidcURL, metadataOf(where, keysURL))
+		d.set(keysURL, keySetJSON(t, "a"))
+		<-time.After(fetchEvery)
+		if n, err := s.count(t, "a"); n != 1 || err != nil {
+			t.Fatalf("it is back: %d keys, error %v", n, err)
+		}
+		d.set(keysURL, "! gone")
+		<-time.After(keysKept)
+		if n, err := s.count(t, "a"); n != 1 || err != nil {
+			t.Errorf("after a day: %d keys, error %v", n, err)
+		}
+		<-time.After(time.Second)
+		if n, err := s.count(t, "a"); n != 0 || !unavailable(err) {
+			t.Errorf("after more than a day: %d keys, error %v", n, err)
+		}
+	})
+}
+
+// TestKeysAreFetchedOnce lets requests that come at once wait for one fetch, which goes
+// on without the client that began it, and ends.
+func TestKeysAreFetchedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, "a")})
+		d.slow = time.Second
+		gone, leave := context.WithCancel(t.Context())
+		var requests sync.WaitGroup
+		requests.Go(func() { _, _ = s.find(gone, "a", "ES256") })
+		synctest.Wait()
+		leave()
+		for range 100 {
+			requests.Go(func() {
+				if n, err := s.count(t, "a"); n != 1 || err != nil {
+					t.Errorf("%d keys, error %v", n, err)
+				}
+			})
+		}
+		requests.Wait()
+		if n := d.count(keysURL); n != 1 {
+			t.Errorf("%d fetches", n)
+		}
+		s, d = asking(t, where, map[string]string{})
+		d.slow = time.Hour
+		began := time.Now()
+		if _, err := s.count(t, "a"); !unavailable(err) {
+			t.Errorf("an issuer that does not answer: %v", err)
+		}
+		if took := time.Since(began); took > fetchTimeout {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// TestIssuerFaults takes no keys from an issuer that is not what it should be.
+func TestIssuerFaults(t *testing.T) {
+	keys := keySetJSON(t, "a")
+	const local = "http://127.0.0.1:9"
+	for name, tt := range map[string]struct {
+		issuer string
+		bodys  map[string]string
+		keys   int
+	}{
+		"good":                    {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keys}, 1},
+		"OAuth's path":            {where, map[string]string{"https://issuer.example.com/.well-known/oauth-authorization-server/team": metadataOf(where, keysURL), keysURL: keys}, 1},
+		"OpenID's path, inserted": {where, map[string]string{"https://issuer.example.com/.well-known/openid-configuration/team": metadataOf(where, keysURL), keysURL: keys}, 1},
+		"a slash":                 {"https://a.example.com/", map[string]string{"https://a.example.com/.well-known/openid-configuration": metadataOf("https://a.example.com/", keysURL), keysURL: keys}, 1},
+		"the second path":         {where, map[string]string{"https://issuer.example.com/.well-known/oauth-authorization-server/team": `<html>`, oidcURL: metadataOf(where, keysURL), keysURL: keys}, 1},
+		"on this machine":         {local, map[string]string{local + "/.well-known/openid-configuration": metadataOf(local, local+"/keys"), local + "/keys": keys}, 1},
+		"another issuer":          {where, map[string]string{oidcURL: metadataOf("https://issuer.example.com", keysURL), keysURL: keys}, 0},
+		"no issuer":               {where, map[string]string{oidcURL: `{"jwks_uri":"` + keysURL + `"}`, keysURL: keys}, 0},
+		"issuers":                 {where, map[string]string{oidcURL: `{"issuer":"x","issuer":"` + where + `","jwks_uri":"` + keysURL + `"}`, keysURL: keys}, 0},
+		"keys without TLS":        {where, map[string]string{oidcURL: metadataOf(where, "http://keys.example.com/keys"), "http://keys.example.com/keys": keys}, 0},
+		"keys on this machine":    {where, map[string]string{oidcURL: metadataOf(where, local+"/keys"), local + "/keys": keys}, 0},
+		"keys in a file":          {where, map[string]string{oidcURL: metadataOf(where, "file:///keys"), "file:///keys": keys}, 0},
+		"keys with a password":    {where, map[string]string{oidcURL: metadataOf(where, "https://u:p@keys.example.com/keys"), "https://u:p@keys.example.com/keys": keys}, 0},
+		"no keys":                 {where, map[string]string{oidcURL: metadataOf(where, ""), "": keys}, 0},
+		"metadata elsewhere":      {where, map[string]string{oidcURL: "> https://evil.example/m", "https://evil.example/m": metadataOf(where, keysURL), keysURL: keys}, 0},
+		"keys elsewhere":          {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: "> https://evil.example/keys", "https://evil.example/keys": keys}, 0},
+		"keys, less secure":       {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: "> http://keys.example.com/keys", "http://keys.example.com/keys": keys}, 0},
+		"long metadata":           {where, map[string]string{oidcURL: strings.TrimSuffix(metadataOf(where, keysURL), "}") + strings.Repeat(" ", maxDocument) + "}", keysURL: keys}, 0},
+		"long keys":               {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keys + strings.Repeat(" ", maxDocument)}, 0},
+		"an empty set":            {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: `{"keys":[]}`}, 0},
+		"a set that is no JSON":   {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: `keys`}, 0},
+		"a secret key":            {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: `{"keys":[{"kty":"oct","kid":"a","k":"AAAA"}]}`}, 0},
+		"a broken key beside one": {where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: strings.Replace(keys, `[`, `[{"kty":"RSA","n":"x"},5,null,`, 1)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, d := asking(t, tt.issuer, tt.bodys)
+			n, err := s.count(t, "a")
+			if n != tt.keys || (err == nil) != (tt.keys > 0) {
+				t.Errorf("%d keys, error %v; asked for %q", n, err, d.asked)
+			}
+			for _, at := range d.asked {
+				if strings.Contains(at, "evil") {
+					t.Errorf("asked for %s", at)
+				}
+			}
+		})
+	}
+}
+
+// TestManyKeys takes a bounded number of keys.
+func TestManyKeys(t *testing.T) {
+	kids := make([]string, maxKeys+10)
+	for i := range kids {
+		kids[i] = "a"
+	}
+	s, _ := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, kids...)})
+	if n, err := s.count(t, "a"); n != maxKeys || err != nil {
+		t.Errorf("%d keys, error %v", n, err)
+	}
+}
+
+// TestIssuerLog says why the keys did not come, once for each attempt.
+func TestIssuerLog(t *testing.T) {
+	var log bytes.Buffer
+	s, _ := asking(t, where, map[string]string{})
+	s.log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 5 {
+		if _, err := s.count(t, "a"); !unavailable(err) {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "issuer.example.com/team/.well-known"); n != 1 {
+		t.Errorf("logged %s", log.String())
+	}
+	if unavailable(errors.New("x")) {
+		t.Error("any error is an outage")
+	}
+}

@@ -1,0 +1,71 @@
+package access
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/go-json-experiment/json"
+)
+
+// metadataPath is where a host says what it is as an OAuth resource (RFC 9728,
+// section 3). The path of the resource comes behind it.
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+// MetadataURL returns where clients find the metadata of the server, "" without an
+// authorization server.
+func MetadataURL(s config.HTTP) string {
+	u, err := url.Parse(s.URL)
+	if err != nil || s.OAuth.Issuer == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + metadataPath + strings.TrimSuffix(u.EscapedPath(), "/")
+}
+
+// Metadata adds to m the metadata of the server, which everybody may read whom the
+// guard lets ask. Without an authorization server it adds nothing.
+func Metadata(m *http.ServeMux, s config.HTTP, g *streamable.Guard) error {
+	if s.OAuth.Issuer == "" {
+		return nil
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(struct {
+		Resource string             `json:"resource"`
+		Servers  []string           `json:"authorization_servers"`
+		Scopes   []streamable.Scope `json:"scopes_supported"`
+		Methods  []string           `json:"bearer_methods_supported"`
+		Name     string             `json:"resource_name"`
+	}{s.URL, []string{s.OAuth.Issuer}, streamable.Scopes(), []string{"header"}, "codex-mcp"})
+	if err != nil {
+		return err
+	}
+	// A proxy may have the server at another path than the server itself does.
+	paths := []string{metadataPath, metadataPath + "/mcp", metadataPath + strings.TrimSuffix(u.Path, "/")}
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if !g.CheckOrigin(w, r) {
+			return
+		}
+		if !slices.Contains(paths, r.URL.Path) {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "want GET", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // a client that has gone reads nothing
+	}
+	m.HandleFunc(metadataPath, answer)
+	m.HandleFunc(metadataPath+"/", answer)
+	return nil
+}

@@ -1,0 +1,169 @@
+package interop
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// TestOAuth lets the official Go SDK find its way in from the address alone: the
+// metadata of the resource and of its authorization server, PKCE, the resource
+// parameter; with few scopes at first, and more when a call needs them. Then a turn asks,
+// and is approved.
+func TestOAuth(t *testing.T) {
+	for _, version := range []string{modern, legacy} {
+		t.Run(version, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			issuer, model := newAuthServer(t, "ann"), providertest.New()
+			defer model.Close()
+			work := t.TempDir()
+			at := serveHTTP(ctx, t, model, issuer.url, work)
+			handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+				PreregisteredClient:      &oauthex.ClientCredentials{ClientID: oauthClient},
+				RedirectURL:              oauthRedirect,
+				AuthorizationCodeFetcher: browse,
+				ScopeFilter: func(found []string) []string {
+					if len(issuer.asked()) == 0 {
+						return []string{"codex:read", "codex:approve"}
+					}
+					return found
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			client := mcp.NewClient(&mcp.Implementation{Name: "interop-oauth", Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked++
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approved"}}, nil
+				},
+			})
+			connected, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: at, OAuthHandler: handler}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer connected.Close()
+			if got := connected.InitializeResult().ProtocolVersion; got != version {
+				t.Errorf("they speak MCP %s", got)
+			}
+			if _, err := connected.ListTools(ctx, nil); err != nil {
+				t.Errorf("tools/list: %v", err)
+			}
+			model.Add(
+				providertest.Call(providertest.Shell("1", "touch", "made")),
+				providertest.Say("done"),
+			)
+			answer, err := connected.CallTool(ctx, &mcp.CallToolParams{Name: "codex", Arguments: map[string]any{"prompt": "make it", "cwd": work}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := asResult(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.is(t, false, "done")
+			if _, err := os.Stat(filepath.Join(work, "made")); err != nil || asked != 1 {
+				t.Errorf("asked %d times; %v", asked, err)
+			}
+			if got, want := issuer.asked(), []string{"codex:approve codex:read", "codex:approve codex:read codex:run"}; !slices.Equal(got, want) {
+				t.Errorf("scopes %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// browse is a browser whose user is signed in.
+func browse(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := stay.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	back, err := answer.Location()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", answer.Status, err)
+	}
+	return &auth.AuthorizationResult{Code: back.Query().Get("code"), State: back.Query().Get("state")}, nil
+}
+
+// serveHTTP starts codex-mcp http for ann, and returns where clients find it.
+func serveHTTP(ctx context.Context, t *testing.T, model *providertest.Server, issuer, work string) string {
+	t.Helper()
+	var to atomic.Pointer[url.URL]
+	front := httptest.NewServer(&httputil.ReverseProxy{ // whose address is known before the server's
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to.Load()) },
+		FlushInterval: -1,
+	})
+	t.Cleanup(front.Close)
+	home := t.TempDir()
+	for name, text := range map[string]string{
+		"config.toml": fmt.Sprintf("model = \"mock-model\"\napproval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"\nmodel_provider = \"mock\"\n"+
+			"[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL()),
+		"codex-mcp.toml": fmt.Sprintf("[http]\nurl = %q\n[http.oauth]\nissuer = %q\n[http.principals.ann]\nfolders = [%q]\n", front.URL+"/mcp", issuer, work),
+	} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := append(slices.Clone(ours(t)), "http", "--engine", "native", "--listen", "127.0.0.1:0")
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		var failed *exec.ExitError
+		if err := cmd.Wait(); err != nil && !errors.As(err, &failed) {
+			t.Error(err)
+		}
+	})
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if _, rest, ok := strings.Cut(lines.Text(), "serving MCP at "); ok {
+			at, _, _ := strings.Cut(rest, "/mcp;")
+			u, err := url.Parse(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to.Store(u)
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return front.URL + "/mcp"
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatal("the server does not serve")
+	return ""
+}
