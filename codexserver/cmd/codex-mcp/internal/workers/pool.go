@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -92,7 +96,7 @@ func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	worker, err := p.worker(r.Context(), who.Name)
+	worker, conn, err := p.connect(r.Context(), who.Name)
 	if err != nil {
 		if r.Context().Err() == nil {
 			p.log.Error("no worker", "principal", who.Name, "error", err)
@@ -101,7 +105,34 @@ func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(patient, "the server cannot work for you now; its log says why. Nothing was started", http.StatusServiceUnavailable)
 		return
 	}
-	worker.proxy.ServeHTTP(patient, admitted(r, who))
+	defer conn.Close()
+	worker.proxy.ServeHTTP(patient, admitted(r, who, conn))
+}
+
+// connect returns a connection for one request of a user. While a worker ends it waits
+// for that, and takes the next one: nothing was sent to the one before.
+func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, error) {
+	var dialer net.Dialer
+	for {
+		w, err := p.worker(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, err := dialer.DialContext(ctx, "unix", w.socket)
+		if err == nil {
+			return w, conn, nil
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		select {
+		case <-w.gone:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(endLimit):
+			return nil, nil, err
+		}
+	}
 }
 
 var (

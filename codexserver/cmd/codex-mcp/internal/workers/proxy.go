@@ -14,30 +14,46 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// whoKey is the key of the principal in a request's context.
-type whoKey struct{}
-
-// admitted returns the request of a principal.
-func admitted(r *http.Request, who streamable.Principal) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), whoKey{}, who))
+// passage is what a request that was admitted has in its context: whose it is, and the
+// connection to the worker.
+type passage struct {
+	who  streamable.Principal
+	conn net.Conn
 }
 
-// newProxy returns what hands requests on to a worker's socket. What the client says of
-// who it is and where it comes from stays here.
-func newProxy(socket string, log *slog.Logger) *httputil.ReverseProxy {
-	var dialer net.Dialer
+// passageKey is its key.
+type passageKey struct{}
+
+// admitted returns the request of a principal, to be sent over a connection.
+func admitted(r *http.Request, who streamable.Principal, conn net.Conn) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), passageKey{}, &passage{who, conn}))
+}
+
+var errNoPassage = errors.New("a request that was not admitted, or is sent again")
+
+// dial returns the connection of a request, once, so that none is sent twice.
+func dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	p, ok := ctx.Value(passageKey{}).(*passage)
+	if !ok || p.conn == nil {
+		return nil, errNoPassage
+	}
+	conn := p.conn
+	p.conn = nil
+	return conn, nil
+}
+
+// newProxy returns what hands requests on to a worker. What the client says of who it is
+// and where it comes from stays here.
+func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return dialer.DialContext(ctx, "unix", socket)
-			},
-			// A connection is for one request, so that none is sent twice.
-			DisableKeepAlives: true, DisableCompression: true,
-		},
+		Transport:     &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true},
 		FlushInterval: -1, // a stream's events go out at once
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
-			who, _ := r.In.Context().Value(whoKey{}).(streamable.Principal)
+			var who streamable.Principal
+			if p, ok := r.In.Context().Value(passageKey{}).(*passage); ok {
+				who = p.who
+			}
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "localhost", "localhost"
 			for name := range r.Out.Header {
 				if strings.HasPrefix(name, "Codex-Mcp-") || strings.HasPrefix(name, "X-Forwarded-") {

@@ -29,6 +29,7 @@ const (
 // worker is a worker's process as the pool sees it.
 type worker struct {
 	proxy   *httputil.ReverseProxy
+	socket  string
 	process *os.Process
 	gone    chan struct{} // closed when the process has ended
 	drained chan struct{} // closed when nothing is under way any more
@@ -143,7 +144,7 @@ func (w *worker) launch(p *Pool, name string, places *places) (answers *os.File,
 	if err := places.enclosure(name).Start(cmd); err != nil {
 		return nil, errors.Join(err, order.Close(), answers.Close())
 	}
-	w.order, w.process, w.proxy = order, cmd.Process, newProxy(path, p.log)
+	w.order, w.process, w.proxy, w.socket = order, cmd.Process, newProxy(p.log), path
 	p.running.Go(func() {
 		defer close(w.gone)
 		err := cmd.Wait()
