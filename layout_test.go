@@ -51,6 +51,7 @@ var arrows = []struct {
 	{"codexserver/native/internal/mcpclient", []string{"codexserver/protocol", "codexserver/internal/*", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/native/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "codexserver/native/internal/*", "elicit"}},
 	{"codexserver/cmd/codex-mcp/internal/access", []string{"codexserver/internal/config", "codexserver/streamable"}},
+	{"codexserver/cmd/codex-mcp/internal/workers", []string{"codexserver/internal/config", "codexserver/internal/sandbox", "codexserver/streamable"}},
 	{"codexserver/cmd/codex-mcp/internal/terminal", []string{"codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/tool", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	// What describes a command for display decides nothing, and nothing decides by it.
@@ -59,7 +60,7 @@ var arrows = []struct {
 	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/review", []string{"elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
-	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/access", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/access", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/cmd/codex-mcp/internal/workers", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
 	{"bench/*", []string{"codexserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},

@@ -75,6 +75,14 @@ type Options struct {
 	// Folder is where conversations work whose caller names no folder; it is
 	// absolute. Default: the client's first root, else the process's own folder.
 	Folder string
+	// Folders bound what a call may name: where its conversation works, what it
+	// makes writable, its images and its repository. Paths are judged by where they
+	// lead. They are absolute; the first one is also the default of Folder. Default,
+	// when nil: no bound.
+	Folders []string
+	// Turns is how many turns are under way or queued at a time; a call that would
+	// begin one more gets an error result. Default: no bound.
+	Turns int
 	// Finish lets calls under way finish when the client's input ends. By default those
 	// of a client that has said initialize are interrupted then; input without
 	// initialize, such as a file of requests, is always finished. Approvals.OnUnsupported
@@ -142,8 +150,12 @@ func New(e engine.Engine, o *Options) *Server {
 	table := tools.New(e, tools.Options{
 		Report: watch, MaxResult: max(o.MaxResult, 0), Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
-		Home: o.Home,
+		Home: o.Home, Folders: o.Folders, Turns: max(o.Turns, 0),
 	})
+	folder := o.Folder
+	if folder == "" && len(o.Folders) > 0 {
+		folder = o.Folders[0]
+	}
 	unread := pace.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
 	seal := &modern.Seal{Logger: log}
 	if o.Home != "" {
@@ -164,7 +176,7 @@ func New(e engine.Engine, o *Options) *Server {
 			Version:      cmp.Or(o.Version, "dev"),
 			EngineName:   o.EngineName,
 			EngineReason: o.EngineReason,
-			Folder:       o.Folder,
+			Folder:       folder,
 			Seal:         seal,
 			Tasks:        tasks,
 			MaxUnread:    unread,
@@ -177,7 +189,7 @@ func New(e engine.Engine, o *Options) *Server {
 			Version:      cmp.Or(o.Version, "dev"),
 			EngineName:   o.EngineName,
 			EngineReason: o.EngineReason,
-			Folder:       o.Folder,
+			Folder:       folder,
 			Finish:       o.Finish,
 			MaxUnread:    unread,
 			Logger:       log,

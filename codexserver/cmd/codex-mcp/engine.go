@@ -33,6 +33,8 @@ type configuration struct {
 	overrides map[string]any
 	strict    bool
 	log       *slog.Logger
+
+	record, trace *os.File // that were inherited; nil opens those of the settings
 }
 
 func configure(o *options, getenv func(string) string, log *slog.Logger) (*configuration, error) {
@@ -47,7 +49,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	return &configuration{home, settings, overrides, o.strict, log}, nil
+	return &configuration{home: home, settings: settings, overrides: overrides, strict: o.strict, log: log}, nil
 }
 
 // checkTimeout bounds the look at a Codex before it is chosen.

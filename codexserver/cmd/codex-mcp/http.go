@@ -105,6 +105,12 @@ func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
+	if len(c.settings.HTTP.Principals) > 0 {
+		if err := c.serveUsers(ctx, o, stderr); err != nil {
+			return fail(stderr, err)
+		}
+		return 0
+	}
 	token, err := loadToken(c.home)
 	if err != nil {
 		return fail(stderr, fmt.Errorf("the token: %w", err))
@@ -131,26 +137,45 @@ func (o *httpOptions) url() string {
 	return scheme + "://" + o.listen + mcpPath
 }
 
-// lockForHTTP locks what calls over HTTP may not choose.
-func (c *configuration) lockForHTTP() {
-	for _, name := range config.LockedOverHTTP {
-		if !slices.Contains(c.settings.HTTP.UnlockedArguments, name) && !slices.Contains(c.settings.LockedArguments, name) {
-			c.settings.LockedArguments = append(slices.Clip(c.settings.LockedArguments), name)
-		}
-	}
-}
-
-func (c *configuration) serveHTTP(ctx context.Context, o *options, token string, stderr io.Writer) error {
+// checkHosts wants to know by which names other machines call this one.
+func (c *configuration) checkHosts(o *options) error {
 	if host, _, _ := net.SplitHostPort(o.http.listen); !isLoopback(host) && len(c.settings.HTTP.Hosts) == 0 {
 		return errors.New("http.hosts: name the hosts that clients know this server by; a request for another host is refused")
 	}
-	c.lockForHTTP()
+	return nil
+}
+
+// admission is how requests are let in; [streamable.Options].Authenticate is missing.
+func (c *configuration) admission() streamable.Options {
+	hosts := c.settings.HTTP.Hosts
+	if len(hosts) > 0 {
+		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
+	}
+	return streamable.Options{Challenge: `Bearer realm="codex-mcp"`, Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log}
+}
+
+// serveHTTP serves the one user who started the server.
+func (c *configuration) serveHTTP(ctx context.Context, o *options, token string, stderr io.Writer) error {
+	if err := c.checkHosts(o); err != nil {
+		return err
+	}
+	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments, "")
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.listen(ctx, o, s, token, stderr) })
+	err = c.withServer(o, e, func(s *codexserver.Server) error {
+		admission := c.admission()
+		admission.Authenticate = bearer(token)
+		handler, err := streamable.New(s, &admission)
+		if err != nil {
+			return err
+		}
+		m := http.NewServeMux()
+		m.Handle(mcpPath, handler)
+		return c.listen(ctx, o, m, handler, "codex-mcp http --show-token prints the token", stderr)
+	})
 	return errors.Join(err, e.Close())
 }
 
@@ -172,20 +197,15 @@ const (
 	maxConnections = 2048
 )
 
+// endable is what works for requests: a handler, or the workers of several users.
+type endable interface {
+	Drain(context.Context) error
+	Close() error
+}
+
 // listen serves until a signal comes or ctx ends, and then until nothing is under way,
-// drain.timeout is over, or another signal comes.
-func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.Server, token string, stderr io.Writer) error {
-	hosts := c.settings.HTTP.Hosts
-	if len(hosts) > 0 {
-		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
-	}
-	handler, err := streamable.New(s, &streamable.Options{
-		Authenticate: bearer(token), Challenge: `Bearer realm="codex-mcp"`,
-		Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log,
-	})
-	if err != nil {
-		return err
-	}
+// drain.timeout is over, or another signal comes. It closes what works.
+func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux, handler endable, hint string, stderr io.Writer) error {
 	config, err := o.http.tls()
 	if err != nil {
 		return errors.Join(err, handler.Close())
@@ -197,7 +217,7 @@ func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.S
 	o.http.listen = l.Addr().String() // of port 0
 	var draining atomic.Bool
 	server := &http.Server{
-		Handler:           onlyFrom(o.http.proxy, routes(handler, &draining)),
+		Handler:           onlyFrom(o.http.proxy, withHealth(m, &draining)),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug), TLSConfig: config,
 	}
@@ -210,7 +230,7 @@ func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.S
 		}
 		serving <- server.Serve(l)
 	}()
-	fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; codex-mcp http --show-token prints the token\n", o.http.url())
+	fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; %s\n", o.http.url(), hint)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endingSignals()...)
 	defer signal.Stop(signals)
@@ -229,7 +249,7 @@ func (c *configuration) listen(ctx context.Context, o *options, s *codexserver.S
 }
 
 // drain lets work under way end.
-func (c *configuration) drain(ctx context.Context, h *streamable.Handler, signals <-chan os.Signal) error {
+func (c *configuration) drain(ctx context.Context, h endable, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.HTTP.Drain)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -243,10 +263,8 @@ func (c *configuration) drain(ctx context.Context, h *streamable.Handler, signal
 	return nil // what did not end in time is ended by Close
 }
 
-// routes are the paths of the server.
-func routes(h http.Handler, draining *atomic.Bool) http.Handler {
-	m := http.NewServeMux()
-	m.Handle(mcpPath, h)
+// withHealth adds the paths that say how the server is.
+func withHealth(m *http.ServeMux, draining *atomic.Bool) http.Handler {
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if draining.Load() {

@@ -48,17 +48,20 @@ func TestHTTPListens(t *testing.T) {
 func TestHTTPLocksArguments(t *testing.T) {
 	for _, tt := range []struct {
 		locked, unlocked []string
+		principal        string
 		want             string
 	}{
-		{nil, nil, "[approval-policy config profile sandbox writable-roots]"},
-		{[]string{"cwd", "config"}, nil, "[cwd config approval-policy profile sandbox writable-roots]"},
-		{nil, []string{"sandbox"}, "[approval-policy config profile writable-roots]"},
-		{[]string{"sandbox"}, []string{"sandbox"}, "[sandbox approval-policy config profile writable-roots]"},
+		{nil, nil, "", "[approval-policy config profile sandbox writable-roots]"},
+		{[]string{"cwd", "config"}, nil, "", "[cwd config approval-policy profile sandbox writable-roots]"},
+		{nil, []string{"sandbox"}, "", "[approval-policy config profile writable-roots]"},
+		{[]string{"sandbox"}, []string{"sandbox"}, "", "[sandbox approval-policy config profile writable-roots]"},
+		{nil, []string{"sandbox"}, "ann", "[approval-policy profile writable-roots]"},
+		{nil, []string{"sandbox"}, "bob", "[approval-policy config profile writable-roots]"},
+		{[]string{"config"}, nil, "ann", "[config approval-policy profile sandbox writable-roots]"},
 	} {
-		c := &configuration{settings: &config.Settings{LockedArguments: tt.locked, HTTP: config.HTTP{UnlockedArguments: tt.unlocked}}}
-		c.lockForHTTP()
-		if got := fmt.Sprint(c.settings.LockedArguments); got != tt.want {
-			t.Errorf("%q, %q: %s, want %s", tt.locked, tt.unlocked, got, tt.want)
+		h := config.HTTP{UnlockedArguments: tt.unlocked, Principals: map[string]config.Principal{"ann": {UnlockedArguments: []string{"config"}}, "bob": {}}}
+		if got := fmt.Sprint(h.Locked(tt.locked, tt.principal)); got != tt.want {
+			t.Errorf("%q, %q, %q: %s, want %s", tt.locked, tt.unlocked, tt.principal, got, tt.want)
 		}
 	}
 }

@@ -51,6 +51,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -62,6 +63,9 @@ func main() {
 	if err := errors.Join(command.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
+	}
+	if os.Args[0] == workers.Name {
+		os.Exit(work(context.Background(), os.Stderr))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -140,12 +144,12 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 
 // withServer calls f with a server, and closes then what belongs to the server.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, err := appendTo(c.settings.ApprovalLog)
+	record, err := c.appendTo(c.record, c.settings.ApprovalLog)
 	if err != nil {
 		return err
 	}
 	defer record.Close()
-	traced, err := appendTo(o.trace)
+	traced, err := c.appendTo(c.trace, o.trace)
 	if err != nil {
 		return err
 	}
@@ -169,6 +173,8 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		LockedArguments: c.settings.LockedArguments,
 		TrustedCalls:    c.settings.TrustedCalls,
 		Folder:          o.folder,
+		Folders:         o.folders,
+		Turns:           o.turns,
 		Finish:          o.finish,
 	}
 	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // who asks at a terminal shows the question there
@@ -181,9 +187,10 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 // sink is a file that is appended to, or nothing.
 type sink struct{ *os.File }
 
-func appendTo(path string) (sink, error) {
-	if path == "" {
-		return sink{}, nil
+// appendTo returns a file that was inherited, or the one at the path.
+func (c *configuration) appendTo(inherited *os.File, path string) (sink, error) {
+	if path == "" || inherited != nil {
+		return sink{inherited}, nil
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	return sink{f}, err

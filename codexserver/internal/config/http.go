@@ -90,6 +90,20 @@ const scopeApprove = "codex:approve"
 // less asked. Without config a call does not choose web-search either. It is read only.
 var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
 
+// Locked returns the arguments that calls of a principal may not choose, "" for the one
+// user of a server without principals: those that are locked everywhere, and those of
+// [LockedOverHTTP] that nothing unlocks.
+func (h *HTTP) Locked(everywhere []string, principal string) []string {
+	locked := slices.Clone(everywhere)
+	for _, name := range LockedOverHTTP {
+		unlocked := slices.Contains(h.UnlockedArguments, name) || slices.Contains(h.Principals[principal].UnlockedArguments, name)
+		if !unlocked && !slices.Contains(locked, name) {
+			locked = append(locked, name)
+		}
+	}
+	return locked
+}
+
 // httpTable is the form of the table http.
 type httpTable struct {
 	UnlockedArguments []string             `json:"unlocked_arguments"`

@@ -94,6 +94,7 @@ func tryNamespaces() error {
 func Main() {
 	mainCalled.Store(true)
 	keeper.Main(startOrdered)
+	enclosureMain()
 	if len(os.Args) < 3 || os.Args[0] != helperName {
 		return
 	}

@@ -163,13 +163,17 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure("", "codex: argument /cwd: "+err.Error())
 	}
-	in, err := a.input(*a.Prompt, cwd)
+	in, err := a.input(*a.Prompt, cwd, t.bounds)
+	if err != nil {
+		return failure("", "codex: "+err.Error())
+	}
+	roots, err := t.bounds.all("writable-roots", absolute(cwd, a.WritableRoots))
 	if err != nil {
 		return failure("", "codex: "+err.Error())
 	}
 	in.Effort = "" // it is the conversation's
 	cfg := protocol.Config{
-		Effort: a.Effort, WebSearch: a.WebSearch, WritableRoots: absolute(cwd, a.WritableRoots),
+		Effort: a.Effort, WebSearch: a.WebSearch, WritableRoots: roots,
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
@@ -190,6 +194,9 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	var tree *worktree.Worktree
 	if a.Worktree {
 		var words string
+		if err := t.bounds.repository(cwd); err != nil {
+			return failure("", "codex: argument /cwd: "+err.Error())
+		}
 		if tree, words, err = t.worktrees.create(ctx, cwd, a.Uncommitted); err != nil {
 			return failure("", "codex: argument /worktree: "+err.Error())
 		}
@@ -219,10 +226,16 @@ func (c *Call) attendance(background bool) thread.Attendance {
 	return c.Attendance
 }
 
-// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder].
+// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. Where
+// folders are bounded it is the one that the path leads to.
 func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if cwd == "" {
 		cwd = c.Folder(ctx)
 	}
-	return filepath.Abs(cwd)
+	cwd, err := filepath.Abs(cwd)
+	if err != nil {
+		return "", err
+	}
+	cwd, _, err = c.bounds.resolve(cwd)
+	return cwd, err
 }

@@ -24,8 +24,8 @@ const (
 //
 // The server reads the file, and not the engine: what was looked at is what is sent.
 // The sandbox keeps commands from reading devices alone, so that other files may be
-// read here too.
-func imageURL(cwd, image string, left int64) (url string, n int64, err error) {
+// read here too, but for those out of bounds.
+func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err error) {
 	var data []byte
 	most := min(maxImage, left)
 	switch scheme, _, _ := strings.Cut(image, ":"); {
@@ -36,7 +36,7 @@ func imageURL(cwd, image string, left int64) (url string, n int64, err error) {
 	case strings.Contains(image, "://"):
 		return "", 0, errors.New("the server fetches nothing from an address: want a path or a data URL")
 	default:
-		data, err = readImage(cwd, image, most)
+		data, err = readImage(cwd, image, most, b)
 	}
 	var large *regularfile.SizeError
 	if errors.As(err, &large) {
@@ -89,9 +89,12 @@ func dataOf(url string, most int64) ([]byte, error) {
 
 // readImage reads a regular file. A link that lies in cwd may be its author's, who could
 // have any picture of the user's sent: it is followed within cwd alone.
-func readImage(cwd, path string, most int64) ([]byte, error) {
+func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
+	}
+	if b != nil {
+		return b.read(path, most)
 	}
 	if rel, err := filepath.Rel(cwd, path); err != nil || !filepath.IsLocal(rel) {
 		return regularfile.Read(path, most)

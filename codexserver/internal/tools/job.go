@@ -34,6 +34,7 @@ type Job struct {
 	schema     *outputschema.Schema // of the answer; nil leaves its form open
 	thread     *thread.Thread
 	review     *reviewCall   // nil for any other turn
+	leave      func()        // gives back the turn's place among those under way; nil without one
 	done       chan struct{} // closed when there is a result
 
 	mu         sync.Mutex
@@ -188,6 +189,9 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	if err != nil && spent == nil {
 		j.result.Content = append(j.result.Content, facts(j.did))
 		j.result.IsError = new(true)
+	}
+	if j.leave != nil {
+		j.leave()
 	}
 	close(j.done)
 	return j.result

@@ -45,6 +45,7 @@ func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 	if !c.Jobs.add(j) {
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
+	j.leave, c.leave = c.leave, nil
 	ticket := t.Queue()
 	if c.Begun != nil {
 		c.Begun(j)

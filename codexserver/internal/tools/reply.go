@@ -123,11 +123,11 @@ func (t *Table) callReply(ctx context.Context, c *Call, raw json.RawMessage) *mc
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget
-	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
+	th, err := t.revive(ctx, c, id, job)
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	in, err := a.input(*a.Prompt, th.Info().Cwd)
+	in, err := a.input(*a.Prompt, th.Info().Cwd, t.bounds)
 	if err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}

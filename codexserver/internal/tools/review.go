@@ -238,7 +238,7 @@ func (t *Table) reviewThread(ctx context.Context, c *Call, job *Job) (*thread.Th
 	if a.ThreadID != "" {
 		id := thread.CanonicalID(a.ThreadID)
 		job.attendance.Submission = ""
-		th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
+		th, err := t.revive(ctx, c, id, job)
 		if err != nil {
 			return nil, err
 		}
@@ -251,6 +251,9 @@ func (t *Table) reviewThread(ctx context.Context, c *Call, job *Job) (*thread.Th
 	var err error
 	if job.review.dir, err = c.workingFolder(ctx, a.Cwd); err == nil {
 		_, err = os.Stat(job.review.dir)
+	}
+	if err == nil {
+		err = t.bounds.repository(job.review.dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)

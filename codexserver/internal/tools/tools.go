@@ -56,6 +56,9 @@ type Call struct {
 	Folder func(context.Context) string
 
 	read []*Job // whose results the call returns
+
+	bounds bounds // of the table
+	leave  func() // gives back the place of a turn that has not begun; nil without one
 }
 
 // Options say which tools there are.
@@ -79,6 +82,10 @@ type Options struct {
 	// Home is the folder that git worktrees of threads lie in; without it there
 	// are none, and no reviews.
 	Home string
+	// Folders bound what a call may name. Nil is no bound.
+	Folders []string
+	// Turns is how many turns are under way at a time. 0 is no bound.
+	Turns int
 }
 
 // Table is the tools of a server. It is safe for concurrent use.
@@ -93,6 +100,8 @@ type Table struct {
 	locked map[string][]string
 	// bounded is true when calls may not choose the sandbox or the approval policy.
 	bounded bool
+	bounds  bounds
+	turns   *turns
 }
 
 // tool is one tool: what clients see of it, and what it does.
@@ -103,7 +112,7 @@ type tool struct {
 
 // New returns the tools that e can serve.
 func New(e engine.Engine, o Options) *Table {
-	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1)}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), bounds: o.Folders, turns: &turns{max: o.Turns}}
 	t.tools = []tool{
 		{"codex", codexTool, t.callCodex},
 		{"codex-reply", replyTool, t.callReply},
@@ -196,7 +205,19 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	if i < 0 {
 		return failure("", fmt.Sprintf("unknown tool %q", name))
 	}
-	c.options = &t.options
+	if IsTurn(name) {
+		leave, err := t.turns.enter()
+		if err != nil {
+			return failure("", name+": "+err.Error())
+		}
+		c.leave = leave
+		defer func() {
+			if c.leave != nil {
+				c.leave()
+			}
+		}()
+	}
+	c.options, c.bounds = &t.options, t.bounds
 	if t.Has("codex-show") {
 		c.more = "codex-show has the rest"
 	}

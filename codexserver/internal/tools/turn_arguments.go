@@ -46,12 +46,13 @@ func (a *turnArguments) checkTurn() (err error) {
 	return a.Budget.check()
 }
 
-// input is the turn of a prompt. Relative paths of images start in cwd.
-func (a *turnArguments) input(prompt, cwd string) (protocol.TurnInput, error) {
+// input is the turn of a prompt. Relative paths of images start in cwd, and lie in the
+// bounds.
+func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput, error) {
 	items := protocol.TextInput(prompt)
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
-		url, n, err := imageURL(cwd, image, left)
+		url, n, err := imageURL(cwd, image, left, b)
 		if err != nil {
 			return protocol.TurnInput{}, fmt.Errorf("argument /images/%d: %w", i, err)
 		}

@@ -90,6 +90,9 @@ func (t *Table) callWorktree(ctx context.Context, c *Call, raw stdjson.RawMessag
 	if err != nil {
 		return failure(id, "codex-worktree: "+err.Error())
 	}
+	if _, _, err := t.bounds.resolve(w.Root()); err != nil {
+		return failure(id, "codex-worktree: argument /threadId: "+err.Error())
+	}
 	v := &visit{Call: c, worktree: w, id: id, config: t.revived(id)}
 	v.job = c.newJob(c.Attendance)
 	if ws.trouble != nil {

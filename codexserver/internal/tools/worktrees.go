@@ -65,6 +65,25 @@ func (t *Table) revived(id string) func() protocol.Config {
 	}
 }
 
+// revive returns the thread of that id. Where folders are bounded it works in one of
+// them, or in a worktree of a repository in one: its rollout may be of somebody who could
+// name others.
+func (t *Table) revive(ctx context.Context, c *Call, id string, job *Job) (*thread.Thread, error) {
+	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
+	if err != nil || t.bounds == nil {
+		return th, err
+	}
+	dir := th.Info().Cwd
+	if tree := t.worktrees.config(id).Worktree; tree != nil && within(dir, tree.Path) {
+		return th, nil
+	}
+	if _, _, err := t.bounds.resolve(dir); err != nil {
+		err = fmt.Errorf("argument /threadId: its folder: %w", err)
+		return nil, errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
+	}
+	return th, nil
+}
+
 // config is what a thread is taken up with that may have a worktree.
 func (ws *worktrees) config(id string) (cfg protocol.Config) {
 	if ws == nil {

@@ -1,0 +1,97 @@
+package workers
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/go-json-experiment/json"
+)
+
+// Link is a worker's end of what connects it with its pool.
+type Link struct {
+	Order
+	// Listener takes the requests of the user.
+	Listener net.Listener
+	// RecordFile and TraceFile are nil where there is none.
+	RecordFile, TraceFile *os.File
+	// Drain is closed when work under way is to end by itself, Ended when the worker
+	// is to end.
+	Drain, Ended <-chan struct{}
+
+	mu     sync.Mutex
+	answer *os.File
+}
+
+// Join returns the link of this process, which must be a worker. What it inherits must
+// be sealed from commands.
+func Join() (*Link, error) {
+	order := bufio.NewReader(os.NewFile(orderFD, "order"))
+	line, err := order.ReadBytes('\n')
+	if err != nil {
+		return nil, errors.New("a worker is started by codex-mcp http alone")
+	}
+	l := &Link{answer: os.NewFile(answerFD, "answer")}
+	if err := json.Unmarshal(line, &l.Order); err != nil {
+		return nil, fmt.Errorf("the order: %w", err)
+	}
+	socket := os.NewFile(listenerFD, "listener")
+	if l.Listener, err = net.FileListener(socket); err != nil {
+		return nil, err
+	}
+	next := uintptr(firstFileFD)
+	for _, file := range []struct {
+		have bool
+		to   **os.File
+	}{{l.Order.Record, &l.RecordFile}, {l.Order.Trace, &l.TraceFile}} {
+		if file.have {
+			*file.to = os.NewFile(next, "log")
+			next++
+		}
+	}
+	drain, ended := make(chan struct{}), make(chan struct{})
+	l.Drain, l.Ended = drain, ended
+	go func() { // until the pool's process has ended
+		defer close(ended)
+		if word, err := order.ReadString('\n'); err == nil && word == drainWord+"\n" {
+			close(drain)
+			_, _ = io.Copy(io.Discard, order) // its end is all that matters
+		}
+	}()
+	return l, socket.Close()
+}
+
+// Ready tells the pool that requests are served.
+func (l *Link) Ready() error { return l.say(readyWord) }
+
+// Drained tells the pool that nothing is under way.
+func (l *Link) Drained() error { return l.say(drainedWord) }
+
+// Fail tells the pool why there is no worker.
+func (l *Link) Fail(err error) error {
+	return l.say(errorWord + strings.Join(strings.Fields(err.Error()), " "))
+}
+
+func (l *Link) say(line string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := io.WriteString(l.answer, line+"\n")
+	return err
+}
+
+// Authenticate returns whose request it is, as the pool says. It fits
+// [streamable.Options].Authenticate.
+func (l *Link) Authenticate(r *http.Request) (streamable.Principal, error) {
+	names := r.Header.Values(principalHeader)
+	if len(names) != 1 || names[0] != l.Principal {
+		return streamable.Principal{}, errors.New("the request does not come from the server")
+	}
+	return streamable.Principal{Name: l.Principal, Scopes: streamable.ParseScopes(r.Header.Get(scopesHeader))}, nil
+}

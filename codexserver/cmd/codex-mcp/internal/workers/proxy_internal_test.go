@@ -1,0 +1,197 @@
+package workers
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/google/go-cmp/cmp"
+)
+
+// behind serves h at a socket behind a proxy, for requests of a principal.
+func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := &http.Server{Handler: h}
+	serving := make(chan error, 1)
+	go func() { serving <- worker.Serve(l) }()
+	proxy := newProxy(slog.New(slog.DiscardHandler))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		proxy.ServeHTTP(newPatient(w, r), admitted(r, who, conn))
+	}))
+	t.Cleanup(func() {
+		front.Close()
+		worker.Close()
+		<-serving
+	})
+	return front
+}
+
+// TestHeaders: the worker learns from the pool alone whose request it is.
+func TestHeaders(t *testing.T) {
+	got := make(chan *http.Request, 1)
+	front := behind(t, streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, func(_ http.ResponseWriter, r *http.Request) { got <- r })
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp?a=b;c", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer secret", "Cookie": "secret", "Origin": "http://evil.example", "Codex-Mcp-Principal": "bob", "Codex-Mcp-Scopes": "codex:approve", "Codex-Mcp-More": "x",
+		"Connection": "Codex-Mcp-Principal, Mcp-Method, close", "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Port": "1", "Forwarded": "for=192.0.2.1", "X-Real-Ip": "192.0.2.1",
+		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
+	} {
+		r.Header.Set(name, value)
+	}
+	r.Host = "evil.example"
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	in := <-got
+	have := map[string]string{"Host": in.Host}
+	for name := range in.Header {
+		if name != "Accept-Encoding" && name != "User-Agent" && name != "Content-Length" {
+			have[name] = strings.Join(in.Header[name], ",")
+		}
+	}
+	want := map[string]string{
+		"Host": "localhost", "Codex-Mcp-Principal": "ann", "Codex-Mcp-Scopes": "codex:read", "Connection": "close",
+		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("the worker has (-want +got):\n%s", diff)
+	}
+	l := &Link{Order: Order{Principal: "ann"}}
+	if who, err := l.Authenticate(in); err != nil || cmp.Diff(streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, who) != "" {
+		t.Errorf("the worker takes it for %+v, %v", who, err)
+	}
+	if who, err := (&Link{Order: Order{Principal: "bob"}}).Authenticate(in); err == nil {
+		t.Errorf("another worker takes it for %+v", who)
+	}
+}
+
+// TestStreams: events go out at once, and a client that goes away is gone for the worker.
+func TestStreams(t *testing.T) {
+	gone := make(chan struct{})
+	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	answer, err := http.Get(front.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 9)
+	if _, err := io.ReadFull(answer.Body, first); err != nil || string(first) != "data: 1\n\n" {
+		t.Errorf("%q, %v", first, err)
+	}
+	answer.Body.Close()
+	select {
+	case <-gone:
+	case <-time.After(time.Minute):
+		t.Error("the worker goes on")
+	}
+}
+
+// TestOnce: a request is sent over its own connection, and never again.
+func TestOnce(t *testing.T) {
+	n := make(chan struct{}, 10)
+	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+		n <- struct{}{}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	})
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		r, err := http.NewRequestWithContext(t.Context(), method, front.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "1")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusBadGateway || len(n) != 1 {
+			t.Errorf("%s: %s, and the worker had %d requests", method, answer.Status, len(n))
+		}
+		<-n
+	}
+}
+
+// deadlines notes those that a response gets.
+type deadlines struct {
+	http.ResponseWriter
+	read, write []bool // whether there is one
+}
+
+// SetReadDeadline is for [http.ResponseController].
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, !at.IsZero())
+	return nil
+}
+
+// SetWriteDeadline is for [http.ResponseController].
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.write = append(d.write, !at.IsZero())
+	return nil
+}
+
+// Unwrap is for [http.ResponseController].
+func (d *deadlines) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// TestDeadlines: a body must come in time, and an answer may take its time.
+func TestDeadlines(t *testing.T) {
+	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("body"))
+	w := newPatient(d, r)
+	if diff := cmp.Diff([]bool{true}, d.read); diff != "" {
+		t.Errorf("while the body comes: %s", diff)
+	}
+	if _, err := io.ReadAll(r.Body); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]bool{true, false}, d.read); diff != "" {
+		t.Errorf("when it has come: %s", diff)
+	}
+	before := len(d.write)
+	if _, err := io.WriteString(w, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.write) != before+2 {
+		t.Errorf("%d writes have a deadline, want 2", len(d.write)-before)
+	}
+	d = &deadlines{ResponseWriter: httptest.NewRecorder()}
+	newPatient(d, httptest.NewRequest(http.MethodGet, "/mcp", nil))
+	if diff := cmp.Diff([]bool{false}, d.read); diff != "" {
+		t.Errorf("of a stream: %s", diff)
+	}
+}

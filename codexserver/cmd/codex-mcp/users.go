@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+)
+
+// serveUsers serves the users of http.principals, each by a worker.
+func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Writer) (err error) {
+	switch {
+	case o.http.showToken:
+		return errors.New("--show-token: the users of http.principals have tokens of their own, of which only hashes are kept")
+	case o.folder != "":
+		return errors.New("--cd: the users of http.principals work in their own folders")
+	case isAddress(o.codex):
+		return errors.New("--codex: an app-server at an address would work for all users, who could see the work of others; name a program, or start a server for each user")
+	}
+	if err := c.checkHosts(o); err != nil {
+		return err
+	}
+	c.warn(o, stderr)
+	who, err := access.New(c.settings.HTTP, &access.Options{BehindProxy: o.http.proxy != "", Logger: c.log})
+	if err != nil {
+		return err
+	}
+	admission := c.admission()
+	admission.Authenticate, admission.Metadata = who.Identify, access.MetadataURL(c.settings.HTTP)
+	guard, err := streamable.NewGuard(&admission)
+	if err != nil {
+		return err
+	}
+	record, err := c.appendTo(nil, c.settings.ApprovalLog)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, record.Close()) }()
+	traced, err := c.appendTo(nil, o.trace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, traced.Close()) }()
+	hidden, err := o.serversFiles(record, traced)
+	if err != nil {
+		return err
+	}
+	pool, err := workers.New(workers.Options{
+		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Order: o.workersOrder(c.settings.LockedArguments),
+		Record: record.File, Trace: traced.File, Guard: guard, Stderr: stderr, Logger: c.log,
+	})
+	if errors.Is(err, workers.ErrEnclosure) {
+		return fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operating.md)", err)
+	}
+	if err != nil {
+		return err
+	}
+	m := http.NewServeMux()
+	m.Handle(mcpPath, pool)
+	if err := access.Metadata(m, c.settings.HTTP, guard); err != nil {
+		return errors.Join(err, pool.Close())
+	}
+	return c.listen(ctx, o, m, pool, fmt.Sprintf("%d users have tokens for it", len(c.settings.HTTP.Principals)), stderr)
+}
+
+// serversFiles are files of the server's that no user may see.
+func (o *options) serversFiles(sinks ...sink) ([]string, error) {
+	var paths []string
+	for _, s := range sinks {
+		if s.File != nil {
+			paths = append(paths, s.Name())
+		}
+	}
+	if o.http.key != "" {
+		paths = append(paths, o.http.key)
+	}
+	for i, path := range paths {
+		var err error
+		if paths[i], err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+// workersOrder is what the command line says for all workers.
+func (o *options) workersOrder(locked []string) workers.Order {
+	order := workers.Order{Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, Locked: locked}
+	for _, override := range o.overrides {
+		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // has tokens, and is the server's
+			order.Overrides = append(order.Overrides, override)
+		}
+	}
+	return order
+}

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// waiting is a model that answers prompts which begin with wait when held is closed.
+func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
+	t.Helper()
+	held = make(chan struct{})
+	model = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		turn := providertest.Say("the answer to " + r.LastUserText())
+		if strings.HasPrefix(r.LastUserText(), "wait") {
+			turn.Wait = held
+		}
+		return turn
+	}})
+	t.Cleanup(model.Close)
+	return model, held
+}
+
+// workers are the processes of the workers, by user.
+func (u *users) workers() map[string]int {
+	u.t.Helper()
+	out, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
+	if err != nil {
+		return nil
+	}
+	found := map[string]int{}
+	for _, word := range strings.Fields(string(out)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		for name, dir := range u.work {
+			if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && at == dir {
+				found[name] = pid
+			}
+		}
+	}
+	return found
+}
+
+// reply is what a call got.
+type reply struct {
+	status int
+	body   string
+	err    error
+}
+
+// begin sends a call that the model holds, and waits until the model has n requests.
+func (u *users) begin(name string, model *providertest.Server, n int) <-chan reply {
+	u.t.Helper()
+	got := make(chan reply, 1)
+	go func() {
+		status, body, err := u.as(name).call("wait")
+		got <- reply{status, body, err}
+	}()
+	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	defer cancel()
+	if err := model.Await(ctx, n); err != nil {
+		u.t.Fatal(err)
+	}
+	return got
+}
+
+func (u *users) receive(got <-chan reply) reply {
+	u.t.Helper()
+	select {
+	case a := <-got:
+		return a
+	case <-time.After(patience):
+		u.t.Fatal("the call does not end")
+		return reply{}
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's goes on, and ann gets
+// another one, which tells what has become of ann's task.
+func TestEndToEndUsersWorkerKilled(t *testing.T) {
+	model, held := waiting(t)
+	u := startUsers(t, model, "")
+	first := u.begin("bob", model, 1)
+	_, begun := u.as("ann").ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"wait"}`)
+	task := member(t, begun, "taskId")
+	second := u.begin("ann", model, 3)
+	before := u.workers()
+	if len(before) != 2 {
+		t.Fatalf("the workers: %v", before)
+	}
+	if err := syscall.Kill(before["ann"], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := u.receive(second); got.status != http.StatusBadGateway {
+		t.Errorf("the call of the worker that was killed: %+v", got)
+	}
+	if status, body, err := u.as("ann").call("again"); status != 200 || err != nil || !strings.Contains(body, "the answer to again") {
+		t.Errorf("the next call: %d %s %v", status, body, err)
+	}
+	if _, got := u.as("ann").ask("tasks/get", task, `"taskId":"`+task+`"`); !strings.Contains(got, "the server ended while this task ran") {
+		t.Errorf("the task of the worker that was killed: %s", got)
+	}
+	close(held)
+	if got := u.receive(first); got.status != 200 || !strings.Contains(got.body, "the answer to wait") {
+		t.Errorf("the call of the other worker: %+v", got)
+	}
+	if after := u.workers(); after["bob"] != before["bob"] || after["ann"] == before["ann"] {
+		t.Errorf("the workers were %v and are %v", before, after)
+	}
+}
+
+// TestEndToEndUsersServerKilled: no worker outlives the server.
+func TestEndToEndUsersServerKilled(t *testing.T) {
+	model, held := waiting(t)
+	defer close(held)
+	u := startUsers(t, model, "")
+	u.begin("ann", model, 1)
+	u.begin("bob", model, 2)
+	pids := u.workers()
+	if err := u.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for name, pid := range pids {
+		until(t, "the worker of "+name+" goes on", func() bool { return syscall.Kill(pid, 0) != nil || dead(pid) })
+	}
+}
+
+// dead reports whether a process waits only for its parent.
+func dead(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(text), ") Z ")
+}
+
+// TestEndToEndUsersDrain sends SIGTERM while both users have work under way.
+func TestEndToEndUsersDrain(t *testing.T) {
+	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
+		t.Run(name, func(t *testing.T) {
+			model, held := waiting(t)
+			u := startUsers(t, model, "", "-c", "drain.timeout=1h")
+			results := []<-chan reply{u.begin("ann", model, 1), u.begin("bob", model, 2)}
+			if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "it does not drain", func() bool { return u.get("/readyz") == 503 })
+			if got := u.get("/healthz"); got != 200 {
+				t.Errorf("/healthz: %d", got)
+			}
+			until(t, "new calls begin", func() bool {
+				status, body, err := u.as("ann").call("more")
+				return err == nil && status == 503 && strings.Contains(body, "nothing was started")
+			})
+			if impatient {
+				if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				defer close(held)
+			} else {
+				close(held)
+			}
+			for _, result := range results {
+				if got := u.receive(result); strings.Contains(got.body, "the answer to wait") == impatient {
+					t.Errorf("the call: %+v", got)
+				}
+			}
+			select {
+			case <-u.exited:
+				if u.code != 0 {
+					t.Errorf("status %d", u.code)
+				}
+			case <-time.After(patience):
+				t.Fatal("it does not end")
+			}
+		})
+	}
+}
+
+// TestEndToEndUsersCancel closes a call's stream. That ends its turn, which has the one
+// place that ann's limits give.
+func TestEndToEndUsersCancel(t *testing.T) {
+	model, held := waiting(t)
+	defer close(held)
+	u := startUsers(t, model, "", "-c", "http.principals.ann.limits.turns=1")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	s := u.as("ann")
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex",
+	} {
+		r.Header.Set(header, value)
+	}
+	go func() {
+		defer close(ended)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	await, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	if err := model.Await(await, 1); err != nil {
+		t.Fatal(err)
+	}
+	status, body, err := s.call("one more")
+	if status != 200 || err != nil || !strings.Contains(body, "codex: 1 turns are under way") {
+		t.Errorf("one more: %d %s %v", status, body, err)
+	}
+	cancel()
+	<-ended
+	until(t, "the turn goes on", func() bool {
+		_, body, _ := s.call("again")
+		return strings.Contains(body, "the answer to again")
+	})
+}
+
+// TestEndToEndUsersStart: a worker that cannot start is told of, and starts when it can.
+func TestEndToEndUsersStart(t *testing.T) {
+	model, _ := waiting(t)
+	u := startUsers(t, model, "")
+	file := filepath.Join(u.f.home, "codex-mcp.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append([]byte("broken\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, body, err := u.as("ann").call("hello"); status != 503 || err != nil || strings.Contains(body, "broken") {
+		t.Errorf("with a broken file: %d %s %v", status, body, err)
+	}
+	until(t, "the log does not say why", func() bool {
+		return strings.Contains(u.errors(), "principal=ann") && strings.Contains(u.errors(), "codex-mcp.toml:1")
+	})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(u.work["bob"], u.work["bob"]+"2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(u.work["ann"], u.work["bob"]); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, err := u.as("bob").call("hello"); err != nil {
+		t.Errorf("with a link: %d %v", status, err)
+	}
+	if status, body, err := u.as("nobody").call("hello"); status != 401 || err != nil {
+		t.Errorf("without a token: %d %s %v", status, body, err)
+	}
+}
+
+// TestEndToEndUsersRefused: where users could not be kept apart nothing is served.
+func TestEndToEndUsersRefused(t *testing.T) {
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := outside(t)
+	hash := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+	for _, dir := range []string{"/ann", "/ann/inner", "/bob", "/home", "/user"} {
+		if err := os.Mkdir(top+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(top+"/ann/inner", top+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	f := folders{top + "/home", top, top + "/user"}
+	for name, tt := range map[string]struct {
+		ann, bob string
+		args     []string
+		want     string
+	}{
+		"a folder that is not there":            {`folders = ["TOP/ann"]`, `folders = ["TOP/absent"]`, nil, "http.principals.bob.folders: "},
+		"a file":                                {`folders = ["TOP/ann"]`, `folders = ["TOP/home/codex-mcp.toml"]`, nil, "http.principals.bob.folders: not a folder"},
+		"a link into another's folder":          {`folders = ["TOP/ann"]`, `folders = ["TOP/link"]`, nil, "lies in " + top + "/ann of ann"},
+		"a folder with the server's home":       {`folders = ["TOP"]`, "home = \"TOP/bob\"\nfolders = [\"TOP/bob\"]", nil, "http.principals."},
+		"a home in another's folder":            {`folders = ["TOP/ann"]`, "home = \"TOP/ann/home\"\nfolders = [\"TOP/bob\"]", nil, "http.principals.bob.home: "},
+		"a home in the own folder":              {"home = \"TOP/ann/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
+		"the server's home as a home":           {"home = \"TOP/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
+		"one home":                              {"home = \"TOP/h\"\nfolders = [\"TOP/ann\"]", "home = \"TOP/h\"\nfolders = [\"TOP/bob\"]", nil, "it is or lies in that of"},
+		"an app-server for all":                 {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex", "ws://127.0.0.1:1"}, "--codex: "},
+		"a folder for all":                      {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--cd", "/"}, "--cd: "},
+		"no token for all":                      {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--show-token"}, "--show-token: "},
+		"a system without namespaces":           {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, nil, "cannot keep several users apart"},
+		"a record in a folder that is a user's": {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"-c", "approvals.log=" + top + "/ann/log"}, "http.principals.ann.folders: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.ReplaceAll(fmt.Sprintf("[http.principals.ann]\ntokens = [%q]\n%s\n[http.principals.bob]\ntokens = [%q]\n%s\n", hash("a"), tt.ann, hash("b"), tt.bob), "TOP", top)
+			if err := os.WriteFile(f.home+"/codex-mcp.toml", []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(bin, append([]string{"http", "--engine", "native", "--listen", "127.0.0.1:0"}, tt.args...)...)
+			if name == "a system without namespaces" {
+				cmd = exec.Command("unshare", append([]string{"-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`}, cmd.Args...)...)
+			}
+			p := launch(t, f, cmd)
+			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
+				t.Errorf("status %d: %s, want %s", code, p.errors(), tt.want)
+			}
+		})
+	}
+}

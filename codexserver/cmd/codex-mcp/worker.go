@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+)
+
+// work is this program as the worker of one user of codex-mcp http.
+func work(ctx context.Context, stderr io.Writer) int {
+	defer surviveBrokenPipes()()
+	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
+	defer stop()
+	link, err := workers.Join()
+	if err != nil {
+		return fail(stderr, err)
+	}
+	if err := workFor(ctx, link, stderr); err != nil {
+		// The pool logs it, if it still waits; otherwise it is for standard error.
+		if link.Fail(err) != nil {
+			return fail(stderr, err)
+		}
+		return 1
+	}
+	return 0
+}
+
+// workFor serves the user of a link.
+func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
+	o := &options{
+		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log,
+		folders: link.Folders, turns: link.Turns,
+	}
+	if err := config.Take(link.Home, link.Files); err != nil {
+		return fmt.Errorf("the configuration: %w", err)
+	}
+	c, err := configure(o, os.Getenv, o.logger(stderr).With("principal", link.Principal))
+	if err != nil {
+		return err
+	}
+	c.record, c.trace = link.RecordFile, link.TraceFile
+	// What is the server's alone, one file or one port for all.
+	c.settings.ApprovalLog, c.settings.PagePort = "", 0
+	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
+	e, err := choose(ctx, o, c)
+	if err != nil {
+		return err
+	}
+	c.log.Info("engine", "name", e.name, "reason", e.reason)
+	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link) })
+	return errors.Join(err, e.Close())
+}
+
+// serveLink serves the user's requests until the link or ctx ends.
+func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link) error {
+	handler, err := streamable.New(s, &streamable.Options{Authenticate: link.Authenticate, Logger: c.log})
+	if err != nil {
+		return err
+	}
+	m := http.NewServeMux()
+	m.Handle(mcpPath, handler)
+	server := &http.Server{
+		Handler: m, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 2 * maxHeader,
+		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+	}
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(link.Listener) }()
+	ctx, cancel := context.WithCancel(ctx)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		select {
+		case <-link.Drain:
+			if handler.Drain(ctx) == nil {
+				_ = link.Drained() // the pool may be gone
+			}
+		case <-ctx.Done():
+		}
+	}()
+	err = link.Ready()
+	if err == nil {
+		select {
+		case err = <-serving:
+		case <-link.Ended:
+		case <-ctx.Done():
+		}
+	}
+	cancel()
+	err = errors.Join(err, handler.Close(), server.Close())
+	<-drained
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// handed are patterns of the files of a configuration beside [SettingsFile]. What else
+// lies in its folder is state.
+var handed = []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", filepath.Join("rules", "*.rules")}
+
+// Hand returns the configuration in home for a principal's own home: its files by name.
+// The settings are without the table http, which has the hashes of all tokens, and
+// without what one file or one port of the server's is for.
+func Hand(home string) (map[string][]byte, error) {
+	settings, err := readFile(filepath.Join(home, SettingsFile))
+	if err != nil {
+		return nil, err
+	}
+	delete(settings, "http")
+	if approvals, is := settings["approvals"].(layer); is {
+		delete(approvals, "log")
+		delete(approvals, "page_port")
+	}
+	text, err := toml.Marshal(settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", SettingsFile, err)
+	}
+	files := map[string][]byte{SettingsFile: text}
+	for _, pattern := range handed {
+		paths, err := filepath.Glob(filepath.Join(home, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			text, err := regularfile.Read(path, maxFile)
+			if err != nil {
+				return nil, err
+			}
+			name, err := filepath.Rel(home, path)
+			if err != nil {
+				return nil, err
+			}
+			files[name] = text
+		}
+	}
+	return files, nil
+}
+
+// Take makes the configuration in home what [Hand] has returned. Files of a
+// configuration before are removed.
+func Take(home string, files map[string][]byte) error {
+	for _, pattern := range handed {
+		paths, err := filepath.Glob(filepath.Join(home, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	for name, text := range files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("%q is no name of a configuration file", name)
+		}
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // a link would be followed
+		}
+		if err := atomicfile.Write(path, text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

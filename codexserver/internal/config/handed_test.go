@@ -1,0 +1,93 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHand: a principal's home gets the configuration, and nothing of how others sign in.
+func TestHand(t *testing.T) {
+	server, own := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hash := "sha256:" + strings.Repeat("ab", 32)
+	write(server+"/codex-mcp.toml", `tools = ["codex-list"]
+[http]
+hosts = ["example.com"]
+[http.principals.ann]
+tokens = ["`+hash+`"]
+folders = ["/srv/ann"]
+[approvals]
+log = "/var/log/approvals"
+page_port = 4000
+timeout = "90s"
+deny = [["rm", "-rf"]]
+[limits]
+tasks = 7
+`)
+	write(server+"/config.toml", "model = 'a'\n")
+	write(server+"/work.config.toml", "model = 'b'\n")
+	write(server+"/AGENTS.md", "rules")
+	write(server+"/rules/default.rules", "forbid")
+	write(server+"/auth.json", "secret")
+	write(server+"/codex-mcp/http-token", "secret")
+	write(own+"/config.toml", "model = 'old'\n")
+	write(own+"/loose.config.toml", "sandbox_mode = 'danger-full-access'\n")
+	write(own+"/auth.json", "own")
+	write(own+"/other", "stays")
+	if err := os.Symlink(own+"/other", own+"/AGENTS.md"); err != nil {
+		t.Fatal(err)
+	}
+	files, err := config.Hand(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if strings.Contains(string(text), hash[7:]) || strings.Contains(string(text), "secret") {
+			t.Errorf("%s has %s", name, text)
+		}
+	}
+	if err := config.Take(own, files); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, name := range []string{"config.toml", "work.config.toml", "loose.config.toml", "AGENTS.md", "rules/default.rules", "auth.json", "other"} {
+		if text, err := os.ReadFile(filepath.Join(own, name)); err == nil {
+			got[name] = string(text)
+		}
+	}
+	want := map[string]string{
+		"config.toml": "model = 'a'\n", "work.config.toml": "model = 'b'\n", "AGENTS.md": "rules", "rules/default.rules": "forbid", "auth.json": "own", "other": "stays",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the principal's home (-want +got):\n%s", diff)
+	}
+	of := func(home string) *config.Settings {
+		t.Helper()
+		s, _, err := config.LoadSettings(home, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a, b := of(server), of(own)
+	a.HTTP, a.ApprovalLog, a.PagePort = b.HTTP, "", 0
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("the settings (-server +principal):\n%s", diff)
+	}
+	if err := config.Take(own, map[string][]byte{"../config.toml": nil}); err == nil {
+		t.Error("a file outside of the home was written")
+	}
+}

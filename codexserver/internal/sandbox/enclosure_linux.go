@@ -1,0 +1,235 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
+)
+
+// The first words of our own program: when it makes an enclosure, when it is the first
+// process of one, and when it only tries whether there can be one.
+const (
+	encloserName = "codex-mcp-encloser"
+	firstName    = "codex-mcp-enclosure"
+	trialName    = "codex-mcp-trial"
+)
+
+// enclosureSpec is what an encloser is told in its second word, and what it tells the
+// first process.
+type enclosureSpec struct {
+	Writable []string `json:"writable,omitzero"`
+	Hidden   []string `json:"hidden,omitzero"`
+	Temp     string   `json:"temp,omitzero"`
+	Dir      string   `json:"dir,omitzero"`
+
+	User  int `json:"user,omitzero"`
+	Group int `json:"group,omitzero"`
+
+	Args  []string `json:"args"`           // of the program
+	Files int      `json:"files,omitzero"` // descriptors from 3 on
+}
+
+// Start starts this program again in the enclosure, with the Args, Env, Dir, standard
+// streams and ExtraFiles of cmd. Its process is the first of the enclosure: with it all
+// others end. Its exit status is the program's, 126 when the enclosure cannot be made,
+// which standard error explains.
+func (e *Enclosure) Start(cmd *exec.Cmd) error {
+	if !mainCalled.Load() {
+		return unavailable("enclosure: the program does not begin with native.Main")
+	}
+	spec, err := json.Marshal(enclosureSpec{
+		Writable: e.Writable, Hidden: e.Hidden, Temp: e.Temp, Dir: cmd.Dir,
+		User: os.Geteuid(), Group: os.Getegid(), Args: cmd.Args, Files: len(cmd.ExtraFiles),
+	})
+	if err != nil {
+		return err
+	}
+	cmd.Path, cmd.Args, cmd.Dir = "/proc/self/exe", []string{encloserName, string(spec)}, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
+		Setsid:      true, // out of reach of the terminal
+	}
+	if os.Geteuid() == 0 {
+		// Files keep their owners. Only the parent may map the ids of others.
+		if err := mapAll(cmd.SysProcAttr); err != nil {
+			return err
+		}
+	}
+	return cmd.Start()
+}
+
+// mapAll maps every user and group to itself.
+func mapAll(attr *syscall.SysProcAttr) error {
+	for name, to := range map[string]*[]syscall.SysProcIDMap{"uid_map": &attr.UidMappings, "gid_map": &attr.GidMappings} {
+		text, err := os.ReadFile("/proc/self/" + name)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			var first, outside, count int
+			if _, err := fmt.Sscan(line, &first, &outside, &count); err != nil {
+				return fmt.Errorf("/proc/self/%s: %w", name, err)
+			}
+			*to = append(*to, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: count})
+		}
+	}
+	attr.GidMappingsEnableSetgroups = true
+	return nil
+}
+
+// TryEnclosure returns an error that says what this system lacks for an [Enclosure].
+func TryEnclosure() error {
+	temp, err := os.MkdirTemp("", "codex-mcp-trial")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	var stderr bytes.Buffer
+	cmd := &exec.Cmd{Args: []string{trialName}, Env: []string{}, Dir: "/", Stderr: &stderr}
+	if err = (&Enclosure{Writable: []string{temp}, Temp: temp}).Start(cmd); err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return unavailable("enclosure: %v %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// enclosureMain does what this process was started for, if it belongs to an enclosure,
+// and does not return then.
+func enclosureMain() {
+	if len(os.Args) < 1 || len(os.Args) > 2 {
+		return
+	}
+	var err error
+	switch os.Args[0] {
+	case trialName:
+		os.Exit(0)
+	case encloserName:
+		runtime.LockOSThread() // capabilities are a thread's
+		err = becomeFirst(os.Args[1])
+	case firstName:
+		var status int
+		if status, err = serveEnclosure(os.Args[1]); err == nil {
+			syscall.Exit(status)
+		}
+	default:
+		return
+	}
+	fmt.Fprintf(os.Stderr, "codex-mcp: enclosure: %v\n", err)
+	os.Exit(126)
+}
+
+// becomeFirst makes the enclosure, and this process its first one.
+func becomeFirst(text string) error {
+	var spec enclosureSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return err
+	}
+	if spec.User != 0 {
+		if err := mapIDs(spec.User, spec.Group); err != nil {
+			return err
+		}
+	}
+	if err := HideProcess(); err != nil {
+		return err
+	}
+	if err := spec.mount(); err != nil {
+		return err
+	}
+	if err := os.Chdir(spec.Dir); err != nil {
+		return err
+	}
+	if err := dropAllCapabilities(); err != nil {
+		return err
+	}
+	rest, err := json.Marshal(enclosureSpec{Args: spec.Args, Files: spec.Files})
+	if err != nil {
+		return err
+	}
+	return unix.Exec("/proc/self/exe", []string{firstName, string(rest)}, os.Environ())
+}
+
+// dropAllCapabilities gives them up for good: with an empty bounding set no program
+// brings one back, so no process of the enclosure can change its mounts. A user
+// namespace below has capabilities of its own, and its copies of the mounts are locked.
+//
+// Root may map itself in such a namespace only if it has CAP_SETFCAP. By itself that
+// lets programs have at most the capabilities of the bounding set, which is this one.
+func dropAllCapabilities() error {
+	keep := uintptr(unix.CAP_LAST_CAP + 1)
+	if os.Getuid() == 0 {
+		keep = unix.CAP_SETFCAP
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("ambient capabilities: %w", err)
+	}
+	for capability := range uintptr(64) {
+		if capability == keep {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("bounding capabilities: %w", err)
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if keep <= unix.CAP_LAST_CAP {
+		sets[keep/32].Permitted = 1 << (keep % 32)
+		sets[keep/32].Effective = sets[keep/32].Permitted
+	}
+	if err := unix.Capset(&header, &sets[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	return nil
+}
+
+// serveEnclosure starts the program, and collects what ends until the program does. It
+// returns the program's exit status.
+func serveEnclosure(text string) (int, error) {
+	var spec enclosureSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return 0, err
+	}
+	if err := HideProcess(); err != nil {
+		return 0, err
+	}
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: spec.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	for i := range spec.Files {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(3+i), "inherited"))
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	for _, f := range cmd.ExtraFiles {
+		f.Close() // the program's alone
+	}
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case pid != cmd.Process.Pid:
+		case status.Exited():
+			return status.ExitStatus(), nil
+		case status.Signaled():
+			return 128 + int(status.Signal()), nil
+		}
+	}
+}

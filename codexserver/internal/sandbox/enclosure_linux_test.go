@@ -1,0 +1,225 @@
+//go:build amd64 || arm64
+
+package sandbox_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+)
+
+// shellWord makes this program a shell with a script.
+const shellWord = "-become-shell"
+
+func shell(script string) {
+	err := syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
+	fmt.Fprintln(os.Stderr, err)
+	syscall.Exit(1)
+}
+
+// rooms are folders of two users, and an enclosure of the first one.
+type rooms struct {
+	own, ownHome, other, server string
+	sandbox.Enclosure
+}
+
+// elsewhere is a temporary folder that is not in /tmp, which an enclosure has for
+// itself.
+func elsewhere(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		err = os.MkdirAll(cache, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(cache, "codex-mcp-test")
+	if err == nil {
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func newRooms(t *testing.T) *rooms {
+	t.Helper()
+	tmp := elsewhere(t)
+	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
+	e.ownHome = e.server + "/principals/own"
+	for _, dir := range []string{e.own, e.other, e.ownHome, e.ownHome + "/temp", e.server + "/principals/other", tmp + "/rest"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/file", []byte("content of "+filepath.Base(dir)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{e.server + "/hashes", tmp + "/key"} {
+		if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Enclosure = sandbox.Enclosure{
+		Writable: []string{e.own, e.ownHome}, Temp: e.ownHome + "/temp",
+		Hidden: []string{e.other, e.server, tmp + "/key", tmp + "/missing"},
+	}
+	return e
+}
+
+// sh runs a script in the enclosure, and returns what it prints.
+func (e *rooms) sh(t *testing.T, script string) (output string, status int) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := &exec.Cmd{Args: []string{"shell", shellWord, script}, Env: os.Environ(), Dir: e.own, Stdout: &out, Stderr: &out}
+	if err := e.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the status has it
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// outsider is a process outside of the enclosure that has a secret.
+func outsider(t *testing.T) (pid int) {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	cmd.Env = []string{"SECRET=secret"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Errorf("it was killed: %v", err)
+		}
+		_ = cmd.Wait() // killed
+	})
+	return cmd.Process.Pid
+}
+
+// TestEnclosure tries to leave the enclosure, and to do what stays possible.
+func TestEnclosure(t *testing.T) {
+	pid := outsider(t)
+	for name, tt := range map[string]struct {
+		script string
+		prints string // "" when the script must fail and print no secret
+	}{
+		"read its folder":               {`cat file`, "content of own"},
+		"write its folder":              {`echo more >new && cat new`, "more"},
+		"read its home":                 {`cat $SERVER/principals/own/file`, "content of own"},
+		"write its home":                {`echo more >$SERVER/principals/own/new && cat $SERVER/principals/own/new`, "more"},
+		"write /tmp":                    {`echo more >/tmp/new && cat $SERVER/principals/own/temp/new`, "more"},
+		"write /var/tmp":                {`echo more >/var/tmp/new && cat /tmp/new`, "more"},
+		"write /dev/shm":                {`echo more >/dev/shm/new && cat /dev/shm/new`, "more"},
+		"run programs":                  {`git --version`, "git version"},
+		"open a terminal":               {`python3 -c "import os; os.openpty(); print('opened')"`, "opened"},
+		"make a user namespace":         {`unshare -Ur echo made`, "made"},
+		"read another's folder":         {`cat $OTHER/file`, ""},
+		"list another's folder":         {`ls -d $OTHER/*`, ""},
+		"read another's home":           {`cat $SERVER/principals/other/file`, ""},
+		"list the homes of others":      {`ls -d $SERVER/principals/other*`, ""},
+		"read the server's hashes":      {`cat $SERVER/hashes`, ""},
+		"read a key":                    {`grep . $KEY`, ""},
+		"replace a hidden folder":       {`mv $OTHER $OTHER-old`, ""},
+		"write beside":                  {`echo more >$OTHER/../rest/new`, ""},
+		"write the system":              {`echo more >/etc/codex-mcp-new`, ""},
+		"change a mode":                 {`chmod 777 /usr/bin/env`, ""},
+		"change the machine":            {`echo 1 >/proc/sys/vm/drop_caches`, ""},
+		"change a control group":        {`mkdir /sys/fs/cgroup/codex-mcp`, ""},
+		"unmount":                       {`umount $OTHER`, ""},
+		"unmount lazily":                {`umount -l $SERVER`, ""},
+		"unmount in a namespace":        {`unshare -Urm umount $OTHER`, ""},
+		"unmount /tmp in a namespace":   {`unshare -Urm umount -l /tmp`, ""},
+		"unmount /proc in a namespace":  {`unshare -Urm umount -l /proc`, ""},
+		"write beside in a namespace":   {`unshare -Urm sh -c "mount -o remount,rw,bind / && echo more >/etc/codex-mcp-new"`, ""},
+		"mount again without the rest":  {`unshare -Urm sh -c "mount --bind / /mnt && cat /mnt$OTHER/file"`, ""},
+		"mount again with the rest":     {`unshare -Urm sh -c "mount --rbind / /mnt && cat /mnt$OTHER/file"`, ""},
+		"move the root":                 {`unshare -Urm sh -c "cd /; mount --rbind / /mnt; pivot_root /mnt /mnt/mnt; cat /mnt/$OTHER/file || cat $OTHER/file"`, ""},
+		"mount a disk":                  {`unshare -Urm sh -c "mount $(findmnt -no SOURCE /) /mnt && cat /mnt$OTHER/file"`, ""},
+		"make a disk":                   {`mknod disk b 254 0 && cat disk`, ""},
+		"see others":                    {fmt.Sprintf(`cat /proc/%d/cmdline`, pid), ""},
+		"see who else there is":         {`grep -l "^sl[e]ep" /proc/[0-9]*/cmdline`, ""},
+		"read another's environment":    {fmt.Sprintf(`cat /proc/%d/environ`, pid), ""},
+		"reach another's root":          {fmt.Sprintf(`ls /proc/%d/root/`, pid), ""},
+		"signal another":                {fmt.Sprintf(`kill -9 %d`, pid), ""},
+		"the first's root":              {`ls /proc/1/root/`, ""},
+		"the first's environment":       {`cat /proc/1/environ`, ""},
+		"the first's files":             {`readlink /proc/1/fd/0`, ""},
+		"enter the first's namespaces":  {`nsenter -t 1 -m true`, ""},
+		"enter a parent's namespaces":   {`nsenter -t 1 -U true`, ""},
+		"become another user":           {`python3 -c "import os; os.setuid(os.getuid()+1)"`, ""},
+		"get a capability by a program": {`grep -q "CapEff:.*[1-79a-f]" /proc/self/status`, ""},
+		"get one by a file":             {`cp $(command -v grep) g && setcap cap_dac_override,cap_sys_admin+ep g && ./g -q "CapEff:.*[1-79a-f]" /proc/self/status`, ""},
+		"the log of the kernel":         {`dmesg --clear`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newRooms(t)
+			out, status := e.sh(t, fmt.Sprintf("OTHER=%s SERVER=%s KEY=%s\n%s", e.other, e.server, filepath.Dir(e.other)+"/key", tt.script))
+			if tt.prints != "" && (status != 0 || !strings.Contains(out, tt.prints)) {
+				t.Errorf("status %d: %s", status, out)
+			}
+			if tt.prints == "" && (status == 0 || strings.Contains(out, "enclosure:") || strings.Contains(out, "secret") || strings.Contains(out, "content of other")) {
+				t.Errorf("status %d: %s", status, out)
+			}
+			for _, path := range []string{"/etc/codex-mcp-new", e.other + "/../rest/new"} {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("it made %s", path)
+				}
+			}
+		})
+	}
+}
+
+// TestEnclosureEnds: with the program all ends that it has started.
+func TestEnclosureEnds(t *testing.T) {
+	e := newRooms(t)
+	sleep := fmt.Sprintf("sleep 1%09d", os.Getpid())
+	out, status := e.sh(t, `setsid `+sleep+` & until pgrep -f "^`+sleep+`"; do :; done; exit 7`)
+	if status != 7 {
+		t.Errorf("status %d: %s", status, out)
+	}
+	if out, _ := exec.Command("pgrep", "-f", "^"+sleep).CombinedOutput(); len(out) > 0 {
+		t.Errorf("it goes on: %s", out)
+	}
+}
+
+// TestEnclosureFails: where the folders are not what they were, nothing starts.
+func TestEnclosureFails(t *testing.T) {
+	for name, change := range map[string]func(*rooms) error{
+		"a link": func(e *rooms) error {
+			e.Writable = append(e.Writable, e.own+"x")
+			return os.Symlink(e.other, e.own+"x")
+		},
+		"nothing": func(e *rooms) error {
+			e.Writable = append(e.Writable, e.own+"y")
+			return nil
+		},
+		"a file": func(e *rooms) error {
+			e.Writable = append(e.Writable, e.own+"/file")
+			return nil
+		},
+	} {
+		e := newRooms(t)
+		if err := change(e); err != nil {
+			t.Fatal(err)
+		}
+		if out, status := e.sh(t, "echo started"); status != 126 || strings.Contains(out, "started") {
+			t.Errorf("%s: status %d: %s", name, status, out)
+		}
+	}
+}
+
+func TestTryEnclosure(t *testing.T) {
+	if err := sandbox.TryEnclosure(); err != nil {
+		t.Error(err)
+	}
+}

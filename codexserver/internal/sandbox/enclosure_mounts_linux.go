@@ -1,0 +1,246 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is a mount that an enclosure puts on a path.
+type place struct {
+	path  string
+	mount int // a descriptor of it
+	hides bool
+}
+
+// mount makes everything read-only but the writable folders, hides what is to be hidden,
+// and puts the enclosure's own /tmp, /var/tmp, /dev/shm and /proc in place.
+//
+// As in [limitMounts] mounts are made from descriptors and put on descriptors, and no
+// symbolic link is followed: others may change names meanwhile.
+func (s *enclosureSpec) mount() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	places, err := s.places()
+	for _, p := range places {
+		defer unix.Close(p.mount)
+	}
+	if err != nil {
+		return err
+	}
+	if err := ownTerminals(); err != nil {
+		return err
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return fmt.Errorf("make / read-only: %w", err)
+	}
+	// What lies in another place comes after it.
+	slices.SortStableFunc(places, func(a, b place) int { return strings.Compare(a.path+"/", b.path+"/") })
+	for _, p := range places {
+		if err := p.put(); err != nil {
+			return fmt.Errorf("mount %s: %w", p.path, err)
+		}
+	}
+	for _, p := range places {
+		if !p.hides {
+			continue
+		}
+		if err := unix.MountSetattr(p.mount, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return fmt.Errorf("make %s read-only: %w", p.path, err)
+		}
+	}
+	return ownProcesses()
+}
+
+// places are the mounts of the enclosure, attached nowhere. Of two for one path the
+// later one counts.
+func (s *enclosureSpec) places() (places []place, err error) {
+	add := func(path string, hides bool, mount int, err error) error {
+		if err != nil {
+			return fmt.Errorf("prepare %s: %w", path, err)
+		}
+		places = append(places, place{path, mount, hides})
+		return nil
+	}
+	for _, path := range s.Hidden {
+		mount, err := nothing(path)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err := add(path, true, mount, err); err != nil {
+			return places, err
+		}
+	}
+	shared, err := ownFiles("1777")
+	if err := add("/dev/shm", false, shared, err); err != nil {
+		return places, err
+	}
+	for _, path := range []string{"/tmp", "/var/tmp"} {
+		mount, err := copyFolder(s.Temp)
+		if err := add(path, false, mount, err); err != nil {
+			return places, err
+		}
+	}
+	for _, path := range s.Writable {
+		mount, err := copyFolder(path)
+		if err := add(path, false, mount, err); err != nil {
+			return places, err
+		}
+	}
+	return places, nil
+}
+
+// put attaches the mount. Folders on the way that are not there are made, where that is
+// possible: in what hides others.
+func (p place) put() error {
+	at, err := openName(unix.AT_FDCWD, "/")
+	for part := range strings.SplitSeq(strings.Trim(p.path, "/"), "/") {
+		if err != nil {
+			break
+		}
+		next, missing := openName(at, part)
+		if errors.Is(missing, unix.ENOENT) && !p.hides {
+			if missing = unix.Mkdirat(at, part, 0o755); missing == nil {
+				next, missing = openName(at, part)
+			}
+		}
+		unix.Close(at)
+		at, err = next, missing
+	}
+	if err == nil {
+		err = putMount(p.mount, at)
+		unix.Close(at)
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT) && p.hides:
+		return nil // another place has hidden it
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EROFS):
+		if slices.Contains([]string{"/dev/shm", "/var/tmp", "/tmp"}, p.path) {
+			return nil // this system has none
+		}
+	}
+	return err
+}
+
+// copyFolder returns a mount of a folder whose path has no symbolic link.
+func copyFolder(path string) (int, error) {
+	found, err := openFolder(path)
+	if err != nil {
+		return -1, err
+	}
+	defer found.file.Close()
+	return copyMount(int(found.file.Fd()))
+}
+
+// nothing returns a mount for what has a path: an empty folder, or for a file the null
+// device.
+func nothing(path string) (int, error) {
+	var stat unix.Stat_t
+	if err := unix.Lstat(path, &stat); err != nil {
+		return -1, err
+	}
+	if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return ownFiles("555")
+	}
+	null, err := openName(unix.AT_FDCWD, "/dev/null")
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(null)
+	return copyMount(null)
+}
+
+// ownFiles returns a mount of an empty folder in memory.
+func ownFiles(mode string) (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigSetString(fs, "mode", mode); err != nil {
+		return -1, err
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+}
+
+// ownTerminals puts a /dev in place as [ownDevices] does, with terminals of its own for
+// programs that want one. /dev/tty is the one of whoever opens it.
+func ownTerminals() error {
+	tty, err := openName(unix.AT_FDCWD, "/dev/tty")
+	if err != nil {
+		return fmt.Errorf("open /dev/tty: %w", err)
+	}
+	defer unix.Close(tty)
+	tree, err := copyMount(tty)
+	if err != nil {
+		return fmt.Errorf("copy /dev/tty: %w", err)
+	}
+	defer unix.Close(tree)
+	if err := ownDevices(); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/dev/tty", nil, 0o600); err != nil {
+		return err
+	}
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, "/dev/tty", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("mount /dev/tty: %w", err)
+	}
+	if err := os.Mkdir("/dev/pts", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,mode=600,ptmxmode=666"); err != nil {
+		return fmt.Errorf("mount /dev/pts: %w", err)
+	}
+	return os.Symlink("pts/ptmx", "/dev/ptmx")
+}
+
+// ownProcesses puts a /proc in place that has the enclosure's processes alone. Root
+// cannot change the machine in it.
+func ownProcesses() error {
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"acpi", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
+		path := "/proc/" + name
+		fd, err := openName(unix.AT_FDCWD, path)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err == nil {
+			err = readOnlyOnItself(fd)
+			unix.Close(fd)
+		}
+		if err != nil {
+			return fmt.Errorf("make %s read-only: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// readOnlyOnItself mounts what fd is open to on itself, read-only.
+func readOnlyOnItself(fd int) error {
+	tree, err := copyMount(fd)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	if err != nil {
+		return err
+	}
+	return putMount(tree, fd)
+}

@@ -1,0 +1,29 @@
+package tools
+
+import (
+	"fmt"
+	"sync"
+)
+
+// turns counts the turns that are under way or queued, of at most max; 0 is no bound.
+type turns struct {
+	max int
+
+	mu sync.Mutex
+	n  int
+}
+
+// enter takes a place for a turn, to be left. The error says that there is none.
+func (t *turns) enter() (leave func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.max > 0 && t.n >= t.max {
+		return nil, fmt.Errorf("%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt", t.n)
+	}
+	t.n++
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.n--
+	}), nil
+}
