@@ -35,6 +35,10 @@ type Options struct {
 	Rules approval.Rules
 	// Desk is a second place where questions are answered. None by default.
 	Desk approval.Desk
+	// Approver is the name of the principal that decides for principals whose clients
+	// are not asked (see [WithoutQuestions]): their questions wait until one of its
+	// clients calls codex-wait. By default Approvals.OnUnsupported decides.
+	Approver string
 	// Record gets every question with its decision, a JSON object a line. It
 	// is written to by one goroutine at a time. Default: none.
 	Record io.Writer
@@ -138,9 +142,10 @@ func New(e engine.Engine, o *Options) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	threads := thread.NewTable(e, &approval.Options{
-		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Record: approval.NewRecord(o.Record), Logger: log,
-	})
+	approvals := &approval.Options{
+		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: approval.NewRecord(o.Record), Logger: log,
+	}
+	threads := thread.NewTable(e, approvals)
 	_, streams := e.(engine.Streamer)
 	watch := report.Options{Wait: streams, Looks: make(chan struct{}, maxLooks), Logger: log}
 	if o.Home != "" {
@@ -168,6 +173,10 @@ func New(e engine.Engine, o *Options) *Server {
 			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks),
 		}, log.Warn)
 	}
+	var relay *approval.Relay
+	if o.Approver != "" {
+		relay = approval.NewRelay(approvals)
+	}
 	return &Server{
 		threads: threads,
 		modern: &modern.Server{
@@ -179,6 +188,8 @@ func New(e engine.Engine, o *Options) *Server {
 			Folder:       folder,
 			Seal:         seal,
 			Tasks:        tasks,
+			Relay:        relay,
+			Approver:     o.Approver,
 			MaxUnread:    unread,
 			Logger:       log,
 		},
@@ -191,6 +202,8 @@ func New(e engine.Engine, o *Options) *Server {
 			EngineReason: o.EngineReason,
 			Folder:       folder,
 			Finish:       o.Finish,
+			Relay:        relay,
+			Approver:     o.Approver,
 			MaxUnread:    unread,
 			Logger:       log,
 		},

@@ -24,11 +24,20 @@ type Options struct {
 	// Desk is a place of every board, and is notified of every decision. None by
 	// default.
 	Desk Desk
+	// Approver is the principal whose clients answer by a [Relay]. None by default.
+	Approver string
 	// Record gets every decision. None by default.
 	Record *Record
 	// Logger gets every decision, panics, and what could not be recorded.
 	// Default: nothing is logged.
 	Logger *slog.Logger
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
 }
 
 // Board is where the questions of one thread stand. It is safe for concurrent
@@ -73,10 +82,7 @@ const withdrawal = time.Second
 // NewBoard returns a board. It calls invite, unless that is nil, with the words
 // of an [Inviter] when another place could not show a question.
 func NewBoard(o *Options, invite func(words string)) *Board {
-	b := &Board{options: o, log: o.Logger, invite: invite, questions: map[*question]bool{}}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
+	b := &Board{options: o, log: o.logger(), invite: invite, questions: map[*question]bool{}}
 	if o.Desk != nil {
 		b.Attach(deskPlace{o.Desk, &o.Questions})
 	}
@@ -118,11 +124,11 @@ func (b *Board) Decide(ctx context.Context, r *Request) Decision {
 		facts = append(facts, "principal", r.Thread.Principal)
 	}
 	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", facts...)
-	if err := b.guard("Record", func() error { return b.options.Record.add(r, d) }); err != nil {
+	if err := guard(b.log, "Record", func() error { return b.options.Record.add(r, d, b.options.Approver) }); err != nil {
 		b.log.Warn("approval not recorded", "error", err)
 	}
 	if desk := b.options.Desk; desk != nil {
-		_ = b.guard("Desk.Decided", func() error { desk.Decided(r, d); return nil })
+		_ = guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
 	}
 	return d
 }
@@ -132,7 +138,7 @@ func (b *Board) rule(ctx context.Context, r *Request) (d Decision, ruled bool) {
 	if r.Deny != "" {
 		return Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: ByRule}, true
 	}
-	err := b.guard("Rules.Decide", func() error {
+	err := guard(b.log, "Rules.Decide", func() error {
 		d.Outcome, ruled = b.options.Rules.decide(ctx, r)
 		return nil
 	})
@@ -259,7 +265,7 @@ func (b *Board) stand(q *question, a *attachment) {
 		defer cancel()
 		defer stop()
 		e := end{by: a.place.Decider()}
-		e.err = b.guard("Place.Ask", func() (err error) {
+		e.err = guard(b.log, "Place.Ask", func() (err error) {
 			e.out, err = a.place.Ask(ctx, q.request)
 			return err
 		})
@@ -278,7 +284,7 @@ func (b *Board) sendInvitation(q *question, e end) {
 		return
 	}
 	var words string
-	_ = b.guard("Desk.Invite", func() error { words = inviter.Invite(); return nil })
+	_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
 	if words != "" {
 		b.invite(words)
 	}
@@ -288,10 +294,10 @@ var errPanic = errors.New("it panicked")
 
 // guard calls foreign code and returns errPanic when it panics, so that neither the
 // turn nor the process ends.
-func (b *Board) guard(name string, call func() error) (err error) {
+func guard(log *slog.Logger, name string, call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			b.log.Error("panic", "in", name, "value", v, "stack", string(debug.Stack()))
+			log.Error("panic", "in", name, "value", v, "stack", string(debug.Stack()))
 			err = errPanic
 		}
 	}()

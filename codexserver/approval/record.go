@@ -33,12 +33,13 @@ type recordLine struct {
 	Question  jsontext.Value  `json:"question"`
 	Decision  elicit.Decision `json:"decision"`
 	By        Decider         `json:"by"`
+	Approver  string          `json:"approver,omitzero"`
 	Reason    elicit.Reason   `json:"reason,omitzero"`
 	Feedback  string          `json:"feedback,omitzero"`
 	Detail    string          `json:"detail,omitzero"`
 }
 
-func (r *Record) add(a *Request, d Decision) error {
+func (r *Record) add(a *Request, d Decision, approver string) error {
 	if r == nil {
 		return nil
 	}
@@ -46,9 +47,12 @@ func (r *Record) add(a *Request, d Decision) error {
 	if err != nil {
 		return err
 	}
+	if d.By != ByApprover {
+		approver = ""
+	}
 	line, err := json.Marshal(recordLine{
 		Time: time.Now().UTC(), Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
-		Decision: d.Decision, By: d.By, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
+		Decision: d.Decision, By: d.By, Approver: approver, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
 	}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err

@@ -83,4 +83,6 @@ const (
 	ByRule   Decider = "rule"   // [Rules]
 	ByClient Decider = "client" // the MCP client
 	ByDesk   Decider = "desk"   // a [Desk]
+
+	ByApprover Decider = "approver" // a client of [Options].Approver, by a [Relay]
 )

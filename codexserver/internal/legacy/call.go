@@ -45,12 +45,15 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 		ID:         id,
 		Threads:    ss.threads,
 		Jobs:       ss.jobs,
-		Attendance: thread.Attendance{Watcher: w, Awaited: true, Place: client{ss, id}, Elicit: ss.elicit},
-		Background: thread.Attendance{Watcher: remarks{ss}, Place: client{ss, id}, Elicit: ss.elicit},
+		Attendance: thread.Attendance{Watcher: w, Awaited: true, Place: ss.place(id), Elicit: ss.elicit},
+		Background: thread.Attendance{Watcher: remarks{ss}, Place: ss.place(id), Elicit: ss.elicit},
 		Asks:       ss.canAsk(),
 		Folder:     ss.folder,
 		OpenOnly:   ss.principal != "",
 		Begun:      w.progress.begin,
+	}
+	if ss.principal == ss.server.Approver && ss.canAsk() {
+		c.Relay, c.Taker = ss.server.Relay, client{ss, id}
 	}
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	w.Ready(ctx, nil) // the events have the answer twice already

@@ -17,6 +17,15 @@ type client struct {
 	call    string // the id of the call
 }
 
+// place is where the questions of a call stand: with the client, or with the approver of
+// a client that may not approve.
+func (ss *Session) place(call string) approval.Place {
+	if ss.unasked && ss.server.Relay != nil {
+		return ss.server.Relay
+	}
+	return client{ss, call}
+}
+
 // Decider implements [approval.Place].
 func (client) Decider() approval.Decider { return approval.ByClient }
 

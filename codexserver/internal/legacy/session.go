@@ -36,6 +36,10 @@ type Server struct {
 	// Finish lets calls finish when the input of a client has ended that has said
 	// initialize.
 	Finish bool
+	// Relay holds the questions of clients that may not approve, for those of the
+	// principal Approver; nil without one.
+	Relay    *approval.Relay
+	Approver string
 	// MaxUnread is how many bytes may wait for a client.
 	MaxUnread pace.Unread
 	Logger    *slog.Logger

@@ -115,6 +115,12 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 		tc.Attendance.Place, tc.Attendance.Elicit = client{c}, c.elicit
 		tc.Background.Place = hold{s}
 		tc.Place, tc.Hold = client{c}, c.hold
+		if s.principal == s.server.Approver {
+			tc.Relay, tc.Taker = s.server.Relay, client{c}
+		}
+	}
+	if q.unasked && s.server.Relay != nil {
+		tc.Attendance.Place, tc.Background.Place = s.server.Relay, s.server.Relay
 	}
 	c.call = tc
 	arguments := stdjson.RawMessage(p.Arguments.Clone())

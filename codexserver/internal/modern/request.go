@@ -40,6 +40,8 @@ type metadata struct {
 	client elicit.Client
 	// What the client can do: show forms, poll tasks, and read codex/event.
 	form, tasks, events bool
+	// unasked says that the client may not approve.
+	unasked bool
 }
 
 // newRequest returns a request with its _meta. A client that polls sends the same
@@ -55,7 +57,7 @@ func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsont
 	}
 	if !asks {
 		deaf := *m
-		deaf.client.Capabilities, deaf.form = nil, false
+		deaf.client.Capabilities, deaf.form, deaf.unasked = nil, false, true
 		m = &deaf
 	}
 	return &request{ctx, r, m}, nil

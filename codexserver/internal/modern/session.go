@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
@@ -36,6 +37,10 @@ type Server struct {
 	Seal *Seal
 	// Tasks are those of all sessions; nil serves none.
 	Tasks *Tasks
+	// Relay holds the questions of clients that may not approve, for those of the
+	// principal Approver; nil without one.
+	Relay    *approval.Relay
+	Approver string
 	// MaxUnread is how many bytes may wait for a client.
 	MaxUnread pace.Unread
 	Logger    *slog.Logger

@@ -38,6 +38,10 @@ type Call struct {
 	// Hold waits while the client has questions of Place to answer, and reports
 	// whether it had to. Nil when there is no Place.
 	Hold func(context.Context) bool
+	// Relay has questions that the client's principal decides for others, while
+	// codex-wait waits; Taker is where they stand. Nil for any other client.
+	Relay *approval.Relay
+	Taker approval.Place
 	// OpenOnly hides threads that are not open, whose rollouts may be of another
 	// principal.
 	OpenOnly bool

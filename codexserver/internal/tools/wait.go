@@ -89,6 +89,9 @@ func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallT
 	if err := decodeArguments(raw, &a); err != nil {
 		return failure("", "codex-wait: "+err.Error())
 	}
+	if c.Relay != nil && a.ThreadIDs == nil {
+		return c.decide(ctx, &a)
+	}
 	if c.Shared && a.ThreadIDs == nil {
 		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
@@ -223,6 +226,11 @@ func (c *Call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})
 		}
 	}
+	return rowsResult(rows, "Nothing runs in the background.")
+}
+
+// rowsResult returns the rows, or words in place of none.
+func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
 	var text strings.Builder
 	for i, r := range rows {
 		if i > 0 {
@@ -231,7 +239,7 @@ func (c *Call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 		text.WriteString(r.ThreadID + " (" + string(r.Status) + "): " + r.Content)
 	}
 	if len(rows) == 0 {
-		text.WriteString("Nothing runs in the background.")
+		text.WriteString(none)
 	}
 	structured, err := jsonv2.Marshal(map[string][]row{"threads": rows})
 	if err != nil {

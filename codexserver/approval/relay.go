@@ -1,0 +1,121 @@
+package approval
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// maxHeld is how long a relay holds a question that has no time-out.
+const maxHeld = 24 * time.Hour
+
+// Relay is a place whose questions other places take: those of an approver, who
+// decides for clients that may not. A question waits there until an approver comes. It
+// is safe for concurrent use.
+type Relay struct {
+	options *elicit.Options
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	takers []*attachment
+	open   []*heldQuestion
+}
+
+// heldQuestion is a question that a relay holds.
+type heldQuestion struct {
+	request *Request
+	ctx     context.Context // ends with the first answer, or with the question
+	end     context.CancelFunc
+	asking  sync.WaitGroup
+
+	mu      sync.Mutex
+	answers []elicit.Outcome
+}
+
+// NewRelay returns a relay without takers, for boards with these options.
+func NewRelay(o *Options) *Relay { return &Relay{options: &o.Questions, log: o.logger()} }
+
+// Attach adds a place that takes the questions: every one that is open, and every one
+// that will be, stands there until leave is called.
+func (r *Relay) Attach(p Place) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &attachment{place: p, ctx: ctx}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takers = append(r.takers, a)
+	for _, q := range r.open {
+		r.stand(q, a)
+	}
+	return func() {
+		r.mu.Lock()
+		r.takers = slices.DeleteFunc(r.takers, func(other *attachment) bool { return other == a })
+		r.mu.Unlock()
+		cancel()
+	}
+}
+
+// Decider implements [Place].
+func (*Relay) Decider() Decider { return ByApprover }
+
+// Ask implements [Place]. A taker that leaves, fails or cannot show the question does
+// not decide it.
+func (r *Relay) Ask(ctx context.Context, request *Request) (elicit.Outcome, error) {
+	bounded, cancel := context.WithTimeout(ctx, maxHeld)
+	defer cancel()
+	q := &heldQuestion{request: request}
+	q.ctx, q.end = context.WithCancel(bounded)
+	defer q.end()
+	r.mu.Lock()
+	r.open = append(r.open, q)
+	for _, a := range r.takers {
+		r.stand(q, a)
+	}
+	r.mu.Unlock()
+	<-q.ctx.Done()
+	r.mu.Lock() // from here on no taker begins
+	r.open = slices.DeleteFunc(r.open, func(other *heldQuestion) bool { return other == q })
+	r.mu.Unlock()
+	q.asking.Wait()
+	if len(q.answers) > 0 {
+		return slices.MaxFunc(q.answers, func(a, b elicit.Outcome) int {
+			switch {
+			case stricter(a.Decision, b.Decision):
+				return 1
+			case stricter(b.Decision, a.Decision):
+				return -1
+			}
+			return 0
+		}), nil
+	}
+	return request.Question.ReadError(bounded.Err(), r.options), nil
+}
+
+// stand shows a question at a taker. r.mu is held.
+func (r *Relay) stand(q *heldQuestion, a *attachment) {
+	ctx, cancel := context.WithCancel(q.ctx)
+	stop := context.AfterFunc(a.ctx, cancel)
+	q.asking.Go(func() {
+		defer cancel()
+		defer stop()
+		var out elicit.Outcome
+		err := guard(r.log, "Place.Ask", func() (err error) {
+			out, err = a.place.Ask(ctx, q.request)
+			return err
+		})
+		if err != nil {
+			r.log.Warn("an approver could not be shown a question", "thread", q.request.Thread.ID, "error", err)
+			return
+		}
+		if !isAnswer(out) {
+			return
+		}
+		q.mu.Lock()
+		q.answers = append(q.answers, out)
+		q.mu.Unlock()
+		q.end()
+	})
+}

@@ -1,0 +1,118 @@
+package approval_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// TestRelay asks by a relay whose takers come and go.
+func TestRelay(t *testing.T) {
+	const minutes = 2 * time.Minute
+	type taker struct {
+		comes, leaves time.Duration // leaves 0 is never
+		does          answer
+	}
+	for _, tt := range []struct {
+		name   string
+		takers []taker
+		desk   answer
+		want   string // the decision, its reason, and who made it
+		after  time.Duration
+	}{
+		{"one is there", []taker{{0, 0, says(accept)}}, nil, "approved  approver", 0},
+		{"one comes later", []taker{{time.Minute, 0, says(decline)}}, nil, "denied declined approver", time.Minute},
+		{"none comes", nil, nil, "denied timeout approver", minutes},
+		{"one comes too late", []taker{{2 * minutes, 0, says(accept)}}, nil, "denied timeout approver", minutes},
+		{"one is silent", []taker{{0, 0, waits}}, nil, "denied timeout approver", minutes},
+		{"one leaves, another one answers", []taker{{0, time.Second, waits}, {time.Minute, 0, says(accept)}}, nil, "approved  approver", time.Minute},
+		{"one leaves before it answers", []taker{{0, time.Second, after(time.Minute, accept)}}, nil, "denied timeout approver", minutes},
+		{"one fails, another one answers", []taker{{0, 0, fails(errBroken)}, {time.Second, 0, says(cancel)}}, nil, "abort cancelled approver", time.Second},
+		{"one panics, another one answers", []taker{{0, 0, panics}, {time.Second, 0, says(accept)}}, nil, "approved  approver", time.Second},
+		{"the stricter of two", []taker{{0, 0, after(time.Second, accept)}, {0, 0, after(time.Second, decline)}}, nil, "denied declined approver", time.Second},
+		{"the desk is first", []taker{{0, 0, after(time.Minute, accept)}}, after(time.Second, decline), "denied declined desk", time.Second},
+		{"the relay is first", []taker{{0, 0, after(time.Second, accept)}}, after(time.Minute, decline), "approved  approver", time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var record, log journal
+				o := &approval.Options{
+					Questions: elicit.Options{Timeout: minutes}, Approver: "bob",
+					Record: approval.NewRecord(&record), Logger: log.logger(),
+				}
+				if tt.desk != nil {
+					o.Desk = &desk{answer: tt.desk}
+				}
+				relay := approval.NewRelay(o)
+				for _, one := range tt.takers {
+					go func() {
+						if one.comes > 0 {
+							<-time.After(one.comes)
+						}
+						ask := func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+							words, err := one.does(ctx)
+							if err != nil && ctx.Err() == nil {
+								return elicit.Outcome{}, err
+							}
+							if err != nil {
+								return r.Question.ReadError(err, &o.Questions), nil
+							}
+							return r.Question.Read([]byte(words), &o.Questions), nil
+						}
+						leave := relay.Attach(raw{approval.ByClient, ask})
+						if one.leaves > 0 {
+							<-time.After(one.leaves)
+							leave()
+						}
+					}()
+				}
+				synctest.Wait()
+				b := approval.NewBoard(o, nil)
+				defer b.Attach(relay)()
+				begin := time.Now()
+				r := request()
+				r.Thread.Principal = "ann"
+				got := b.Decide(t.Context(), r)
+				if s := fmt.Sprintf("%s %s %s", got.Decision, got.Reason, got.By); s != tt.want {
+					t.Errorf("decided %q, want %q", s, tt.want)
+				}
+				if took := time.Since(begin); took != tt.after {
+					t.Errorf("decided after %v, want %v", took, tt.after)
+				}
+				line := record.text.String()
+				if !strings.Contains(line, `"principal":"ann"`) || strings.Contains(line, `"approver":"bob"`) != (got.By == approval.ByApprover) {
+					t.Errorf("the record: %s", line)
+				}
+				<-time.After(3 * minutes) // until every taker has come
+			})
+		})
+	}
+}
+
+// TestRelayIsWithdrawn takes a question back from a taker when its turn ends.
+func TestRelayIsWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &approval.Options{}
+		relay := approval.NewRelay(o)
+		withdrawn := make(chan struct{})
+		relay.Attach(raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+			<-ctx.Done()
+			close(withdrawn)
+			return r.Question.ReadError(ctx.Err(), &o.Questions), nil
+		}})
+		b := approval.NewBoard(o, nil)
+		defer b.Attach(relay)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if got := b.Decide(ctx, request()); got.Decision != elicit.Abort {
+			t.Errorf("decided %+v", got)
+		}
+		<-withdrawn
+	})
+}

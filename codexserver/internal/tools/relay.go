@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// decide is codex-wait for an approver: it brings the questions of others to the client,
+// and returns after the first decision, or when the time is over. A question that is out
+// with the client holds it open.
+func (c *Call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolResult {
+	t := &taker{Place: c.Taker, changed: make(chan struct{})}
+	leave := c.Relay.Attach(t)
+	defer leave()
+	timer := time.NewTimer(a.wait())
+	defer timer.Stop()
+	for over := false; ; {
+		rows, out, changed := t.state()
+		if out == 0 && (over || len(rows) > 0) {
+			return rowsResult(rows, "No question was asked.")
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			over = true
+		case <-ctx.Done():
+			return rowsResult(rows, "No question was asked.")
+		}
+	}
+}
+
+// taker is the client as the place of questions that it decides for others.
+type taker struct {
+	approval.Place
+
+	mu      sync.Mutex
+	rows    []row // decided
+	out     int   // with the client
+	changed chan struct{}
+}
+
+// Ask implements [approval.Place].
+func (t *taker) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	t.change(1, nil)
+	out, err := t.Place.Ask(ctx, r)
+	if err != nil || ctx.Err() != nil || out.ForCaller() != "" {
+		t.change(-1, nil)
+		return out, err
+	}
+	t.change(-1, &row{ThreadID: thread.CanonicalID(r.Thread.ID), Status: Running, Content: string(out.Decision) + ": " + brief(subject(r))})
+	return out, nil
+}
+
+func (t *taker) change(out int, decided *row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.out += out
+	if decided != nil {
+		t.rows = append(t.rows, *decided)
+	}
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+func (t *taker) state() (rows []row, out int, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]row{}, t.rows...), t.out, t.changed
+}
