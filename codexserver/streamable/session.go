@@ -25,6 +25,7 @@ type session struct {
 	once    sync.Once
 
 	mu       sync.Mutex
+	version  string  // of MCP, "" before the answer to initialize
 	standing *stream // of what belongs to no request
 	heard    int     // the number of its last event that was written
 	streams  map[int]*stream
@@ -244,6 +245,9 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 		}
 		st.add(bytes.Clone(m), out.method == "")
 		if out.method == "" {
+			if st.request.method == "initialize" && s.version == "" {
+				s.version = versionOf(m)
+			}
 			st.end()
 		}
 	}
