@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -20,7 +21,17 @@ import (
 )
 
 // remote is a server over HTTP with the token that it wants.
-type remote struct{ url, token string }
+type remote struct {
+	URL   string `json:"url"` // "" for a server that the client starts
+	Token string `json:"token"`
+}
+
+// RoundTrip implements [http.RoundTripper]: it adds the token.
+func (r remote) RoundTrip(q *http.Request) (*http.Response, error) {
+	q = q.Clone(q.Context())
+	q.Header.Set("Authorization", "Bearer "+r.Token)
+	return http.DefaultTransport.RoundTrip(q)
+}
 
 // serveHTTP starts codex-mcp http, which ends with the test.
 func serveHTTP(t *testing.T, server []string, home string, flags ...string) remote {
@@ -94,7 +105,7 @@ func start(t *testing.T, argv, env []string, output func(*exec.Cmd) (io.ReadClos
 // withToken returns the URL of a proxy that adds the server's token.
 func withToken(t *testing.T, r remote) string {
 	t.Helper()
-	target, err := url.Parse(r.url)
+	target, err := url.Parse(r.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +118,7 @@ func withToken(t *testing.T, r remote) string {
 		}
 		p.Out.Body, p.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		p.Out.URL, p.Out.Host = target, p.In.Host
-		p.Out.Header.Set("Authorization", "Bearer "+r.token)
+		p.Out.Header.Set("Authorization", "Bearer "+r.Token)
 	}})
 	t.Cleanup(p.Close)
 	return p.URL
@@ -120,4 +131,3 @@ func silentModel(t *testing.T) *providertest.Server {
 	t.Cleanup(model.Close)
 	return model
 }
-
