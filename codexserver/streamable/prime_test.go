@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
 // first returns the lines of the first event of a stream.
@@ -66,5 +68,25 @@ func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
 		if got := again.next(); again.lastID != "4-1" {
 			t.Errorf("%s: the stream taken up goes on with %s %s", version, again.lastID, got)
 		}
+	}
+}
+
+// TestAnswersThatCannotBeTakenUpAreNotKept shows that answers without an event's id do
+// not drive out the events of a stream that a client may take up.
+func TestAnswersThatCannotBeTakenUpAreNotKept(t *testing.T) {
+	e, began, _ := stuck()
+	s := open(t, e, nil, func(o *streamable.Options) { o.MaxRetained = 32 << 10 })
+	h := s.initialize(nil)
+	v := s.stream(http.MethodPost, codex("1", "hello", ""), h)
+	wait(t, began)
+	v.close()
+	for range 10 {
+		if got := s.post(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, h); got.header.Get("Content-Type") != "application/json" || len(got.body) < 8<<10 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	h["Last-Event-ID"] = "2-0"
+	if got := s.stream(http.MethodGet, "", h).next(); !strings.Contains(got, "session_configured") {
+		t.Errorf("the stream goes on with %s", got)
 	}
 }

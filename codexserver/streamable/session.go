@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,6 +110,18 @@ func (s *session) leave() {
 func (s *session) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// drop forgets a stream that is answered and that no client can take up again, because
+// none was told the id of an event. s.mu is held.
+func (s *session) drop(st *stream) {
+	for _, e := range st.events {
+		s.retained -= len(e.data) + overhead
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
+	st.events = nil
+	delete(s.streams, st.number)
+	s.change()
 }
 
 // push hands a message to the peer.

@@ -165,6 +165,9 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			return
 		}
 		if !begun && len(events) == 1 && events[0].last && events[0].number == 1 {
+			s.mu.Lock()
+			s.drop(st)
+			s.mu.Unlock()
 			_ = out.json(http.StatusOK, events[0].data) // a client that has gone reads nothing
 			return
 		}
