@@ -31,7 +31,7 @@ func (codexClient) release(t *testing.T) string {
 	return "npm `@openai/codex` " + strings.TrimPrefix(strings.TrimSpace(string(version)), "codex-cli ")
 }
 
-func (c codexClient) cannot(cell string) string {
+func (c codexClient) cannot(cell string, _ way) string {
 	switch {
 	case cell == "no capability":
 		return "Codex always says that it can be asked."
@@ -70,11 +70,13 @@ wire_api = "responses"
 [features]
 mcp_2026_07_28 = %v
 [mcp_servers.codex]
-command = %q
-cwd = %q
 tool_timeout_sec = 60
-`, d.model.BaseURL(), c.modern, s.Command[0], s.Cwd)
-	for name, value := range map[string]any{"args": s.Command[1:], "env": s.Env} {
+`, d.model.BaseURL(), c.modern)
+	entries := map[string]any{"url": s.URL, "http_headers": map[string]string{"Authorization": "Bearer " + s.Token}}
+	if s.URL == "" {
+		entries = map[string]any{"command": s.Command[0], "cwd": s.Cwd, "args": s.Command[1:], "env": s.Env}
+	}
+	for name, value := range entries {
 		config += name + " = " + inline(value) + "\n"
 	}
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
@@ -106,9 +108,11 @@ tool_timeout_sec = 60
 	return d, nil
 }
 
-// inline is a value in TOML: a list or an inline table of strings.
+// inline is a value in TOML: a string, or a list or an inline table of strings.
 func inline(v any) string {
 	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("%q", v)
 	case []string:
 		return strings.ReplaceAll(fmt.Sprintf("%q", v), `" "`, `", "`)
 	case map[string]string:

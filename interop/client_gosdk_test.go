@@ -2,6 +2,7 @@ package interop
 
 import (
 	"context"
+	"net/http"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,7 +16,7 @@ func (gosdk) release(t *testing.T) string {
 	return moduleRelease(t, "github.com/modelcontextprotocol/go-sdk")
 }
 
-func (gosdk) cannot(string) string { return "" }
+func (gosdk) cannot(string, way) string { return "" }
 
 func (g gosdk) connect(ctx context.Context, s setup, w *witness) (session, error) {
 	options := &mcp.ClientOptions{
@@ -30,7 +31,10 @@ func (g gosdk) connect(ctx context.Context, s setup, w *witness) (session, error
 		}
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "interop-gosdk", Version: "1"}, options)
-	transport := &mcp.CommandTransport{Command: s.command(ctx)}
+	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: s.remote}}
+	if s.URL == "" {
+		transport = &mcp.CommandTransport{Command: s.command(ctx)}
+	}
 	connected, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: g.pinned})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (inspectorCLI) release(t *testing.T) string {
 	return npmRelease(t, "@modelcontextprotocol/inspector")
 }
 
-func (inspectorCLI) cannot(cell string) string {
+func (inspectorCLI) cannot(cell string, _ way) string {
 	switch cell {
 	case "accept", "decline", "cancel", "error", "two questions", "ten approvals":
 		return "`--cli` has no elicitation and says so in its capabilities."
@@ -74,7 +74,7 @@ type inspectorMcpdo struct{ era string }
 
 func (inspectorMcpdo) release(t *testing.T) string { return inspectorCLI{}.release(t) }
 
-func (c inspectorMcpdo) cannot(cell string) string {
+func (c inspectorMcpdo) cannot(cell string, over way) string {
 	switch {
 	case cell == "error":
 		return "`mcpdo` answers with accept, decline or cancel, never with an error."
@@ -83,7 +83,7 @@ func (c inspectorMcpdo) cannot(cell string) string {
 	case cell == "cancel a call":
 		return "`mcpdo` cancels only calls that were begun on a terminal."
 	case cell == "progress":
-		return inspectorCLI{}.cannot(cell)
+		return inspectorCLI{}.cannot(cell, over)
 	}
 	return ""
 }
@@ -169,6 +169,9 @@ func (i *inspector) close() error { return os.RemoveAll(i.home) }
 
 // target is the server, as arguments of the Inspector.
 func (i *inspector) target() (args []string) {
+	if i.setup.URL != "" {
+		return []string{"--transport", "http", "--server-url", i.setup.URL, "--header", "Authorization: Bearer " + i.setup.Token}
+	}
 	for _, e := range i.setup.environment() {
 		args = append(args, "-e", e)
 	}

@@ -24,7 +24,7 @@ func (c typescript) release(t *testing.T) string {
 	return npmRelease(t, "@modelcontextprotocol/"+c.name)
 }
 
-func (typescript) cannot(string) string { return "" }
+func (typescript) cannot(string, way) string { return "" }
 
 func (c typescript) connect(ctx context.Context, s setup, w *witness) (session, error) {
 	encoded, err := json.Marshal(s)

@@ -15,13 +15,14 @@ type client interface {
 	// release is the client's package and version.
 	release(t *testing.T) string
 	// cannot is why a cell of the table does not apply to the client by its
-	// nature; "" when it does.
-	cannot(cell string) string
-	// connect starts the server. Questions and progress go to w.
+	// nature, on the way to that server; "" when it does.
+	cannot(cell string, over way) string
+	// connect starts the server, or connects to the one at the setup's URL. Questions
+	// and progress go to w.
 	connect(ctx context.Context, s setup, w *witness) (session, error)
 }
 
-// A session is a client's connection with the server that it started.
+// A session is a client's connection with the server.
 type session interface {
 	// list names the tools.
 	list(ctx context.Context) ([]string, error)
@@ -73,7 +74,7 @@ func TestClients(t *testing.T) {
 		for _, e := range seen.engines {
 			for _, c := range clients {
 				for _, cell := range cells {
-					if why := c.client.cannot(cell.name); why != "" {
+					if why := c.client.cannot(cell.name, e.over); why != "" {
 						seen.put(e.name, c.name, cell.name, why)
 						continue
 					}
@@ -101,7 +102,7 @@ type meeting struct {
 	version string               // of MCP
 	model   *providertest.Server // the server's
 	cwd     string
-	path    string // of the trace of all servers that the client started
+	path    string // of the trace of all servers
 }
 
 // modern tells whether questions are to come in results.
@@ -122,12 +123,22 @@ func meet(t *testing.T, server []string, e engine, c client, version string, cel
 	}
 	home := newHome(t, m.model, e.wire)
 	s := setup{
-		Command: slices.Concat(server, e.flags, cell.flags, []string{"-trace", m.path}),
-		Cwd:     m.cwd,
-		Env:     map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
-		Asks:    cell.answer != "",
-		Dir:     dir,
-		Codex:   newest(t),
+		Cwd:   m.cwd,
+		Env:   map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
+		Asks:  cell.answer != "",
+		Dir:   dir,
+		Codex: newest(t),
+	}
+	flags := slices.Concat(e.flags, cell.flags, []string{"-trace", m.path})
+	if e.over == overStdio {
+		s.Command = slices.Concat(server, flags)
+	} else {
+		flags = append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)
+		s.remote = serveHTTP(t, server, home, flags...)
+	}
+	if e.over == overProxy {
+		s.Command = slices.Concat(server, []string{"--connect", s.URL})
+		s.remote = remote{}
 	}
 	defer func() {
 		if t.Failed() {

@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // asClient makes the test program the client that the suite starts.
@@ -30,57 +26,83 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// notOurs are the scenarios, or with a final * the groups of them, that test
-// what the packages do not claim.
+// suite is a release of the conformance suite, by its folder.
+type suite string
+
+const (
+	released suite = "@modelcontextprotocol/conformance"
+	newestOf suite = "conformance-newest"
+)
+
+// TestConformance lets the official suite test, over HTTP, codex-mcp itself, a server
+// with every feature that the suite asks for, and a client of package jsonrpc.
+func TestConformance(t *testing.T) {
+	suites := []suite{newestOf, released}
+	urls := map[subject]string{featured: serveFeatures(t), itself: withToken(t, serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "-engine", "native"))}
+	seen := &verdicts{outcomes: map[column]map[string]outcome{}}
+	for _, s := range suites {
+		seen.releases = append(seen.releases, npmRelease(t, string(s)))
+		for _, name := range s.scenarios(t, "server") {
+			if !slices.Contains(seen.scenarios, name) {
+				seen.scenarios = append(seen.scenarios, name)
+			}
+		}
+	}
+	t.Run("servers", func(t *testing.T) {
+		for on, url := range urls {
+			t.Run(string(on), func(t *testing.T) {
+				t.Parallel()
+				for _, s := range suites {
+					results := t.TempDir()
+					// What does not apply fails, so its exit status says nothing.
+					_, _ = s.run(t, "server", "--url", url, "--suite", "all", "--output-dir", results)
+					seen.put(column{s, on}, read(t, results, "server-", s.scenarios(t, "server")))
+				}
+			})
+		}
+	})
+	var b bytes.Buffer
+	seen.write(t, &b, suites)
+	testClient(t, &b)
+	compareDocument(t, "conformance", b.String())
+}
+
+// notOurs are the scenarios, or with a final * the groups of them, that test what the
+// client does not claim.
 var notOurs = map[string]string{
-	"server-sse-polling":                  "tests how a server's HTTP streams are taken up again; the packages have no HTTP",
-	"dns-rebinding-protection":            "tests an HTTP server's checks of its headers; the packages have no HTTP",
-	"sse-retry":                           "tests how a client's HTTP streams are taken up again; the packages have no HTTP",
+	"sse-retry":                           "tests how a client's HTTP streams are taken up again; the packages have no HTTP client",
 	"elicitation-sep1034-client-defaults": "tests how a client fills in forms; the packages ask, they show no forms",
 	"auth/*":                              "test authorization, which belongs to HTTP",
 }
 
-// TestConformance lets the official suite test a server and a client that are
-// made of packages jsonrpc, mcptypes and elicit.
-func TestConformance(t *testing.T) {
-	release := npmRelease(t, "@modelcontextprotocol/conformance")
-	server := &httpServer{t: t, sessions: map[string]*httpSession{}}
-	listener := httptest.NewServer(server)
-	defer server.close()
-	defer listener.Close()
-
-	results := t.TempDir()
-	// What does not apply fails, so its exit status tells nothing.
-	_, _ = conformance(t, "server", "--url", listener.URL, "--suite", "all", "--output-dir", results)
+// testClient lets the released suite test the client, and writes a table.
+func testClient(t *testing.T, b *bytes.Buffer) {
 	t.Setenv(asClient, "1")
-	for _, scenario := range scenarios(t, "client") {
-		if _, why := notApplicable(scenario); why == "" {
-			if out, err := conformance(t, "client", "--command", os.Args[0], "--scenario", scenario, "--output-dir", results); err != nil {
-				t.Errorf("client: %v\n%s", err, out)
+	results := t.TempDir()
+	fmt.Fprintf(b, "\nA client, by %s:\n\n| scenario | outcome |\n|---|---|\n", npmRelease(t, string(released)))
+	groups := map[string]bool{}
+	for _, scenario := range released.scenarios(t, "client") {
+		if group, why := notApplicable(scenario); why != "" {
+			if !groups[group] {
+				fmt.Fprintf(b, "| %s | – %s |\n", group, why)
 			}
+			groups[group] = true
+			continue
 		}
-	}
-
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s:\n\n| tests a | scenario | outcome |\n|---|---|---|\n", release)
-	groups := map[string]int{}
-	for _, side := range []string{"server", "client"} {
-		for _, scenario := range scenarios(t, side) {
-			if group, why := notApplicable(scenario); why != "" {
-				if groups[group]++; groups[group] == 1 {
-					fmt.Fprintf(&b, "| %s | %s | – %s |\n", side, group, why)
-				}
-				continue
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", side, scenario, outcome(t, results, side, scenario))
+		if out, err := released.run(t, "client", "--command", os.Args[0], "--scenario", scenario, "--output-dir", results); err != nil {
+			t.Errorf("client: %v\n%s", err, out)
 		}
+		what := read(t, results, "", []string{scenario})[scenario]
+		if len(what.failed) > 0 || what.passed == 0 {
+			t.Errorf("client, %s: %+v", scenario, what)
+		}
+		fmt.Fprintf(b, "| %s | passed |\n", scenario)
 	}
 	for group := range notOurs {
-		if groups[group] == 0 {
+		if !groups[group] {
 			t.Errorf("the suite has no scenario %s", group)
 		}
 	}
-	compareDocument(t, "conformance", b.String())
 }
 
 // notApplicable finds the row of notOurs that a scenario belongs to.
@@ -94,20 +116,21 @@ func notApplicable(scenario string) (group, why string) {
 	return "", ""
 }
 
-// conformance runs the suite and returns what it printed.
-func conformance(t *testing.T, args ...string) (string, error) {
+// run runs the suite and returns what it printed.
+func (s suite) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, node(), append([]string{installed("@modelcontextprotocol", "conformance", "dist", "index.js")}, args...)...).CombinedOutput()
+	program := installed(filepath.FromSlash(string(s)), "dist", "index.js")
+	out, err := exec.CommandContext(ctx, node(), append([]string{program}, args...)...).CombinedOutput()
 	return string(out), err
 }
 
 // scenarios are those that the suite has for a side, as it lists them:
 // "  - ping [2025-06-18,2025-11-25]".
-func scenarios(t *testing.T, side string) (names []string) {
+func (s suite) scenarios(t *testing.T, side string) (names []string) {
 	t.Helper()
-	list, err := conformance(t, "list", "--"+side)
+	list, err := s.run(t, "list", "--"+side)
 	if err != nil {
 		t.Fatalf("list: %v\n%s", err, list)
 	}
@@ -123,77 +146,45 @@ func scenarios(t *testing.T, side string) (names []string) {
 	return names
 }
 
-// outcome reads what the suite wrote about a scenario.
-func outcome(t *testing.T, results, side, scenario string) string {
-	t.Helper()
-	if side == "server" {
-		scenario = "server-" + scenario
-	}
-	files, err := filepath.Glob(filepath.Join(results, scenario+"-[0-9]*", "checks.json"))
-	if err != nil || len(files) != 1 {
-		t.Errorf("%s: results in %q, %v", scenario, files, err)
-		return "NOT RUN"
-	}
-	raw, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var checks []struct{ Name, Status, ErrorMessage string }
-	if err := json.Unmarshal(raw, &checks); err != nil {
-		t.Fatalf("%s: %v", files[0], err)
-	}
-	passed := 0
-	for _, c := range checks {
-		switch c.Status {
-		case "SUCCESS":
-			passed++
-		case "INFO": // tells, judges nothing
-		default:
-			t.Errorf("%s: %s is a %s: %s", scenario, c.Name, c.Status, c.ErrorMessage)
-			return "NO"
-		}
-	}
-	if passed == 0 {
-		t.Errorf("%s: nothing was checked", scenario)
-		return "NO"
-	}
-	return "passed"
+// outcome is what the suite found in a scenario.
+type outcome struct {
+	passed int
+	failed []string // the ids of the checks, sorted
+	why    []string // what it said of them
 }
 
-// conformanceClient is the client under test: it initializes, lists the tools,
-// and calls the one that adds.
-func conformanceClient(ctx context.Context, url string) error {
-	client := jsonrpc.NewPeer(&httpClient{url: url, in: make(chan []byte, 16), closed: make(chan struct{})}, nil, nil)
-	ended := make(chan error, 1)
-	go func() { ended <- client.Run(ctx) }()
-	talk := func() error {
-		_, err := mcptypes.Initialize.Call(ctx, client, &mcptypes.InitializeRequestParams{
-			ProtocolVersion: mcptypes.ProtocolVersion,
-			ClientInfo:      mcptypes.Implementation{Name: "conformance", Version: "1"},
-		})
+// read reads what the suite wrote about scenarios.
+func read(t *testing.T, results, prefix string, scenarios []string) map[string]outcome {
+	t.Helper()
+	all := map[string]outcome{}
+	for _, scenario := range scenarios {
+		files, err := filepath.Glob(filepath.Join(results, prefix+scenario+"-[0-9]*T*", "checks.json"))
+		if err != nil || len(files) != 1 {
+			t.Errorf("%s: results in %q, %v", scenario, files, err)
+			continue
+		}
+		raw, err := os.ReadFile(files[0])
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		if err := mcptypes.NotificationsInitialized.Notify(ctx, client, nil); err != nil {
-			return err
+		var checks []struct{ ID, Status, ErrorMessage string }
+		if err := json.Unmarshal(raw, &checks); err != nil {
+			t.Fatalf("%s: %v", files[0], err)
 		}
-		tools, err := mcptypes.ToolsList.Call(ctx, client, nil)
-		if err != nil {
-			return err
-		}
-		for _, tool := range tools.Tools {
-			if tool.Name != "add_numbers" {
-				continue
-			}
-			sum, err := mcptypes.ToolsCall.Call(ctx, client, &mcptypes.CallToolRequestParams{Name: tool.Name, Arguments: json.RawMessage(`{"a":2,"b":3}`)})
-			if err != nil {
-				return err
-			}
-			if said, ok := sum.Content[0].(*mcptypes.TextContent); !ok || !strings.Contains(said.Text, "5") {
-				return fmt.Errorf("2 + 3 is %+v", sum.Content)
+		var o outcome
+		for _, c := range checks {
+			switch c.Status {
+			case "SUCCESS":
+				o.passed++
+			case "INFO", "SKIPPED": // judge nothing
+			default:
+				o.failed = append(o.failed, c.ID)
+				o.why = append(o.why, c.ID+": "+c.Status+": "+c.ErrorMessage)
 			}
 		}
-		return nil
+		slices.Sort(o.failed)
+		o.failed = slices.Compact(o.failed)
+		all[scenario] = o
 	}
-	return errors.Join(talk(), client.Close(), <-ended)
+	return all
 }

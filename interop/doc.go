@@ -1,6 +1,6 @@
 // Package interop tries what others wrote: the official MCP clients with
-// codex-mcp on both engines, the MCP conformance suite with the packages under
-// it, and Codex as it was in September 2025 and as it is today.
+// codex-mcp on both engines, the MCP conformance suite with codex-mcp and with the
+// packages under it, and Codex as it was in September 2025 and as it is today.
 //
 // Each client (clients_test.go) meets both engines in every cell of a table
 // (cells_test.go), by an adapter in a file client_*_test.go, and what went over

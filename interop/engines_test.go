@@ -10,9 +10,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// engine is what runs the turns, on a scripted model.
+// engine is what runs the turns, on a scripted model, and how clients come to it.
 type engine struct {
 	name, title string
+	is          string   // its name on the wire
+	over        way      // from the client to the server
 	flags       []string // of codex-mcp
 	wire        string   // the model's
 	// run is the model's call of a command.
@@ -21,7 +23,16 @@ type engine struct {
 	declined string
 }
 
-// engines are both, the bridge on the newest Codex.
+// way is how a client comes to the server.
+type way int
+
+const (
+	overStdio way = iota // the client starts it
+	overHTTP             // it runs, as codex-mcp http
+	overProxy            // it runs, and the client starts codex-mcp --connect
+)
+
+// engines are both, the bridge on the newest Codex, and the native one over HTTP too.
 func engines(t *testing.T) []engine {
 	t.Helper()
 	codex := newest(t)
@@ -30,10 +41,12 @@ func engines(t *testing.T) []engine {
 		t.Fatalf("%s --version: %v", codex, err)
 	}
 	_, number, _ := strings.Cut(strings.TrimSpace(string(version)), " ")
-	return []engine{
-		{"native", "`-engine native`", []string{"-engine", "native"}, "chat", providertest.Shell, "declined"},
-		{"codex", "`-engine codex`, Codex " + number, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"},
-	}
+	native := engine{"native", "`-engine native`", "native", overStdio, []string{"-engine", "native"}, "chat", providertest.Shell, "declined"}
+	bridge := engine{"codex", "`-engine codex`, Codex " + number, "codex", overStdio, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"}
+	served, connected := native, native
+	served.name, served.title, served.over = "http", "`codex-mcp http -engine native`, by its URL and token", overHTTP
+	connected.name, connected.title, connected.over = "connect", "`codex-mcp --connect`, in front of `codex-mcp http -engine native`", overProxy
+	return []engine{native, bridge, served, connected}
 }
 
 // newest is the newest Codex that the gate installed.

@@ -36,7 +36,7 @@ func TestOAuth(t *testing.T) {
 			issuer, model := newAuthServer(t, "ann"), providertest.New()
 			defer model.Close()
 			work := t.TempDir()
-			at := serveHTTP(ctx, t, model, issuer.url, work)
+			at := serveOAuth(ctx, t, model, issuer.url, work)
 			handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 				PreregisteredClient:      &oauthex.ClientCredentials{ClientID: oauthClient},
 				RedirectURL:              oauthRedirect,
@@ -111,8 +111,8 @@ func browse(ctx context.Context, args *auth.AuthorizationArgs) (*auth.Authorizat
 	return &auth.AuthorizationResult{Code: back.Query().Get("code"), State: back.Query().Get("state")}, nil
 }
 
-// serveHTTP starts codex-mcp http for ann, and returns where clients find it.
-func serveHTTP(ctx context.Context, t *testing.T, model *providertest.Server, issuer, work string) string {
+// serveOAuth starts codex-mcp http for ann, and returns where clients find it.
+func serveOAuth(ctx context.Context, t *testing.T, model *providertest.Server, issuer, work string) string {
 	t.Helper()
 	var to atomic.Pointer[url.URL]
 	front := httptest.NewServer(&httputil.ReverseProxy{ // whose address is known before the server's

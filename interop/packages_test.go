@@ -33,11 +33,11 @@ func npmRelease(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatalf("%s is not installed (.ci/run install does it): %v", name, err)
 	}
-	var about struct{ Version string }
+	var about struct{ Name, Version string }
 	if err := json.Unmarshal(raw, &about); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("npm `%s` %s", name, about.Version)
+	return fmt.Sprintf("npm `%s` %s", about.Name, about.Version)
 }
 
 // moduleRelease is the path and version of a Go module of go.mod.

@@ -27,6 +27,9 @@ func background(t *testing.T, server []string, engines []engine) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, e := range engines {
+		if e.over != overStdio {
+			continue
+		}
 		for version, c := range map[string]gosdk{modern: {}, legacy: {legacy}} {
 			m := &meeting{witness: &witness{answer: "accept"}, engine: e, model: providertest.New(), cwd: t.TempDir()}
 			home := newHome(t, m.model, e.wire)

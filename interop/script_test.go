@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// setup is how a client starts the server.
+// setup is how a client starts the server, or finds the one that runs.
 type setup struct {
+	remote
 	Command []string          `json:"command"`
 	Cwd     string            `json:"cwd"`
 	Env     map[string]string `json:"env"`

@@ -121,7 +121,7 @@ func (x *exchange) begin() error {
 		return nil
 	}
 	x.begun = true
-	return x.w.stream()
+	return x.w.stream("") // it cannot be taken up again
 }
 
 // beat shows a silent client that the request lives, until ctx ends.

@@ -17,12 +17,12 @@ import (
 
 // Handler serves MCP at one path. It is safe for concurrent use.
 type Handler struct {
-	server *codexserver.Server
-	o      Options
-	guard  *Guard
-	ctx    context.Context // ends with the handler
-	end    context.CancelCauseFunc
-	large  chan struct{} // holds a token for each long message
+	open  func(ctx context.Context, name string) Service
+	o     Options
+	guard *Guard
+	ctx   context.Context // ends with the handler
+	end   context.CancelCauseFunc
+	large chan struct{} // holds a token for each long message
 
 	serving  sync.WaitGroup // HTTP requests
 	sessions sync.WaitGroup
@@ -35,19 +35,25 @@ type Handler struct {
 
 // principal is what one user has here. The handler's mutex guards it.
 type principal struct {
-	own      *codexserver.Principal
+	own      Service
 	open     int // HTTP requests
 	sessions map[string]*session
 }
 
 // New returns a handler of s, to be closed. It fails without [Options].Authenticate.
 func New(s *codexserver.Server, o *Options) (*Handler, error) {
+	return NewOf(func(ctx context.Context, name string) Service { return s.Principal(ctx, name) }, o)
+}
+
+// NewOf is [New] for a server that is not one of package codexserver. It calls open once
+// for each principal, with a context that ends with the handler.
+func NewOf(open func(ctx context.Context, name string) Service, o *Options) (*Handler, error) {
 	guard, err := NewGuard(o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	return &Handler{server: s, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
+	return &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -103,7 +109,7 @@ func (h *Handler) enter(who Principal) (p *principal, status int, words string) 
 		if len(h.principals) >= h.o.Principals {
 			return nil, http.StatusForbidden, "this server has as many principals as it may"
 		}
-		p = &principal{own: h.server.Principal(h.ctx, who.Name), sessions: map[string]*session{}}
+		p = &principal{own: h.open(h.ctx, who.Name), sessions: map[string]*session{}}
 		h.principals[who.Name] = p
 	}
 	if p.open >= h.o.MaxStreams {

@@ -130,16 +130,9 @@ func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 
 // negotiated notes the version of the session.
 func (p *Proxy) negotiated(m []byte) {
-	var said struct {
-		Result struct {
-			Version string `json:"protocolVersion"`
-		} `json:"result"`
-	}
-	if jsonv2.Unmarshal(m, &said, lenient) == nil {
-		p.mu.Lock()
-		p.version = said.Result.Version
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.version = versionOf(m)
 }
 
 // events calls f with each event until it returns true, and returns the id of the last.

@@ -86,12 +86,22 @@ func (w *writer) json(status int, body []byte) error {
 	return errors.Join(err, w.flush())
 }
 
-// stream begins a response of events.
-func (w *writer) stream() error {
+// retryDelay is how long a client that was primed waits before it takes up a stream
+// that broke.
+const retryDelay = time.Second
+
+// stream begins a response of events. With an id its first event is an empty one, by
+// which the client can take up the stream before anything has come.
+func (w *writer) stream(id string) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.deadline()
 	w.WriteHeader(http.StatusOK)
+	if id != "" {
+		if _, err := fmt.Fprintf(w, "id: %s\nretry: %d\ndata: \n\n", id, retryDelay.Milliseconds()); err != nil {
+			return err
+		}
+	}
 	return w.flush()
 }
 

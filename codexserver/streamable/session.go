@@ -28,6 +28,7 @@ type session struct {
 	once    sync.Once
 
 	mu       sync.Mutex
+	version  string  // of MCP, "" before the answer to initialize
 	standing *stream // of what belongs to no request
 	heard    int     // the number of its last event that was written
 	streams  map[int]*stream
@@ -116,6 +117,18 @@ func (s *session) leave() {
 func (s *session) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// drop forgets a stream that is answered and that no client can take up again, because
+// none was told the id of an event. s.mu is held.
+func (s *session) drop(st *stream) {
+	for _, e := range st.events {
+		s.retained -= len(e.data) + overhead
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
+	st.events = nil
+	delete(s.streams, st.number)
+	s.change()
 }
 
 // push hands a message to the peer.
@@ -253,6 +266,9 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 		}
 		st.add(bytes.Clone(m), out.method == "")
 		if out.method == "" {
+			if st.request.method == "initialize" && s.version == "" {
+				s.version = versionOf(m)
+			}
 			st.end()
 		}
 	}

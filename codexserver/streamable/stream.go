@@ -38,6 +38,9 @@ type reader struct {
 	replaced chan struct{} // closed when another response reads the stream
 }
 
+// primedSince is the version of MCP in which a stream begins with an empty event.
+const primedSince = "2025-11-25"
+
 // overhead is what an event costs beside its bytes.
 const overhead = 256
 
@@ -58,9 +61,11 @@ func (st *stream) unread() (n int) {
 }
 
 // eventID names an event for Last-Event-ID.
-func (e *event) id() string { return strconv.Itoa(e.stream.number) + "-" + strconv.Itoa(e.number) }
+func eventID(stream, number int) string { return strconv.Itoa(stream) + "-" + strconv.Itoa(number) }
 
-// parseEventID is the reverse of [event.id].
+func (e *event) id() string { return eventID(e.stream.number, e.number) }
+
+// parseEventID is the reverse of [eventID].
 func parseEventID(id string) (stream, number int, ok bool) {
 	a, b, found := strings.Cut(id, "-")
 	stream, err1 := strconv.Atoi(a)
@@ -121,13 +126,29 @@ func (st *stream) after(number int) []*event {
 	return nil
 }
 
+// prime returns the id of what the reader has, for the empty event that its response
+// begins with; "" before MCP 2025-11-25, where clients do not expect one.
+func (st *stream) prime(me *reader) string {
+	s := st.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version < primedSince {
+		return ""
+	}
+	return eventID(st.number, me.read)
+}
+
 // serve writes the stream to a response, from the event behind read on, until nothing
 // more comes or the client goes. The reader is attached already.
 func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begun bool) {
 	s := st.session
 	out := newWriter(w, s.handler.o.WriteTimeout)
 	defer s.detach(st, me)
-	if begun && out.stream() != nil {
+	begin := func() error {
+		begun = true
+		return out.stream(st.prime(me))
+	}
+	if begun && begin() != nil {
 		return
 	}
 	ticker := time.NewTicker(heartbeat)
@@ -144,14 +165,14 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			return
 		}
 		if !begun && len(events) == 1 && events[0].last && events[0].number == 1 {
+			s.mu.Lock()
+			s.drop(st)
+			s.mu.Unlock()
 			_ = out.json(http.StatusOK, events[0].data) // a client that has gone reads nothing
 			return
 		}
-		if len(events) > 0 && !begun {
-			begun = true
-			if out.stream() != nil {
-				return
-			}
+		if len(events) > 0 && !begun && begin() != nil {
+			return
 		}
 		for _, e := range events {
 			if out.event(e.id(), e.data) != nil {
@@ -177,13 +198,7 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 		select {
 		case <-changed:
 		case <-ticker.C:
-			if !begun {
-				begun = true
-				if out.stream() != nil {
-					return
-				}
-			}
-			if out.beat() != nil {
+			if !begun && begin() != nil || out.beat() != nil {
 				return
 			}
 		case <-r.Context().Done():

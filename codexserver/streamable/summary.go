@@ -86,3 +86,14 @@ func (out *summary) relation() (rel relation) {
 	}
 	return rel
 }
+
+// versionOf returns the version that the answer to initialize names, "" if it is an error.
+func versionOf(m []byte) string {
+	var said struct {
+		Result struct {
+			Version string `json:"protocolVersion"`
+		} `json:"result"`
+	}
+	_ = jsonv2.Unmarshal(m, &said, lenient) // without a version nothing depends on it
+	return said.Result.Version
+}

@@ -10,13 +10,16 @@
 //	task.go    calls that go on as tasks
 //	listen.go  subscriptions
 //	tool.go    the tools; job.go those that are tasks; content.go the rest
+//	http.go    Streamable HTTP
 //
-// It speaks on standard input and output. Nothing in a server belongs to a
-// connection, so any transport can serve it to any number of peers.
+// It speaks on standard input and output, or over HTTP at the address of -listen, and
+// there the versions with a handshake too, which package legacy has. Nothing in a server
+// belongs to a connection, so any transport can serve it to any number of peers.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,7 +31,15 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, jsonrpc.Stdio()); err != nil && ctx.Err() == nil {
+	address := flag.String("listen", "", "serve HTTP at this address, and print its URL")
+	flag.Parse()
+	var err error
+	if *address != "" {
+		err = serveHTTP(ctx, *address)
+	} else {
+		err = serve(ctx, jsonrpc.Stdio())
+	}
+	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "conformanceserver:", err)
 		os.Exit(1)
 	}

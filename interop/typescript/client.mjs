@@ -23,27 +23,31 @@ const ask = ({ params }) =>
 
 const about = { name: "interop-typescript", version: "1" };
 const capabilities = setup.asks ? { elicitation: {} } : {};
-let client, transport, elicit, callTool;
+let client, Stdio, HTTP, elicit, callTool;
 if (name === "sdk") {
   const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
   const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
+  const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
   const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
   client = new Client(about, { capabilities });
-  [transport, elicit] = [StdioClientTransport, ElicitRequestSchema];
+  [Stdio, HTTP, elicit] = [StdioClientTransport, StreamableHTTPClientTransport, ElicitRequestSchema];
   callTool = (params, options) => client.callTool(params, undefined, options);
 } else {
-  const { Client } = await import("@modelcontextprotocol/client");
+  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   client = new Client(about, { capabilities, versionNegotiation: { mode: mode === "auto" ? mode : { pin: mode } } });
-  [transport, elicit] = [StdioClientTransport, "elicitation/create"];
+  [Stdio, HTTP, elicit] = [StdioClientTransport, StreamableHTTPClientTransport, "elicitation/create"];
   callTool = (params, options) => client.callTool(params, options);
 }
 if (setup.asks) client.setRequestHandler(elicit, async (request) => ({ action: await ask(request) }));
 
 const methods = {
   connect: async () => {
-    const [command, ...args] = setup.command;
-    await client.connect(new transport({ command, args, cwd: setup.cwd, env: setup.env, stderr: "inherit" }));
+    const [command, ...args] = setup.command ?? [];
+    const transport = setup.url
+      ? new HTTP(new URL(setup.url), { requestInit: { headers: { Authorization: `Bearer ${setup.token}` } } })
+      : new Stdio({ command, args, cwd: setup.cwd, env: setup.env, stderr: "inherit" });
+    await client.connect(transport);
     return {};
   },
   list: () => client.listTools(),

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,7 +63,7 @@ func (s *Session) readResource(q *request) (any, error) {
 	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri, s.principal != "")
 	var none *tools.NoResourceError
 	if errors.As(err, &none) {
-		return nil, invalid("/uri", "%s", none.Reason)
+		return nil, noResource(uri, none)
 	}
 	if err != nil {
 		return nil, err
@@ -72,4 +73,11 @@ func (s *Session) readResource(q *request) (any, error) {
 		result.Contents = append(result.Contents, &modern.TextResourceContents{Meta: metaObject(c.Meta), MimeType: c.MimeType, Text: c.Text, Uri: c.Uri})
 	}
 	return result, nil
+}
+
+// noResource is the error for an address of nothing.
+func noResource(uri string, why *tools.NoResourceError) error {
+	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params/uri: %s", why.Reason)
+	e.Data, _ = json.Marshal(map[string]string{"path": "/uri", "uri": uri}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // strings always encode
+	return e
 }

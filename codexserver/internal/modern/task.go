@@ -57,9 +57,9 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 	}
 	c.mu.Lock()
 	c.task, c.adrift = t, true
+	shared := t.shared(now.message)
 	c.mu.Unlock()
 	c.session.running.Go(t.keep)
-	shared := t.shared(now.message)
 	return &modern.CreateTaskResult{
 		Meta: c.session.resultMeta(), TaskId: id, Status: modern.TaskStatus(now.status), StatusMessage: &now.message,
 		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TtlMs: shared.TtlMs,
@@ -196,7 +196,7 @@ const (
 	pollSeldom = 2_000
 )
 
-// shared is what an unfinished task says whatever its status.
+// shared is what an unfinished task says whatever its status. The call's mutex is held.
 func (t *task) shared(message string) modern.Task {
 	poll := int64(pollSeldom)
 	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {

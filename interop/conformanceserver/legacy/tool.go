@@ -1,4 +1,4 @@
-package interop
+package legacy
 
 import (
 	"context"
@@ -6,82 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
-
-// features is a session of a server with every feature that the conformance
-// suite asks for, by the names that it asks for, made of packages jsonrpc,
-// mcptypes and elicit alone.
-type features struct {
-	peer *jsonrpc.Peer
-
-	mu         sync.Mutex
-	client     elicit.Client
-	level      mcptypes.LoggingLevel
-	subscribed map[string]bool
-}
-
-func newFeatures() *features {
-	return &features{level: mcptypes.LoggingLevelInfo, subscribed: map[string]bool{}}
-}
-
-func (f *features) mux() *jsonrpc.Mux {
-	m := &jsonrpc.Mux{}
-	mcptypes.Initialize.Handle(m, f.initialize)
-	mcptypes.Ping.Handle(m, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
-		return &mcptypes.EmptyResult{}, nil
-	})
-	mcptypes.LoggingSetLevel.Handle(m, func(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.level = p.Level
-		return &mcptypes.EmptyResult{}, nil
-	})
-	mcptypes.CompletionComplete.Handle(m, func(_ context.Context, p *mcptypes.CompleteRequestParams) (*mcptypes.CompleteResult, error) {
-		return &mcptypes.CompleteResult{Completion: mcptypes.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}}, nil
-	})
-	mcptypes.ToolsList.Handle(m, listTools)
-	mcptypes.ToolsCall.Handle(m, f.callTool)
-	mcptypes.ResourcesList.Handle(m, listResources)
-	mcptypes.ResourcesTemplatesList.Handle(m, listTemplates)
-	mcptypes.ResourcesRead.Handle(m, readResource)
-	mcptypes.ResourcesSubscribe.Handle(m, func(_ context.Context, p *mcptypes.SubscribeRequestParams) (*mcptypes.EmptyResult, error) {
-		return f.subscribe(p.Uri, true)
-	})
-	mcptypes.ResourcesUnsubscribe.Handle(m, func(_ context.Context, p *mcptypes.UnsubscribeRequestParams) (*mcptypes.EmptyResult, error) {
-		return f.subscribe(p.Uri, false)
-	})
-	mcptypes.PromptsList.Handle(m, listPrompts)
-	mcptypes.PromptsGet.Handle(m, getPrompt)
-	return m
-}
-
-func (f *features) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
-	capabilities, err := mcptypes.Encode(p.Capabilities)
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.client = elicit.Client{Capabilities: capabilities, ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}
-	none := map[string]json.RawMessage{}
-	return &mcptypes.InitializeResult{
-		ProtocolVersion: p.ProtocolVersion,
-		Capabilities: mcptypes.ServerCapabilities{
-			Completions: none,
-			Logging:     none,
-			Prompts:     &mcptypes.ServerCapabilitiesPrompts{},
-			Resources:   &mcptypes.ServerCapabilitiesResources{Subscribe: new(true)},
-			Tools:       &mcptypes.ServerCapabilitiesTools{},
-		},
-		ServerInfo: mcptypes.Implementation{Name: "conformance", Version: "1"},
-	}, nil
-}
 
 // The smallest picture and the smallest sound.
 const (
@@ -130,6 +59,7 @@ var active = map[string]func(*features, context.Context, *mcptypes.CallToolReque
 	"test_tool_with_logging":  (*features).log,
 	"test_tool_with_progress": (*features).progress,
 	"test_sampling":           (*features).sample,
+	"test_reconnection":       (*features).log, // its stream begins with an event
 	"test_error_handling": func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
 		return &mcptypes.CallToolResult{Content: mcptypes.Text("fails, as it should"), IsError: new(true)}, nil
 	},
@@ -182,8 +112,10 @@ func (f *features) log(ctx context.Context, _ *mcptypes.CallToolRequestParams) (
 	level := f.level
 	f.mu.Unlock()
 	if level == mcptypes.LoggingLevelDebug || level == mcptypes.LoggingLevelInfo {
+		id, _ := ctx.Value(requestKey{}).(jsonrpc.ID)
+		meta := map[string]json.RawMessage{"requestId": id.AppendJSON(nil)} // the call's own stream takes it
 		for _, what := range []string{"started", "processing", "completed"} {
-			params := &mcptypes.LoggingMessageNotificationParams{Level: mcptypes.LoggingLevelInfo, Data: fmt.Appendf(nil, "%q", what)}
+			params := &mcptypes.LoggingMessageNotificationParams{Meta: meta, Level: mcptypes.LoggingLevelInfo, Data: fmt.Appendf(nil, "%q", what)}
 			if err := mcptypes.NotificationsMessage.Notify(ctx, f.peer, params); err != nil {
 				return nil, err
 			}
@@ -223,72 +155,4 @@ func (f *features) sample(ctx context.Context, p *mcptypes.CallToolRequestParams
 		return nil, fmt.Errorf("the model said %T", answer.Content)
 	}
 	return &mcptypes.CallToolResult{Content: mcptypes.Text("the model said: " + said.Text)}, nil
-}
-
-func (f *features) subscribe(uri string, on bool) (*mcptypes.EmptyResult, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.subscribed[uri] == on {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%q: nothing changes", uri)
-	}
-	f.subscribed[uri] = on
-	return &mcptypes.EmptyResult{}, nil
-}
-
-func listResources(context.Context, *mcptypes.ListResourcesRequestParams) (*mcptypes.ListResourcesResult, error) {
-	return &mcptypes.ListResourcesResult{Resources: []mcptypes.Resource{
-		{Uri: "test://static-text", Name: "text", Description: new("a text"), MimeType: new("text/plain")},
-		{Uri: "test://static-binary", Name: "picture", Description: new("a picture"), MimeType: new("image/png")},
-	}}, nil
-}
-
-func listTemplates(context.Context, *mcptypes.ListResourceTemplatesRequestParams) (*mcptypes.ListResourceTemplatesResult, error) {
-	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: []mcptypes.ResourceTemplate{
-		{UriTemplate: "test://template/{id}/data", Name: "template", MimeType: new("application/json")},
-	}}, nil
-}
-
-func readResource(_ context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
-	var content mcptypes.TextOrBlobResourceContents
-	id, isTemplate := strings.CutPrefix(p.Uri, "test://template/")
-	switch {
-	case isTemplate:
-		id = strings.TrimSuffix(id, "/data")
-		content = &mcptypes.TextResourceContents{Uri: p.Uri, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
-	case p.Uri == "test://static-text":
-		content = &mcptypes.TextResourceContents{Uri: p.Uri, MimeType: new("text/plain"), Text: "a text"}
-	case p.Uri == "test://static-binary":
-		content = &mcptypes.BlobResourceContents{Uri: p.Uri, MimeType: new("image/png"), Blob: png}
-	default:
-		return nil, jsonrpc.Errorf(-32002, "no resource %q", p.Uri)
-	}
-	return &mcptypes.ReadResourceResult{Contents: []mcptypes.TextOrBlobResourceContents{content}}, nil
-}
-
-func listPrompts(context.Context, *mcptypes.ListPromptsRequestParams) (*mcptypes.ListPromptsResult, error) {
-	return &mcptypes.ListPromptsResult{Prompts: []mcptypes.Prompt{
-		{Name: "test_simple_prompt", Description: new("a prompt")},
-		{Name: "test_prompt_with_arguments", Description: new("with arguments"), Arguments: []mcptypes.PromptArgument{
-			{Name: "arg1", Required: new(true)}, {Name: "arg2", Required: new(true)}}},
-		{Name: "test_prompt_with_embedded_resource", Description: new("with a resource"), Arguments: []mcptypes.PromptArgument{
-			{Name: "resourceUri", Required: new(true)}}},
-		{Name: "test_prompt_with_image", Description: new("with a picture")},
-	}}, nil
-}
-
-func getPrompt(_ context.Context, p *mcptypes.GetPromptRequestParams) (*mcptypes.GetPromptResult, error) {
-	var content mcptypes.ContentBlock
-	switch p.Name {
-	case "test_simple_prompt":
-		content = text("a prompt")
-	case "test_prompt_with_arguments":
-		content = text(p.Arguments["arg1"] + " and " + p.Arguments["arg2"])
-	case "test_prompt_with_embedded_resource":
-		content = embedded(p.Arguments["resourceUri"], "text/plain", "an embedded text")
-	case "test_prompt_with_image":
-		content = image
-	default:
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no prompt %q", p.Name)
-	}
-	return &mcptypes.GetPromptResult{Messages: []mcptypes.PromptMessage{{Role: mcptypes.RoleUser, Content: content}}}, nil
 }

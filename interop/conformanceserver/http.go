@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/interop/conformanceserver/legacy"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// service is what a principal of an HTTP server has: both eras of MCP.
+type service struct{ *server }
+
+// Serve implements [streamable.Service].
+func (s service) Serve(ctx context.Context, t jsonrpc.Transport) error { return legacy.Serve(ctx, t) }
+
+// Exchange implements [streamable.Service].
+func (s service) Exchange(ctx context.Context, t jsonrpc.Transport) error {
+	return jsonrpc.NewPeer(t, s.server, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, DrainTimeout: -1}).Run(ctx)
+}
+
+// Busy implements [streamable.Service].
+func (s service) Busy() bool { return false }
+
+// Close implements [streamable.Service].
+func (s service) Close() error {
+	s.close()
+	return nil
+}
+
+// serveHTTP serves both eras over HTTP until ctx ends. Whoever reaches it may use it.
+func serveHTTP(ctx context.Context, address string) error {
+	handler, err := streamable.NewOf(func(context.Context, string) streamable.Service { return service{newServer()} }, &streamable.Options{
+		Authenticate: func(*http.Request) (streamable.Principal, error) {
+			return streamable.Principal{Name: "everyone"}, nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return errors.Join(err, handler.Close())
+	}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	fmt.Printf("http://%s/\n", l.Addr())
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, handler.Close(), s.Close())
+}
