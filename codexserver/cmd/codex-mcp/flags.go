@@ -30,6 +30,7 @@ type options struct {
 	folder    string   // where conversations work that name no folder
 	folders   []string // where calls may work; nil is everywhere
 	turns     int      // at a time; 0 is no bound
+	approver  string   // who decides for a user that may not; "" is nobody else
 	finish    bool
 	connect   string // the URL of a server over HTTP; "" to be the server
 	json      bool   // of doctor, ask and tasks

@@ -175,6 +175,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Folder:          o.folder,
 		Folders:         o.folders,
 		Turns:           o.turns,
+		Approver:        o.approver,
 		Finish:          o.finish,
 	}
 	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // who asks at a terminal shows the question there

@@ -64,6 +64,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	}
 	m := http.NewServeMux()
 	m.Handle(mcpPath, pool)
+	m.Handle(mcpPath+"/{"+workers.UserValue+"}", pool)
 	if err := access.Metadata(m, c.settings.HTTP, guard); err != nil {
 		return errors.Join(err, pool.Close())
 	}

@@ -89,13 +89,19 @@ func (u *users) as(name string) *httpServer {
 	return &s
 }
 
-// ask sends a request of MCP 2026-07-28, with what its params have beside their metadata.
+// ask sends a request of MCP 2026-07-28, with what its params have besides their metadata.
 func (s *httpServer) ask(method, name, params string) (status int, body string) {
+	s.t.Helper()
+	return s.askAt(mcpPath, `"extensions":{"io.modelcontextprotocol/tasks":{}}`, method, name, params)
+}
+
+// askAt sends one to a path, from a client with these capabilities.
+func (s *httpServer) askAt(path, capabilities, method, name, params string) (status int, body string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
-		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+capabilities+`}}}}`))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func work(ctx context.Context, stderr io.Writer) int {
 func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 	o := &options{
 		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log,
-		folders: link.Folders, turns: link.Turns,
+		folders: link.Folders, turns: link.Turns, approver: link.Approver,
 	}
 	if err := config.Take(link.Home, link.Files); err != nil {
 		return fmt.Errorf("the configuration: %w", err)
@@ -63,14 +63,12 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 
 // serveLink serves the user's requests until the link or ctx ends.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link) error {
-	handler, err := streamable.New(s, &streamable.Options{Authenticate: link.Authenticate, Logger: c.log})
+	handler, err := streamable.New(s, &streamable.Options{Authenticate: link.Authenticate, Principals: 2, Logger: c.log}) // the user and its approver
 	if err != nil {
 		return err
 	}
-	m := http.NewServeMux()
-	m.Handle(mcpPath, handler)
 	server := &http.Server{
-		Handler: m, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 2 * maxHeader,
+		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 2 * maxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	serving := make(chan error, 1)

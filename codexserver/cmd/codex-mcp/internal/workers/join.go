@@ -90,8 +90,8 @@ func (l *Link) say(line string) error {
 // [streamable.Options].Authenticate.
 func (l *Link) Authenticate(r *http.Request) (streamable.Principal, error) {
 	names := r.Header.Values(principalHeader)
-	if len(names) != 1 || names[0] != l.Principal {
+	if len(names) != 1 || names[0] != l.Principal && (names[0] != l.Approver || l.Approver == "") {
 		return streamable.Principal{}, errors.New("the request does not come from the server")
 	}
-	return streamable.Principal{Name: l.Principal, Scopes: streamable.ParseScopes(r.Header.Get(scopesHeader))}, nil
+	return streamable.Principal{Name: names[0], Scopes: streamable.ParseScopes(r.Header.Get(scopesHeader))}, nil
 }

@@ -14,6 +14,9 @@ type Order struct {
 	Principal string            `json:"principal"`
 	Home      string            `json:"home"`
 	Files     map[string][]byte `json:"files"`
+	// Approver is the user that decides what this one's turns ask; "" when this one
+	// does, or none.
+	Approver string `json:"approver"`
 	// Overrides, Engine, Codex, Strict and Log are the command line's.
 	Overrides []string   `json:"overrides"`
 	Engine    string     `json:"engine"`

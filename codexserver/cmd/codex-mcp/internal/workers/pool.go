@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -96,10 +98,17 @@ func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	worker, conn, err := p.connect(r.Context(), who.Name)
+	user := cmp.Or(r.PathValue(UserValue), who.Name)
+	if user != who.Name {
+		if !p.decides(&who, user) {
+			http.Error(patient, "you do not decide for this user", http.StatusForbidden)
+			return
+		}
+	}
+	worker, conn, err := p.connect(r.Context(), user)
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.log.Error("no worker", "principal", who.Name, "error", err)
+			p.log.Error("no worker", "principal", user, "error", err)
 		}
 		patient.Header().Set("Retry-After", "5")
 		http.Error(patient, "the server cannot work for you now; its log says why. Nothing was started", http.StatusServiceUnavailable)
@@ -107,6 +116,27 @@ func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.Close()
 	worker.proxy.ServeHTTP(patient, admitted(r, who, conn))
+}
+
+// UserValue is the wildcard of a path that names the user whose worker a request is for:
+// an approver goes to the workers of others.
+const UserValue = "user"
+
+// deciding is all that an approver may do at the worker of another user.
+var deciding = []streamable.Scope{streamable.ScopeApprove, streamable.ScopeRead}
+
+// decides reports whether a principal decides for a user, and leaves it the scopes for
+// that.
+func (p *Pool) decides(who *streamable.Principal, user string) bool {
+	if p.o.HTTP.Principals[user].Approver != who.Name {
+		return false
+	}
+	scopes := slices.Clone(deciding)
+	if who.Scopes != nil {
+		scopes = slices.DeleteFunc(scopes, func(s streamable.Scope) bool { return !slices.Contains(who.Scopes, s) })
+	}
+	who.Scopes = scopes
+	return slices.Contains(scopes, streamable.ScopeApprove)
 }
 
 // connect returns a connection for one request of a user. While a worker ends it waits

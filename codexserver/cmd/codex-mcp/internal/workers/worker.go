@@ -50,6 +50,7 @@ func (p *Pool) start(name string) (*worker, error) {
 	}
 	order := p.o.Order
 	order.Principal, order.Home, order.Folders = name, places.homes[name], places.work[name]
+	order.Approver = p.o.HTTP.Principals[name].Approver
 	order.Record, order.Trace = p.o.Record != nil, p.o.Trace != nil
 	limits := p.o.HTTP.Principals[name].Limits
 	order.Turns, order.Tasks = limits.Turns, limits.Tasks
