@@ -29,7 +29,7 @@ type options struct {
 	version   bool
 	folder    string   // where conversations work that name no folder
 	folders   []string // where calls may work; nil is everywhere
-	turns     int      // at a time; 0 is no bound
+	turns     int      // at a time; 0 means no bound
 	finish    bool
 	connect   string // the URL of a server over HTTP; "" to be the server
 	json      bool   // of doctor, ask and tasks
