@@ -171,8 +171,8 @@ func (m *meeting) do(ctx context.Context, t *testing.T, tool string, arguments m
 	return r
 }
 
-// playError has the client's handler fail. In a legacy version the server is told,
-// and the turn goes on. In the modern one the client's call fails, the server hears
+// playError has the client's handler fail. In a legacy version the server learns it, and
+// the turn continues. In the modern one the client's call fails, the server learns
 // nothing, and the turn ends when the question has been open for its time.
 func playError(ctx context.Context, t *testing.T, m *meeting) {
 	m.touching("", "made")
@@ -198,9 +198,9 @@ func playError(ctx context.Context, t *testing.T, m *meeting) {
 	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done")
 }
 
-// playTwo hands two tasks over in the background, and has both ask at a time. In
-// the modern era their questions go out with codex-wait, and nothing tells before
-// it that both are open: they get a second for that, and if need be longer.
+// playTwo hands two tasks over in the background, and has both ask at a time. In the
+// modern era their questions go out with codex-wait, and nothing shows before it that
+// both are open: they get a second for that, and longer if needed.
 func playTwo(ctx context.Context, t *testing.T, m *meeting) {
 	names := []string{"alpha", "beta"}
 	for i := range 3 {
@@ -229,7 +229,7 @@ func playTwo(ctx context.Context, t *testing.T, m *meeting) {
 	t.Error("two questions were never open together")
 }
 
-// asksTwo tells whether two questions were open at the client at one time: two
+// asksTwo reports whether two questions were open at the client at one time: two
 // requests, or one result with both.
 func asksTwo(messages []message) bool {
 	open := 0

@@ -194,7 +194,7 @@ func offered(r providertest.Request) (namespace string, names []string) {
 			Tools      []struct{ Name string }
 		}
 	}
-	_ = json.Unmarshal(r.Body, &body) // nothing is offered in what is no request
+	_ = json.Unmarshal(r.Body, &body) // a body that is not a request offers nothing
 	for _, t := range body.Tools {
 		if t.Type != "namespace" || !strings.Contains(t.Name, "codex") {
 			continue

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// The Inspector has two modes for scripts: --cli, where each command starts a
-// server of its own, and mcpdo, which keeps connections open in a daemon. Both
-// speak the era that they are told to.
+// The Inspector has two modes for scripts: --cli, where each command starts a server of
+// its own, and mcpdo, which keeps connections open in a daemon. Both speak the era that
+// an option sets.
 
 // inspectorCLI is the Inspector's mode --cli.
 type inspectorCLI struct{ era string }
@@ -40,7 +40,7 @@ func (c inspectorCLI) connect(_ context.Context, s setup, _ *witness) (session, 
 	if err != nil {
 		return nil, err
 	}
-	return &cliSession{i, c.era}, nil // which connects anew for each command
+	return &cliSession{i, c.era}, nil // which connects again for each command
 }
 
 type cliSession struct {

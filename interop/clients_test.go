@@ -105,7 +105,7 @@ type meeting struct {
 	path    string // of the trace of all servers
 }
 
-// modern tells whether questions are to come in results.
+// modern reports whether questions should come in results.
 func (m *meeting) modern() bool { return m.version == modern }
 
 // meet plays a cell and has its effects checked.

@@ -55,14 +55,14 @@ func conformanceClient(ctx context.Context, url string) error {
 
 const sessionHeader = "Mcp-Session-Id"
 
-// envelope is what HTTP has to know of a message.
+// envelope is what HTTP needs to know about a message.
 type envelope struct {
 	ID     *jsonrpc.ID `json:"id"`
 	Method string      `json:"method"`
 }
 
 // httpClient is the transport of its peer, as small as the suite allows: no stream is
-// taken up again, and there is none beside those of requests.
+// resumed, and requests alone have streams.
 type httpClient struct {
 	url    string
 	in     chan []byte

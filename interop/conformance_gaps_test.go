@@ -21,8 +21,8 @@ const (
 	skips          = "the suite skips it itself"
 )
 
-// gaps are the scenarios that cannot pass. A check that fails beside these, and one of
-// these that passes, fails the test.
+// gaps are the scenarios that cannot pass. The test fails if another check fails, or if
+// one of these passes.
 var gaps = map[gapKey]gap{
 	{itself, "server-stateless"}:                              {fixedTool, []string{"sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-missing-capability-http-400", "sep-2575-server-no-log-without-loglevel", "sep-2575-server-rejects-undeclared-capability"}},
 	{itself, "completion-complete"}:                           {noPrompts, []string{"completion-complete"}},

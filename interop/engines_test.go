@@ -19,7 +19,7 @@ type engine struct {
 	wire        string   // the model's
 	// run is the model's call of a command.
 	run func(id string, argv ...string) providertest.ToolCall
-	// declined is what the model is told of a plain refusal.
+	// declined is the model's text after a plain refusal.
 	declined string
 }
 

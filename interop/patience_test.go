@@ -56,7 +56,7 @@ func background(t *testing.T, server []string, engines []engine) {
 }
 
 // patient hands over the turn, waits for its end with calls of limited length, and
-// tells of them.
+// reports them.
 func (m *meeting) patient(ctx context.Context, c client, s setup) (summary string, err error) {
 	if m.session, err = c.connect(ctx, s, m.witness); err != nil {
 		return "", err

@@ -16,7 +16,7 @@ type setup struct {
 	Command []string          `json:"command"`
 	Cwd     string            `json:"cwd"`
 	Env     map[string]string `json:"env"`
-	// Asks tells the server that questions can be shown.
+	// Asks declares to the server that questions can be shown.
 	Asks bool `json:"asks"`
 	// Dir is for what the client keeps, Codex the newest.
 	Dir   string `json:"-"`
@@ -68,7 +68,7 @@ type block struct {
 	Text string `json:"text"`
 }
 
-// asResult reads an answer as a client gives it to its caller.
+// asResult reads an answer in the form that a client returns to its caller.
 func asResult(answer any) (r result, err error) {
 	encoded, err := json.Marshal(answer)
 	if err != nil {

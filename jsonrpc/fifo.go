@@ -19,11 +19,14 @@ func (q *fifo) pop() *Request {
 		return nil
 	}
 	r := q.items[q.head]
+	// Otherwise the array would keep the request, and the line it was read from, in
+	// memory.
 	q.items[q.head] = nil
 	if q.head++; 2*q.head >= len(q.items) {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
+		// A flood leaves a long array, which an idle peer must not keep.
 		if n == 0 && cap(q.items) > maxIdle {
 			q.items = nil
 		}
@@ -43,6 +46,7 @@ func (q *fifo) take(which func(*Request) bool, f func(*Request)) {
 			n++
 		}
 	}
+	// The requests behind n were moved or taken; see pop.
 	clear(q.items[n:])
 	q.items, q.head = q.items[:n], 0
 }

@@ -16,6 +16,8 @@ type Peer struct {
 	o Options
 	d dialect
 
+	// Each of these has a lock of its own, and so have a batch and a request's context.
+	// No goroutine takes one of them while it holds another, so they cannot deadlock.
 	out   *egress
 	in    inbound
 	calls calls
@@ -25,19 +27,23 @@ type Peer struct {
 	watched     bool // a hook or the logger observes outgoing calls
 
 	reading reading
-	// Of the goroutine that reads.
+	// Only the goroutine that reads uses it, so it needs no lock: a new reader starts
+	// after the old one has handed over.
 	methods map[string]*method
 
 	// Three lives, because the end has an order: first the waiting for more work stops,
 	// then handlers return, then the transport is closed.
-	live     context.Context // ends when the end begins
-	liveEnd  context.CancelFunc
-	conn     context.Context // of the transport's Read and Write; ends after its Close
-	connEnd  context.CancelFunc
-	base     context.Context // of handlers; set by Run
-	note     context.Context // of handlers of notifications; set by Run
+	live    context.Context // ends when the end begins
+	liveEnd context.CancelFunc
+	conn    context.Context // of the transport's Read and Write; ends after its Close
+	connEnd context.CancelFunc
+	base    context.Context // of handlers; set by Run
+	note    context.Context // of handlers of notifications; set by Run
+	// Run waits for them at its end, after inbound.end has let no more start.
 	handlers sync.WaitGroup
 
+	// Every way to end comes here first. The first reason counts: a Close makes the
+	// transport fail, and that failure explains nothing.
 	life struct {
 		sync.Mutex
 		running bool
@@ -45,6 +51,7 @@ type Peer struct {
 		wanted  bool  // Close or Shutdown was called
 		err     error // why the connection broke
 	}
+	// Close and Shutdown may be called from any goroutine, several times, also at once.
 	shutdown     chan struct{} // closed by Shutdown
 	shutdownOnce sync.Once
 	closeOnce    sync.Once
@@ -70,10 +77,13 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.in.inflight = make(map[ID]*Request)
 	p.calls.pending = make(map[ID]*Call)
 	p.calls.next = p.o.FirstID
+	// Noted once: with no one to observe them, calls skip the bookkeeping of hooks.
 	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
 	p.out = newEgress(t, p.o.Egress)
 	p.out.ctx = p.conn
 	p.out.high, p.out.broken = p.pressure, p.broke
+	// Before the first Read. A message beyond the limit is then never in memory as a
+	// whole.
 	if l, ok := t.(limiter); ok {
 		l.SetReadLimit(p.o.MaxMessage)
 	}
@@ -84,6 +94,7 @@ func (p *Peer) wrap(h Handler) Handler {
 	if h == nil {
 		h = HandlerFunc(notFound)
 	}
+	// From the last to the first, so that the first becomes the outermost.
 	for i := len(p.o.Middleware) - 1; i >= 0; i-- {
 		h = p.o.Middleware[i](h)
 	}

@@ -67,6 +67,7 @@ func bind(params json.RawMessage, v any) error {
 		*raw = params
 		return nil
 	}
+	// Absent params and {} mean the same to a method whose members are all optional.
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
@@ -79,6 +80,7 @@ func bind(params json.RawMessage, v any) error {
 
 // invalidParams is the answer to params that are wrong at a path.
 func invalidParams(path, why string) *Error {
+	// In data for programs, in the message for people.
 	data := appendString([]byte(`{"path":`), path)
 	return &Error{
 		Code:    CodeInvalidParams,
@@ -104,6 +106,8 @@ type located interface {
 // explain returns where decoding failed and why, without Go's type names.
 func explain(err error) (path, why string) {
 	var own located
+	// First: such an error knows its place within the type, which the decoder around it
+	// cannot see.
 	if errors.As(err, &own) {
 		var at *jsonx.SemanticError
 		if errors.As(err, &at) {
@@ -119,6 +123,7 @@ func explain(err error) (path, why string) {
 	if !errors.As(err, &sem) {
 		return "", err.Error()
 	}
+	// The text of a SemanticError names Go types, which mean nothing to the other side.
 	path = string(sem.JSONPointer)
 	switch {
 	case sem.Err != nil:
@@ -182,6 +187,7 @@ func wanted(t reflect.Type) string {
 // context of the handler lives on, and the request counts as being handled: for
 // [Options].MaxConcurrent and in [Stats].Running.
 func (r *Request) Responder() *Responder {
+	// Read by next when ServeRPC returns, which may be on another goroutine than this.
 	r.peer.in.mu.Lock()
 	r.detached = true
 	r.peer.in.mu.Unlock()
@@ -208,7 +214,9 @@ func (w *Responder) Reply(result any, err error) error {
 type requestContext struct {
 	base context.Context
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// Made on demand: it costs a few allocations, and most handlers only pass their
+	// context on or ignore it.
 	inner  context.Context
 	cancel context.CancelCauseFunc
 	cause  error // set once it has ended
@@ -219,6 +227,7 @@ func (c *requestContext) real() context.Context {
 	defer c.mu.Unlock()
 	if c.inner == nil {
 		c.inner, c.cancel = context.WithCancelCause(c.base)
+		// The request has ended before its handler asked for the context.
 		if c.cause != nil {
 			c.cancel(c.cause)
 		}
@@ -232,6 +241,7 @@ func (c *requestContext) end(cause error) {
 	if c.cause == nil {
 		c.cause = cause
 	}
+	// Called without the lock: it ends all contexts derived from this one.
 	cancel := c.cancel
 	c.mu.Unlock()
 	if cancel != nil {

@@ -25,6 +25,8 @@ func (p *Peer) Run(ctx context.Context) error {
 	base, cancel := context.WithCancelCause(ctx)
 	defer cancel(ErrClosed)
 	p.life.Lock()
+	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
+	// starts nothing.
 	switch {
 	case p.life.running:
 		p.life.Unlock()
@@ -43,6 +45,8 @@ func (p *Peer) Run(ctx context.Context) error {
 	read, wrote := make(chan error, 1), make(chan struct{})
 	stop := p.reading.start(p.t, p.takeOver)
 	p.reading.end = read
+	// Not counted in handlers: the reader is followed by read, the writer by wrote, see
+	// waitAll.
 	go p.read()
 	go func() {
 		defer close(wrote)
@@ -54,7 +58,7 @@ func (p *Peer) Run(ctx context.Context) error {
 	cancel(ErrClosed)
 	closeErr := p.disconnect()
 	p.takeOver() // a goroutine must read the end of the input
-	// Handlers last: the reader may still start one until it has seen the end.
+	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
 		<-read
 		<-wrote
@@ -86,6 +90,8 @@ func (p *Peer) verdict(closeErr error) error {
 // orderly end, with the cause if that was ctx.
 func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
 	select {
+	// The other side has ended its input, or reading failed. broke has recorded a
+	// failure.
 	case err := <-read:
 		read <- err // Run receives it again
 		if err != nil || p.drain(ctx) {
@@ -94,8 +100,10 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 		cancel(ErrClosed)
 		p.settle(p.live, leaveBehind)
 		return context.Cause(ctx)
+	// Close was called, or writing failed.
 	case <-p.live.Done():
 		return nil
+	// No limit but the caller's: Shutdown closes the connection when its context ends.
 	case <-p.shutdown:
 		p.refuseNew()
 		until, stop := context.WithCancel(p.live)
@@ -145,6 +153,7 @@ func (p *Peer) refuseNew() {
 // waitAll waits for all goroutines of the peer, but not forever for a handler that
 // ignores its context or a transport that Close does not unblock.
 func (p *Peer) waitAll(wait func()) {
+	// In a goroutine of its own, which is left behind with those that do not return.
 	gone := make(chan struct{})
 	go func() {
 		wait()
@@ -169,6 +178,7 @@ func (p *Peer) broke(err error) {
 	p.life.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
+	// Wakes untilEnd, and senders that wait for room.
 	p.liveEnd()
 }
 
@@ -200,6 +210,7 @@ func (p *Peer) disconnect() error {
 		p.out.close(ErrClosed)
 		p.liveEnd()
 		p.closeErr = p.t.Close()
+		// A Read or Write that ignored Close still sees its context end.
 		p.connEnd()
 	})
 	return p.closeErr

@@ -39,8 +39,8 @@ type heldQuestion struct {
 // NewRelay returns a relay without takers, for boards with these options.
 func NewRelay(o *Options) *Relay { return &Relay{options: &o.Questions, log: o.logger()} }
 
-// Attach adds a place that takes the questions: every one that is open, and every one
-// that will be, stands there until leave is called.
+// Attach adds a place that takes the questions: every one that is open now or later is
+// put there until leave is called.
 func (r *Relay) Attach(p Place) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attachment{place: p, ctx: ctx}

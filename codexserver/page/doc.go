@@ -1,5 +1,5 @@
 // Package page is a place in the browser where the user of a codexserver sees what the
-// agent does and decides what it may do. It is a [approval.Desk]:
+// agent does and decides what it may do. It is an [approval.Desk]:
 //
 //	p, err := page.Listen(nil) // 127.0.0.1, any free port
 //	if err != nil { … }

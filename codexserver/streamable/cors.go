@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sharedHeaders are what pages of [Options].Origins may send, beside every header that
+// sharedHeaders are what pages of [Options].Origins may send, besides every header that
 // begins with Mcp- (MCP 2026-07-28 has some for arguments of tools).
 var sharedHeaders = []string{"Accept", "Authorization", "Content-Type", headerEvent, headerMethod, headerName, headerVersion, headerSession}
 

@@ -12,12 +12,12 @@ import (
 
 var errTwice = errors.New("the header Authorization comes twice")
 
-// Guard decides which requests may go on, and answers the others. A [Handler] has one
-// of its own; a program that hands requests on to another process asks one first. It
-// is safe for concurrent use.
+// Guard decides which requests may pass, and answers the others. A [Handler] has one of
+// its own; a program that hands requests on to another process asks one first. It is safe
+// for concurrent use.
 //
-// What hands a request on takes away its Authorization and its Origin: the guard has
-// answered for both, with headers that may not come twice.
+// A program that hands a request on removes its Authorization and its Origin: the guard
+// has answered for both, with headers that may not come twice.
 type Guard struct{ o Options }
 
 // NewGuard returns a guard. It reads the fields of o up to Origins, and Logger. It
@@ -30,8 +30,8 @@ func NewGuard(o *Options) (*Guard, error) {
 	return &Guard{options}, nil
 }
 
-// Admit returns whose request it is, and whether the request may go on. If it may not,
-// or was a preflight, Admit has answered it.
+// Admit returns whose request it is, and whether the request may pass. If it may not, or
+// was a preflight, Admit has answered it.
 func (g *Guard) Admit(w http.ResponseWriter, r *http.Request) (Principal, bool) {
 	if !g.CheckOrigin(w, r) {
 		return Principal{}, false
@@ -63,8 +63,8 @@ func (g *Guard) challenge(code, scopes string) string {
 }
 
 // CheckOrigin refuses a request that a web page could have sent by DNS rebinding, and
-// reports whether the request may go on. It answers a preflight. What everybody may
-// read needs no other check.
+// reports whether the request may pass. It answers a preflight. What everyone may read
+// needs no other check.
 func (g *Guard) CheckOrigin(w http.ResponseWriter, r *http.Request) bool {
 	if !g.hostAllowed(r.Host) {
 		refuse(w, http.StatusForbidden, "this server is not known by that Host")

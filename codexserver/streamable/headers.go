@@ -22,12 +22,12 @@ const (
 	headerEvent   = "Last-Event-ID"
 )
 
-// once are the headers that no request may bring twice: what stands between client and
-// server could go by the other one.
+// once are the headers that no request may bring twice: a proxy between client and server
+// could go by the other one.
 var once = []string{headerVersion, headerMethod, headerName, headerSession, headerEvent, "Content-Type", "Content-Encoding"}
 
-// checkHeaders compares the headers of a request of 2026-07-28 with its body. What
-// stands between client and server decides by the headers: they must say the same.
+// checkHeaders compares the headers of a request of 2026-07-28 with its body. A proxy
+// between client and server decides by the headers: they must say the same.
 func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	version, err := oneHeader(h, headerVersion)
 	if err != nil {

@@ -85,9 +85,9 @@ func (g *Guard) allow(w http.ResponseWriter, who Principal, id jsonrpc.ID, neede
 	return false
 }
 
-// allowInSession is allow for clients up to 2025-11-25, which ask for what they are told
-// and nothing else: the answer names what the token allows already too. Clients of
-// 2026-07-28 add what is missing to what they have.
+// allowInSession is allow for clients up to 2025-11-25, which ask only for what the
+// answer names: it includes what the token allows already. Clients of 2026-07-28 add what
+// is missing to what they have.
 func (g *Guard) allowInSession(w http.ResponseWriter, who Principal, id jsonrpc.ID, needed []Scope) bool {
 	named := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !who.may(s) && !slices.Contains(needed, s) })
 	return g.allow(w, who, id, needed, named)

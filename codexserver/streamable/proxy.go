@@ -27,8 +27,8 @@ type ProxyOptions struct {
 	Token string
 }
 
-// Proxy is a client's connection to a server over HTTP. It hands on what both say,
-// and is no part of their talk.
+// Proxy is a client's connection to a server over HTTP. It passes on what both send, and
+// adds nothing.
 type Proxy struct {
 	o      ProxyOptions
 	t      jsonrpc.Transport
@@ -279,7 +279,7 @@ func coded(s string) string {
 // note hands on what is not answered.
 func (p *Proxy) note(line []byte) {
 	answer, err := p.send(p.ctx, http.MethodPost, line, nil)
-	if err == nil { // that of a server that has gone is told by the open requests
+	if err == nil { // for a server that is gone, the open requests report it
 		answer.Body.Close()
 	}
 }

@@ -17,8 +17,8 @@ type Refusal struct {
 	Code string
 	// RetryAfter is when the client may ask again. By default nothing is said.
 	RetryAfter time.Duration
-	// Words tell the client why. They hold nothing of the token. Default: that a
-	// valid token is required.
+	// Words say to the client why. They hold nothing of the token. Default: that a valid
+	// token is required.
 	Words string
 	// Err is the cause, for the log. It may be nil.
 	Err error

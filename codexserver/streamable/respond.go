@@ -61,8 +61,7 @@ func statusOf(code jsonrpc.Code, path string) int {
 	return http.StatusOK
 }
 
-// heartbeat is how often an open stream shows that it lives, to what stands between
-// client and server.
+// heartbeat is how often an open stream shows to proxies on the way that it lives.
 const heartbeat = 15 * time.Second
 
 // writer writes a response with deadlines: a client that does not read is left.
@@ -139,6 +138,6 @@ func (w *writer) flush() error {
 	return err
 }
 
-// deadline gives the client time for one write. Where that is not supported there is
-// no deadline.
+// deadline sets a time limit for one write. Where that is not supported there is no
+// limit.
 func (w *writer) deadline() { _ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) }

@@ -16,9 +16,9 @@ type Service interface {
 	// when it is answered or ctx ends. The client has cancelled the request if the
 	// cause of ctx is [jsonrpc.ErrCancelled].
 	Exchange(ctx context.Context, t jsonrpc.Transport) error
-	// Busy reports whether anything goes on beside Serve and Exchange.
+	// Busy reports whether anything is under way besides Serve and Exchange.
 	Busy() bool
-	// Close ends all that goes on. Serve and Exchange have returned.
+	// Close ends everything that is under way. Serve and Exchange have returned.
 	Close() error
 }
 

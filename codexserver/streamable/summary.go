@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// summary is what HTTP has to know of a message to a client.
+// summary is what HTTP needs to know about a message to a client.
 type summary struct {
 	id     jsonrpc.ID
 	method string // "" for an answer

@@ -33,7 +33,8 @@ func (s service) Close() error {
 	return nil
 }
 
-// serveHTTP serves both eras over HTTP until ctx ends. Whoever reaches it may use it.
+// serveHTTP serves both eras over HTTP until ctx ends. Every client that reaches it may
+// use it.
 func serveHTTP(ctx context.Context, address string) error {
 	handler, err := streamable.NewOf(func(context.Context, string) streamable.Service { return service{newServer()} }, &streamable.Options{
 		Authenticate: func(*http.Request) (streamable.Principal, error) {

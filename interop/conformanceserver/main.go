@@ -1,13 +1,13 @@
-// Command conformanceserver is an MCP server of version 2026-07-28 that has, by
-// the names it asks for, what the official conformance suite calls: tools that
-// ask in their results, tools that become tasks, a prompt and a resource. It is
-// made of packages jsonrpc, mcptypes/modern and elicit alone, and shows how a
-// server of this version is written on them:
+// Command conformanceserver is an MCP server of version 2026-07-28 that has, by the names
+// it asks for, what the official conformance suite calls: tools that ask in their
+// results, tools that become tasks, a prompt and a resource. It is made of packages
+// jsonrpc, mcptypes/modern and elicit alone, and shows how a server of this version is
+// written on them:
 //
 //	server.go  the methods, and what every request must say
 //	call.go    a call that asks, and is repeated with the answers
 //	round.go   the open rounds of calls, by requestState
-//	task.go    calls that go on as tasks
+//	task.go    calls that continue as tasks
 //	listen.go  subscriptions
 //	tool.go    the tools; job.go those that are tasks; content.go the rest
 //	http.go    Streamable HTTP

@@ -393,7 +393,7 @@ func TestAskCommandLine(t *testing.T) {
 		{[]string{"ask", "  "}, 2, "ask what?"},
 		{[]string{"ask", "-sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
 		{[]string{"ask", "-approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
-		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is no folder"},
+		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is not a folder"},
 		{[]string{"ask", "-resume", "", "x"}, 2, "--resume needs the id"},
 		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for a new conversation"},
 		{[]string{"-resume", "id", "doctor"}, 2, "--resume belongs to codex-mcp ask"},

@@ -29,8 +29,8 @@ type options struct {
 	version   bool
 	folder    string   // where conversations work that name no folder
 	folders   []string // where calls may work; nil is everywhere
-	turns     int      // at a time; 0 is no bound
-	approver  string   // who decides for a user that may not; "" is nobody else
+	turns     int      // at a time; 0 means no bound
+	approver  string   // who decides for a user that may not; "" means none
 	finish    bool
 	connect   string // the URL of a server over HTTP; "" to be the server
 	json      bool   // of doctor, ask and tasks

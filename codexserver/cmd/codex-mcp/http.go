@@ -69,8 +69,8 @@ It listens on this machine alone. For others it needs --tls-cert and --tls-key, 
 	return cmd
 }
 
-// check refuses to serve other machines in plain text, and to make a token for what is
-// no name of a principal.
+// check refuses to serve other machines in plain text, and to make a token for an invalid
+// name of a principal.
 func (o *httpOptions) check(newToken bool) error {
 	if newToken {
 		if err := config.CheckPrincipalName(o.newToken); err != nil {
@@ -84,12 +84,12 @@ func (o *httpOptions) check(newToken bool) error {
 	case (o.cert == "") != (o.key == ""):
 		return errors.New("--tls-cert and --tls-key belong together")
 	case o.proxy != "" && net.ParseIP(o.proxy) == nil:
-		return fmt.Errorf("--behind-proxy: %q is no IP address", o.proxy)
+		return fmt.Errorf("--behind-proxy: %q is not an IP address", o.proxy)
 	case o.cert != "" || o.proxy != "":
 		return nil
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %s: others on the network could read the token and the work; give --tls-cert and --tls-key, or --behind-proxy with the address of a proxy that has TLS", o.listen)
+		return fmt.Errorf("--listen %s: others on the network could read the token and the work; use --tls-cert and --tls-key, or --behind-proxy with the address of a proxy that has TLS", o.listen)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if o.http.newToken != "" {
-		// A principal without a token is a fault of the configuration, which this mends.
+		// A principal without a token is a fault of the configuration, which this fixes.
 		return o.http.printNewToken(stdout, stderr, c)
 	}
 	if err != nil {
@@ -277,7 +277,7 @@ func withHealth(m *http.ServeMux, draining *atomic.Bool) http.Handler {
 	return m
 }
 
-// onlyFrom refuses whoever is not the proxy; "" refuses nobody.
+// onlyFrom refuses every peer but the proxy; "" refuses none.
 func onlyFrom(proxy string, h http.Handler) http.Handler {
 	if proxy == "" {
 		return h

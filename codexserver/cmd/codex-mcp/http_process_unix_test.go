@@ -95,7 +95,7 @@ func (s *httpServer) tool(name, arguments string) (status int, body string, err 
 	return answer.StatusCode, string(read), err
 }
 
-// TestEndToEndDrain sends SIGTERM while a call waits for the model. The call goes on to
+// TestEndToEndDrain sends SIGTERM while a call waits for the model. The call continues to
 // its end; a second signal ends it.
 func TestEndToEndDrain(t *testing.T) {
 	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
@@ -174,7 +174,7 @@ func TestEndToEndDrain(t *testing.T) {
 	}
 }
 
-// TestEndToEndBehindProxy serves nobody but the proxy.
+// TestEndToEndBehindProxy serves only the proxy.
 func TestEndToEndBehindProxy(t *testing.T) {
 	model := providertest.New()
 	t.Cleanup(model.Close)
@@ -204,7 +204,7 @@ func TestEndToEndBehindProxy(t *testing.T) {
 	}
 }
 
-// TestEndToEndLockedArguments sends calls that choose more than the configuration gives.
+// TestEndToEndLockedArguments sends calls that choose more than the configuration allows.
 func TestEndToEndLockedArguments(t *testing.T) {
 	model := providertest.New()
 	t.Cleanup(model.Close)
@@ -223,7 +223,7 @@ func TestEndToEndLockedArguments(t *testing.T) {
 	}
 }
 
-// TestEndToEndRevivedThread goes on over HTTP with a thread that had full access without
+// TestEndToEndRevivedThread continues over HTTP a thread that had full access without
 // questions on standard input and output.
 func TestEndToEndRevivedThread(t *testing.T) {
 	f := newFolders(t)

@@ -39,8 +39,8 @@ func loadToken(home string) (string, error) {
 
 var errToken = errors.New("missing or wrong token")
 
-// bearer returns what tells whose request it is: who brings the token is the user who
-// started the server.
+// bearer returns the function that finds the principal of a request: the user who has the
+// token is the one who started the server.
 func bearer(token string) func(*http.Request) (streamable.Principal, error) {
 	want := sha256.Sum256([]byte(token))
 	return func(r *http.Request) (streamable.Principal, error) {
@@ -61,7 +61,7 @@ func bearer(token string) func(*http.Request) (streamable.Principal, error) {
 func printToken(w io.Writer, url, token string) error {
 	_, err := fmt.Fprintf(w, `%s
 
-Whoever has this token can run commands as you, and approve them.
+The owner of this token can run commands as you, and approve them.
 `, token)
 	return errors.Join(err, printClients(w, url, token))
 }

@@ -99,8 +99,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's goes on, and ann gets
-// another one, which tells what has become of ann's task.
+// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's continues, and ann gets
+// another one, which reports what has become of ann's task.
 func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	model, held := waiting(t)
 	u := startUsers(t, model, "")
@@ -199,7 +199,7 @@ func TestEndToEndUsersDrain(t *testing.T) {
 }
 
 // TestEndToEndUsersCancel closes a call's stream. That ends its turn, which has the one
-// place that ann's limits give.
+// place that ann's limits allow.
 func TestEndToEndUsersCancel(t *testing.T) {
 	model, held := waiting(t)
 	defer close(held)
@@ -240,7 +240,8 @@ func TestEndToEndUsersCancel(t *testing.T) {
 	})
 }
 
-// TestEndToEndUsersStart: a worker that cannot start is told of, and starts when it can.
+// TestEndToEndUsersStart checks that a worker that cannot start is reported, and starts
+// when it can.
 func TestEndToEndUsersStart(t *testing.T) {
 	model, _ := waiting(t)
 	u := startUsers(t, model, "")

@@ -89,7 +89,7 @@ func (u *users) as(name string) *httpServer {
 	return &s
 }
 
-// ask sends a request of MCP 2026-07-28, with what its params have besides their metadata.
+// ask sends a request of MCP 2026-07-28, with its params apart from their metadata.
 func (s *httpServer) ask(method, name, params string) (status int, body string) {
 	s.t.Helper()
 	return s.askAt(mcpPath, `"extensions":{"io.modelcontextprotocol/tasks":{}}`, method, name, params)

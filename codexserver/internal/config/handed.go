@@ -12,8 +12,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// handed are patterns of the files of a configuration beside [SettingsFile]. What else
-// lies in its folder is state.
+// handed are patterns of the files of a configuration other than [SettingsFile]. What
+// else lies in its folder is state.
 var handed = []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", filepath.Join("rules", "*.rules")}
 
 // Hand returns the configuration in home for a principal's own home: its files by name.
@@ -70,7 +70,7 @@ func Take(home string, files map[string][]byte) error {
 	}
 	for name, text := range files {
 		if !filepath.IsLocal(name) {
-			return fmt.Errorf("%q is no name of a configuration file", name)
+			return fmt.Errorf("%q is not the name of a configuration file", name)
 		}
 		path := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -19,7 +19,7 @@ type HTTP struct {
 	UnlockedArguments []string
 	// Hosts and Origins are further ones that are served.
 	Hosts, Origins []string
-	// Drain is how long work under way may go on after a signal.
+	// Drain is how long work under way may continue after a signal.
 	Drain time.Duration
 	// URL is where clients find the server, such as https://codex.example.com/mcp.
 	// It is the server's name as an OAuth resource.
@@ -274,7 +274,7 @@ func (t *httpTable) checkApprover(name string, p *Principal) error {
 	other, known := t.Principals[p.Approver]
 	switch {
 	case !known || p.Approver == name:
-		return fmt.Errorf(".approver: %q is no other principal", p.Approver)
+		return fmt.Errorf(".approver: %q is not another principal", p.Approver)
 	case other.Scopes != nil && !slices.Contains(other.Scopes, scopeApprove):
 		return fmt.Errorf(".approver: %s does not have the scope %s", p.Approver, scopeApprove)
 	case p.Scopes == nil || slices.Contains(p.Scopes, scopeApprove):

@@ -24,8 +24,8 @@ const (
 	trialName    = "codex-mcp-trial"
 )
 
-// enclosureSpec is what an encloser is told in its second word, and what it tells the
-// first process.
+// enclosureSpec is the second word of an encloser's command line, which it passes on to
+// the first process.
 type enclosureSpec struct {
 	Writable []string `json:"writable,omitzero"`
 	Hidden   []string `json:"hidden,omitzero"`
@@ -161,12 +161,12 @@ func becomeFirst(text string) error {
 	return unix.Exec("/proc/self/exe", []string{firstName, string(rest)}, os.Environ())
 }
 
-// dropAllCapabilities gives them up for good: with an empty bounding set no program
-// brings one back, so no process of the enclosure can change its mounts. A user
-// namespace below has capabilities of its own, and its copies of the mounts are locked.
+// dropAllCapabilities drops them for good: with an empty bounding set no program brings
+// one back, so no process of the enclosure can change its mounts. A user namespace below
+// has capabilities of its own, and its copies of the mounts are locked.
 //
-// Root may map itself in such a namespace only if it has CAP_SETFCAP. By itself that
-// lets programs have at most the capabilities of the bounding set, which is this one.
+// Root may map itself in such a namespace only if it has CAP_SETFCAP. By itself that lets
+// programs have at most the capabilities of the bounding set, which is this one.
 func dropAllCapabilities() error {
 	keep := uintptr(unix.CAP_LAST_CAP + 1)
 	if os.Getuid() == 0 {

@@ -174,7 +174,7 @@ func ownFiles(mode string) (int, error) {
 }
 
 // ownTerminals puts a /dev in place as [ownDevices] does, with terminals of its own for
-// programs that want one. /dev/tty is the one of whoever opens it.
+// programs that want one. /dev/tty is the terminal of the process that opens it.
 func ownTerminals() error {
 	tty, err := openName(unix.AT_FDCWD, "/dev/tty")
 	if err != nil {

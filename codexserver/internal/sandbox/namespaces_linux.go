@@ -22,7 +22,7 @@ import (
 // namespaces and then become a command.
 const helperName = "codex-mcp-namespaces"
 
-// helperSpec is what it is told in its second word.
+// helperSpec is the second word of its command line.
 type helperSpec struct {
 	Policy  protocol.SandboxPolicy `json:"policy"`
 	Roots   []rootSpec             `json:"roots"`

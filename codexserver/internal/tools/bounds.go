@@ -10,19 +10,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// bounds are the folders that calls may name, and what lies in them. None is no bound.
+// bounds are the folders that calls may name, and what lies in them. None means no bound.
 type bounds []string
 
 // boundsError reports a path that no call may name.
 type boundsError struct{ path string }
 
 func (e *boundsError) Error() string {
-	return e.path + " does not lie in one of the folders that the server's configuration gives you"
+	return e.path + " does not lie in one of the folders that the server's configuration allows you"
 }
 
 // resolve returns where a path leads, free of symbolic links, and the folder of the
 // bounds that it lies in. Without bounds the path stays as it is. What is not there lies
-// in no folder, so that the error does not tell what there is outside of them.
+// in no folder, so that the error does not reveal what there is outside of them.
 func (b bounds) resolve(path string) (real, folder string, err error) {
 	if b == nil {
 		return path, "", nil

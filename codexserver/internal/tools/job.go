@@ -34,7 +34,7 @@ type Job struct {
 	schema     *outputschema.Schema // of the answer; nil leaves its form open
 	thread     *thread.Thread
 	review     *reviewCall   // nil for any other turn
-	leave      func()        // gives back the turn's place among those under way; nil without one
+	leave      func()        // frees the turn's place among those under way; nil without one
 	done       chan struct{} // closed when there is a result
 
 	mu         sync.Mutex

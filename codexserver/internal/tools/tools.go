@@ -62,7 +62,7 @@ type Call struct {
 	read []*Job // whose results the call returns
 
 	bounds bounds // of the table
-	leave  func() // gives back the place of a turn that has not begun; nil without one
+	leave  func() // frees the place of a turn that has not begun; nil without one
 }
 
 // Options say which tools there are.
@@ -86,9 +86,9 @@ type Options struct {
 	// Home is the folder that git worktrees of threads lie in; without it there
 	// are none, and no reviews.
 	Home string
-	// Folders bound what a call may name. Nil is no bound.
+	// Folders bound what a call may name. Nil means no bound.
 	Folders []string
-	// Turns is how many turns are under way at a time. 0 is no bound.
+	// Turns is how many turns are under way at a time. 0 means no bound.
 	Turns int
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// turns counts the turns that are under way or queued, of at most max; 0 is no bound.
+// turns counts the turns that are under way or queued, of at most max; 0 means no bound.
 type turns struct {
 	max int
 

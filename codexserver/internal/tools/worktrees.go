@@ -66,7 +66,7 @@ func (t *Table) revived(id string) func() protocol.Config {
 }
 
 // revive returns the thread of that id. Where folders are bounded it works in one of
-// them, or in a worktree of a repository in one: its rollout may be of somebody who could
+// them, or in a worktree of a repository in one: its rollout may be of a user who could
 // name others.
 func (t *Table) revive(ctx context.Context, c *Call, id string, job *Job) (*thread.Thread, error) {
 	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))

@@ -107,8 +107,8 @@ func (a *Access) Identify(r *http.Request) (streamable.Principal, error) {
 
 // verify returns whose token it is.
 func (a *Access) verify(r *http.Request, token string) (*principal, []streamable.Scope, error) {
-	// A static token costs one hash. It is looked at before the failures are, so that
-	// nobody locks out another user by guessing.
+	// A static token costs one hash. It is checked before the failures are, so that no
+	// user is locked out by another one's guesses.
 	if who := a.tokens.find(token); who != nil {
 		return who, who.scopes, nil
 	}
@@ -145,7 +145,7 @@ func bearer(h http.Header) (string, bool) {
 // remote returns the address that failures are counted by.
 func (a *Access) remote(r *http.Request) string {
 	if a.proxy {
-		// The proxy appends: what stands before was the client's to write.
+		// The proxy appends: the client wrote what comes before.
 		values := r.Header.Values("X-Forwarded-For")
 		if len(values) > 0 {
 			all := strings.Split(values[len(values)-1], ",")

@@ -87,7 +87,7 @@ func discover(ctx context.Context, c *http.Client, issuer string) (string, error
 		case m.Issuer != issuer:
 			faults = append(faults, fmt.Errorf("%s: it is of the issuer %q", at, m.Issuer))
 		case !secure(m.Keys) && !(plain(issuer) && plain(m.Keys)):
-			faults = append(faults, fmt.Errorf("%s: jwks_uri is no https URL", at))
+			faults = append(faults, fmt.Errorf("%s: jwks_uri is not an https URL", at))
 		default:
 			return m.Keys, nil
 		}

@@ -29,7 +29,7 @@ type issuer struct {
 	url     string
 	rsa     *rsa.PrivateKey   // kid r1
 	ec      *ecdsa.PrivateKey // kid e1
-	enc     *rsa.PrivateKey   // kid enc, which is no key to sign with
+	enc     *rsa.PrivateKey   // kid enc, not a key to sign with
 	weak    *rsa.PrivateKey   // kid weak
 	others  []any             // further keys
 	down    atomic.Bool

@@ -11,7 +11,7 @@ import (
 
 const run, approve, read = streamable.ScopeRun, streamable.ScopeApprove, streamable.ScopeRead
 
-// TestAccessTokens lets in whoever the tokens are of, with what both the token and the
+// TestAccessTokens lets in the users of tokens, with what both the token and the
 // configuration allow.
 func TestAccessTokens(t *testing.T) {
 	i := newIssuer(t)

@@ -179,8 +179,8 @@ func TestKeysOutliveTheIssuer(t *testing.T) {
 	})
 }
 
-// TestKeysAreFetchedOnce lets requests that come at once wait for one fetch, which goes
-// on without the client that began it, and ends.
+// TestKeysAreFetchedOnce lets requests that come at once wait for one fetch, which
+// continues without the client that began it, and ends.
 func TestKeysAreFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, "a")})

@@ -44,8 +44,8 @@ func TestRequestLimit(t *testing.T) {
 	})
 }
 
-// TestFailureLimit hears an address that guesses less and less, and lets in whoever has
-// a static token from there all the same.
+// TestFailureLimit checks that an address that guesses is answered less and less, and
+// that the users of static tokens are let in from there all the same.
 func TestFailureLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ann, _ := team(t, nil)

@@ -19,8 +19,8 @@ const hashPrefix = "sha256:"
 // NewToken returns a new token and its hash for the configuration.
 //
 // The token is 256 random bits, so a plain hash keeps it: a slow hash with a salt
-// protects what people choose, which can be guessed. It would only give whoever
-// sends wrong tokens a way to load the server.
+// protects what people choose, which can be guessed. Here it would only let a sender of
+// wrong tokens load the server.
 func NewToken() (token, hash string) {
 	random := make([]byte, 32)
 	rand.Read(random)
@@ -28,7 +28,7 @@ func NewToken() (token, hash string) {
 	return token, Hash(token)
 }
 
-// Hash returns the hash of a token as it stands in http.principals.NAME.tokens.
+// Hash returns the hash of a token as http.principals.NAME.tokens has it.
 func Hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hashPrefix + hex.EncodeToString(sum[:])

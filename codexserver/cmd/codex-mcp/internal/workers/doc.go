@@ -7,8 +7,8 @@
 //	            a worker, in an enclosure: Join, and then MCP for one user
 //
 // Separation does not depend on what a request says or on what the server looks up: a
-// worker's enclosure (see [sandbox.Enclosure]) has no folder, no home and no process of
-// another user, nor the file with the hashes of the tokens.
+// worker's enclosure (see [sandbox.Enclosure]) has no folder, home or process of another
+// user, and not the file with the hashes of the tokens.
 //
 // A worker starts with the first request of its user. It ends with the pool's process in
 // whatever way that ends: the pipe with its order closes.

@@ -68,13 +68,13 @@ func Join() (*Link, error) {
 	return l, socket.Close()
 }
 
-// Ready tells the pool that requests are served.
+// Ready reports to the pool that requests are served.
 func (l *Link) Ready() error { return l.say(readyWord) }
 
-// Drained tells the pool that nothing is under way.
+// Drained reports to the pool that nothing is under way.
 func (l *Link) Drained() error { return l.say(drainedWord) }
 
-// Fail tells the pool why there is no worker.
+// Fail reports to the pool why there is no worker.
 func (l *Link) Fail(err error) error {
 	return l.say(errorWord + strings.Join(strings.Fields(err.Error()), " "))
 }

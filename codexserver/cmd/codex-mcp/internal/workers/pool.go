@@ -31,7 +31,7 @@ type Options struct {
 	// Order has what is the same for all. Its Locked are the arguments that are
 	// locked everywhere.
 	Order Order
-	// Record and Trace are appended to by all workers. Nil is none.
+	// Record and Trace are appended to by all workers. Nil means none.
 	Record, Trace *os.File
 	// Guard says who may. Its principals are those of HTTP.
 	Guard *streamable.Guard
@@ -200,7 +200,7 @@ func (p *Pool) worker(ctx context.Context, name string) (*worker, error) {
 	}
 }
 
-// try starts a worker for whoever waits for it.
+// try starts a worker for the requests that wait for it.
 func (p *Pool) try(name string, s *seat, a *attempt) {
 	defer close(a.done)
 	a.worker, a.err = p.start(name)
