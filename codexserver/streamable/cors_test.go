@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,9 +30,7 @@ func TestPreflight(t *testing.T) {
 	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.Origins = []string{page, "https://other.example.com"} })
 	preflight := func(more headers) headers {
 		h := headers{"Authorization": "", "Origin": page, "Access-Control-Request-Method": "POST", "Accept": "*/*", "Content-Type": ""}
-		for k, v := range more {
-			h[k] = v
-		}
+		maps.Copy(h, more)
 		return h
 	}
 	got := s.do(http.MethodOptions, "", preflight(headers{"Access-Control-Request-Headers": "authorization,content-type,mcp-protocol-version,Mcp-Param-Thread,x-evil,mcp-a b,mcp-\u00e9"}))

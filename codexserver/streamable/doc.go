@@ -5,10 +5,10 @@
 //	2025-03-26 to 2025-11-25  a session: POST, GET for what belongs to no request, DELETE
 //
 // Nothing is read of a request before it is known whose it is: [Options].Authenticate
-// names its principal. What belongs to a principal (sessions, tasks, open questions,
-// open threads) does not exist for another one.
+// names its principal, and the [Scope]s of its token. What belongs to a principal
+// (sessions, tasks, open questions, open threads) does not exist for another one.
 //
-//	Handler ─── guard      Host, Origin, principal
+//	Handler ─── Guard      Host, Origin, principal; each message is held to the scopes
 //	  ├─ exchange          a request of 2026-07-28 with its answer, a JSON text or a stream
 //	  └─ session           a client with a handshake
 //	       └─ stream       what goes out for one request, or for none; taken up again by Last-Event-ID

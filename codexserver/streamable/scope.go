@@ -1,6 +1,9 @@
 package streamable
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Scope is something that a token allows.
 type Scope string
@@ -22,11 +25,8 @@ func ParseScopes(text string) []Scope {
 	named := strings.Fields(text)
 	found := []Scope{}
 	for _, scope := range Scopes() {
-		for _, word := range named {
-			if word == string(scope) {
-				found = append(found, scope)
-				break
-			}
+		if slices.Contains(named, string(scope)) {
+			found = append(found, scope)
 		}
 	}
 	return found

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,10 +115,8 @@ func (v *verifier) owner(c *claims, others map[string]any) (*principal, []stream
 	scopes := []streamable.Scope{}
 	given := streamable.ParseScopes(scopeText(c))
 	for _, scope := range who.scopes {
-		for _, s := range given {
-			if s == scope {
-				scopes = append(scopes, scope)
-			}
+		if slices.Contains(given, scope) {
+			scopes = append(scopes, scope)
 		}
 	}
 	return who, scopes, nil

@@ -52,12 +52,12 @@ func newKeySet(issuer string, log *slog.Logger) *keySet {
 // find returns the keys that may have signed with an algorithm: that of the kid, or all
 // when there is no kid. None is not an error. The error is a refusal with 503.
 func (s *keySet) find(ctx context.Context, kid, algorithm string) ([]jose.JSONWebKey, error) {
-	keys, fresh, known := s.look(kid, algorithm)
-	if fresh && len(keys) > 0 {
+	if keys, fresh, _ := s.look(kid, algorithm); fresh && len(keys) > 0 {
 		return keys, nil
 	}
 	s.refresh(ctx)
-	if keys, _, known = s.look(kid, algorithm); !known {
+	keys, _, known := s.look(kid, algorithm)
+	if !known {
 		return nil, &streamable.Refusal{
 			Status: http.StatusServiceUnavailable, RetryAfter: fetchEvery,
 			Words: "the authorization server cannot be reached", Err: errors.New("no keys of the issuer"),
