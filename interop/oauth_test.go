@@ -3,6 +3,7 @@ package interop
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -87,6 +88,44 @@ func TestOAuth(t *testing.T) {
 			}
 			if got, want := issuer.asked(), []string{"codex:approve codex:read", "codex:approve codex:read codex:run"}; !slices.Equal(got, want) {
 				t.Errorf("scopes %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestOAuthTypeScript does the same with both generations of the TypeScript SDK, which
+// ask for all scopes at once.
+func TestOAuthTypeScript(t *testing.T) {
+	for _, name := range []string{"sdk", "client"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			issuer, model := newAuthServer(t, "ann"), providertest.New(providertest.Call(providertest.Shell("1", "touch", "made")), providertest.Say("done"))
+			defer model.Close()
+			work := t.TempDir()
+			at := serveHTTP(ctx, t, model, issuer.url, work)
+			call := fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"make it","cwd":%q}}`, work)
+			cmd := exec.CommandContext(ctx, node(), "oauth.mjs", name, at, oauthClient, oauthRedirect, call)
+			cmd.Dir = "typescript"
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			var got struct {
+				Asked  int    `json:"asked"`
+				Result result `json:"result"`
+			}
+			if err == nil {
+				err = json.Unmarshal(out, &got)
+			}
+			if err != nil {
+				t.Fatalf("%v: %s%s", err, out, stderr.String())
+			}
+			got.Result.is(t, false, "done")
+			if _, err := os.Stat(filepath.Join(work, "made")); err != nil || got.Asked != 1 {
+				t.Errorf("asked %d times; %v", got.Asked, err)
+			}
+			if scopes, want := issuer.asked(), []string{"codex:approve codex:read codex:run"}; !slices.Equal(scopes, want) {
+				t.Errorf("scopes %q, want %q", scopes, want)
 			}
 		})
 	}

@@ -270,7 +270,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p, who)
 	defer s.leave()
 	h.mu.Lock()
-	full := len(p.sessions) >= h.o.MaxSessions && !p.evict()
+	full := len(p.sessions) >= h.o.MaxSessions && !p.evict(who.may(ScopeRun))
 	if full || h.draining || h.closed {
 		h.mu.Unlock()
 		s.idle.Stop()
@@ -290,13 +290,14 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 }
 
 // evict ends the session that has been idle for longest, and reports whether there was
-// one. The handler's mutex is held.
-func (p *principal) evict() bool {
+// one. Without ran it ends none that has run anything: turns in the background would
+// end with it. The handler's mutex is held.
+func (p *principal) evict(ran bool) bool {
 	var oldest *session
 	var since time.Time
 	for _, s := range p.sessions {
 		s.mu.Lock()
-		if !s.busy() && (oldest == nil || s.used.Before(since)) {
+		if !s.busy() && (ran || !s.ran) && (oldest == nil || s.used.Before(since)) {
 			oldest, since = s, s.used
 		}
 		s.mu.Unlock()

@@ -218,6 +218,31 @@ func TestScopeOfDelete(t *testing.T) {
 	}
 }
 
+// TestScopeOfEviction keeps the sessions in which something ran from a token that runs
+// nothing: a new session may end an idle one, with its turns in the background.
+func TestScopeOfEviction(t *testing.T) {
+	s := open(t, echo, nil, func(o *streamable.Options) {
+		withScopes(o)
+		o.MaxSessions = 2
+	})
+	ran := s.initialize(nil)
+	s.post(codex("1", "p", ""), ran)
+	first := s.initialize(as(nil, read))
+	s.initialize(as(nil, read)) // in place of the first, which is not the oldest
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	if got := s.post(ping, ran); got.status != 200 {
+		t.Errorf("the session in which something ran: %+v", got)
+	}
+	if got := s.post(ping, first); got.status != 404 {
+		t.Errorf("the other one: %+v", got)
+	}
+	s.initialize(nil)
+	s.initialize(nil)
+	if got := s.post(ping, ran); got.status != 404 {
+		t.Errorf("after those of a token that runs: %+v", got)
+	}
+}
+
 // TestScopeOfCancelling lets a token cancel what it could have begun.
 func TestScopeOfCancelling(t *testing.T) {
 	e, began, ended := stuck()

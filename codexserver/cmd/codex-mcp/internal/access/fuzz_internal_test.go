@@ -1,0 +1,43 @@
+package access
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+)
+
+// FuzzAccessToken lets nobody in without the issuer's signature, whatever is sent.
+func FuzzAccessToken(f *testing.F) {
+	for _, token := range []string{
+		"", "..", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJSUzI1NiIsInR5cCI6ImF0K2p3dCJ9.e30.AAAA",
+		"eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6ImEifQ.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlLmNvbS90ZWFtIiwic3ViIjoiYW5uIn0.AAAA",
+	} {
+		f.Add(token)
+	}
+	s := newKeySet(where, slog.New(slog.DiscardHandler))
+	var set struct {
+		Keys []jose.JSONWebKey `json:"keys"`
+	}
+	const keys = `{"keys":[{"kty":"EC","crv":"P-256","kid":"a","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
+	if err := json.Unmarshal([]byte(keys), &set); err != nil {
+		f.Fatal(err)
+	}
+	s.keys, s.fetched, s.tried = set.Keys, time.Now(), time.Now()
+	v := &verifier{oauth: config.OAuth{Issuer: where, Audience: "x", Claim: "sub"}, keys: s, subjects: map[string]*principal{"ann": {name: "ann"}}}
+	f.Fuzz(func(t *testing.T, token string) {
+		if !looksSigned(token) {
+			return
+		}
+		who, scopes, err := v.verify(t.Context(), token)
+		var why *streamable.Refusal
+		if who != nil || scopes != nil || !errors.As(err, &why) {
+			t.Errorf("let in as %v with %q, error %v", who, scopes, err)
+		}
+	})
+}
