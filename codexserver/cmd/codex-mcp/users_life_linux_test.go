@@ -39,7 +39,7 @@ func (u *users) workers() map[string]int {
 		return nil
 	}
 	found := map[string]int{}
-	for _, word := range strings.Fields(string(out)) {
+	for word := range strings.FieldsSeq(string(out)) {
 		pid, err := strconv.Atoi(word)
 		if err != nil {
 			u.t.Fatal(err)

@@ -56,7 +56,8 @@ func startUsers(t *testing.T, model *providertest.Server, more string, args ...s
 		f: folders{top + "/server", top, top + "/user"}, tokens: map[string]string{},
 		work: map[string]string{"ann": top + "/ann", "bob": top + "/bob"}, home: map[string]string{},
 	}
-	settings := fmt.Sprintf("%s\n[approvals]\nlog = %q\n", more, top+"/approvals")
+	var settings strings.Builder
+	fmt.Fprintf(&settings, "%s\n[approvals]\nlog = %q\n", more, top+"/approvals")
 	for _, dir := range []string{u.f.home, u.f.user} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -68,11 +69,11 @@ func startUsers(t *testing.T, model *providertest.Server, more string, args ...s
 		}
 		token, hash := access.NewToken()
 		u.tokens[name], u.home[name] = token, filepath.Join(u.f.home, "codex-mcp", "principals", name)
-		settings += fmt.Sprintf("\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", name, hash, dir)
+		fmt.Fprintf(&settings, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", name, hash, dir)
 	}
 	for name, text := range map[string]string{
 		u.work["ann"] + "/secret.txt": "secret of ann\n", u.work["bob"] + "/secret.txt": "secret of bob\n",
-		u.f.home + "/auth.json": `{"OPENAI_API_KEY":"secret of the server"}`, u.f.home + "/codex-mcp.toml": settings,
+		u.f.home + "/auth.json": `{"OPENAI_API_KEY":"secret of the server"}`, u.f.home + "/codex-mcp.toml": settings.String(),
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
