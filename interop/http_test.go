@@ -3,7 +3,6 @@ package interop
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -110,18 +109,22 @@ func withToken(t *testing.T, r remote) string {
 		t.Fatal(err)
 	}
 	p := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) {
-		// The answer may come before the proxy has seen the end of the body, and then
-		// it would close the connection.
-		body, err := io.ReadAll(p.In.Body)
-		if err != nil {
-			panic(fmt.Sprint("body: ", err)) // it is answered with 500
-		}
-		p.Out.Body, p.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		holdBody(p)
 		p.Out.URL, p.Out.Host = target, p.In.Host
 		p.Out.Header.Set("Authorization", "Bearer "+r.Token)
 	}})
 	t.Cleanup(p.Close)
 	return p.URL
+}
+
+// holdBody reads a request's body before it goes on. Where the answer comes before the
+// proxy has seen the end of the body, the proxy would close the connection.
+func holdBody(p *httputil.ProxyRequest) {
+	body, err := io.ReadAll(p.In.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client has gone
+	}
+	p.Out.Body, p.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
 // silentModel is a model that is asked nothing.

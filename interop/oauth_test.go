@@ -155,7 +155,7 @@ func serveOAuth(ctx context.Context, t *testing.T, model *providertest.Server, i
 	t.Helper()
 	var to atomic.Pointer[url.URL]
 	front := httptest.NewServer(&httputil.ReverseProxy{ // whose address is known before the server's
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to.Load()) },
+		Rewrite:       func(r *httputil.ProxyRequest) { holdBody(r); r.SetURL(to.Load()) },
 		FlushInterval: -1,
 	})
 	t.Cleanup(front.Close)
