@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	code := m.Run()
 	if bin, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(bin))
+		os.Remove(bin)
+		os.Remove(filepath.Dir(bin))
 	}
 	os.Exit(code)
 }
