@@ -34,7 +34,7 @@ func TestHTTPListens(t *testing.T) {
 		{[]string{"--listen", "localhost.example.com:80"}, "--tls-cert"},
 		{[]string{"--listen", "80"}, "want an address"},
 		{[]string{"--tls-cert", "x"}, "belong together"},
-		{[]string{"--behind-proxy", "proxy"}, "no IP address"},
+		{[]string{"--behind-proxy", "proxy"}, "is not an IP address"},
 		{[]string{"--listen", "0.0.0.0:80", "--behind-proxy", "192.0.2.1"}, ""},
 		{[]string{"--listen", "0.0.0.0:443", "--tls-cert", "c", "--tls-key", "k"}, ""},
 	} {
