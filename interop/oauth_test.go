@@ -103,7 +103,7 @@ func TestOAuthTypeScript(t *testing.T) {
 			issuer, model := newAuthServer(t, "ann"), providertest.New(providertest.Call(providertest.Shell("1", "touch", "made")), providertest.Say("done"))
 			defer model.Close()
 			work := t.TempDir()
-			at := serveHTTP(ctx, t, model, issuer.url, work)
+			at := serveOAuth(ctx, t, model, issuer.url, work)
 			call := fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"make it","cwd":%q}}`, work)
 			cmd := exec.CommandContext(ctx, node(), "oauth.mjs", name, at, oauthClient, oauthRedirect, call)
 			cmd.Dir = "typescript"
@@ -155,8 +155,18 @@ func serveOAuth(ctx context.Context, t *testing.T, model *providertest.Server, i
 	t.Helper()
 	var to atomic.Pointer[url.URL]
 	front := httptest.NewServer(&httputil.ReverseProxy{ // whose address is known before the server's
-		Rewrite:       func(r *httputil.ProxyRequest) { holdBody(r); r.SetURL(to.Load()) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			holdBody(r)
+			r.SetURL(to.Load())
+			r.Out.Host = r.In.Host
+		},
 		FlushInterval: -1,
+		ModifyResponse: func(r *http.Response) error {
+			if c := r.Header.Get("WWW-Authenticate"); c != "" && !strings.HasSuffix(c, `, resource_metadata="http://`+r.Request.Host+`/.well-known/oauth-protected-resource/mcp"`) {
+				t.Errorf("%s %s names no metadata: %s", r.Status, r.Request.URL, c)
+			}
+			return nil
+		},
 	})
 	t.Cleanup(front.Close)
 	home := t.TempDir()

@@ -145,13 +145,16 @@ func (c *configuration) checkHosts(o *options) error {
 	return nil
 }
 
+// challenge is the WWW-Authenticate of a refusal.
+const challenge = `Bearer realm="codex-mcp"`
+
 // admission is how requests are let in; [streamable.Options].Authenticate is missing.
 func (c *configuration) admission() streamable.Options {
 	hosts := c.settings.HTTP.Hosts
 	if len(hosts) > 0 {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
-	return streamable.Options{Challenge: `Bearer realm="codex-mcp"`, Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log}
+	return streamable.Options{Challenge: challenge, Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log}
 }
 
 // serveHTTP serves the one user who started the server.

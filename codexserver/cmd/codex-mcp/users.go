@@ -52,8 +52,10 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err != nil {
 		return err
 	}
+	order := o.workersOrder(c.settings.LockedArguments)
+	order.Metadata = admission.Metadata
 	pool, err := workers.New(workers.Options{
-		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Order: o.workersOrder(c.settings.LockedArguments),
+		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Order: order,
 		Record: record.File, Trace: traced.File, Guard: guard, Stderr: stderr, Logger: c.log,
 	})
 	if errors.Is(err, workers.ErrEnclosure) {

@@ -63,7 +63,10 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 
 // serveLink serves the user's requests until the link or ctx ends.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link) error {
-	handler, err := streamable.New(s, &streamable.Options{Authenticate: link.Authenticate, Principals: 2, Logger: c.log}) // the user and its approver
+	handler, err := streamable.New(s, &streamable.Options{
+		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: c.log,
+		Principals: 2, // the user and its approver
+	})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type Order struct {
 	Locked  []string `json:"locked"`
 	Turns   int      `json:"turns"`
 	Tasks   int      `json:"tasks"`
+	// Metadata is the URL of the server's metadata as an OAuth resource, "" without.
+	Metadata string `json:"metadata"`
 
 	// Record and Trace say which files are handed over, to be appended to.
 	Record bool `json:"record"`
