@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// FuzzAccessToken lets nobody in without the issuer's signature, whatever is sent.
+// FuzzAccessToken lets no request in without the issuer's signature, whatever is sent.
 func FuzzAccessToken(f *testing.F) {
 	for _, token := range []string{
 		"", "..", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJSUzI1NiIsInR5cCI6ImF0K2p3dCJ9.e30.AAAA",
