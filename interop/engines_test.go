@@ -45,7 +45,7 @@ func engines(t *testing.T) []engine {
 	bridge := engine{"codex", "`-engine codex`, Codex " + number, "codex", overStdio, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"}
 	served, connected := native, native
 	served.name, served.title, served.over = "http", "`codex-mcp http -engine native`, by its URL and token", overHTTP
-	connected.name, connected.title, connected.over = "connect", "`codex-mcp --connect`, in front of `codex-mcp http -engine native`", overProxy
+	connected.name, connected.title, connected.over = "connect", "`codex-mcp --connect URL`, in front of `codex-mcp http -engine native`", overProxy
 	return []engine{native, bridge, served, connected}
 }
 

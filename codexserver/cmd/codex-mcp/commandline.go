@@ -56,7 +56,7 @@ func programName(argv0 string) string {
 }
 
 const about = `codex-mcp hands coding tasks to Codex for agents and editors that speak MCP. It
-takes the place of codex mcp-server, whose flags it has.`
+replaces codex mcp-server and takes the same flags.`
 
 // commands builds the tree of commands, which fill in o.
 func (o *options) commands() *cobra.Command {

@@ -53,7 +53,7 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("engine", "the `ENGINE` that runs the turns: auto, codex or native; default auto", func(s string) error { o.engine = s; return engineWord(s) })
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
 	fs.TextVar(&o.log, "log", level(), "log to standard error from this `LEVEL` on: debug, info, warn or error")
-	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for a page in the browser as well", func(s string) error {
+	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for the client and a page in the browser", func(s string) error {
 		key, ok := approvalPlaces[s]
 		if !ok {
 			return errors.New("want client or page")
@@ -83,7 +83,7 @@ func (o *options) settingFlags() *pflag.FlagSet {
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.BoolVar(&o.finish, "finish", false, "finish the calls under way when the input ends, also those of a client that has said initialize")
-	fs.StringVar(&o.connect, "connect", "", "serve nothing, and connect the client to the server of codex-mcp http at this `URL`")
+	fs.StringVar(&o.connect, "connect", "", "serve nothing; connect the client to the codex-mcp http server at this `URL`")
 	return fs
 }
 

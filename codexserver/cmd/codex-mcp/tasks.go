@@ -31,10 +31,9 @@ func (o *options) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks [flags] [ID]",
 		Short: "List the tasks of clients, or show one",
-		Long: `Lists the tasks that servers with the same $CODEX_HOME have answered their clients
-with, the newest first: those that work and, for a day, those that have ended.
-With an id, or a beginning that only one id has, it shows that task and its
-result. It changes no task of any server.`,
+		Long: `Lists the tasks of all servers with the same $CODEX_HOME, the newest first: the
+unfinished ones and, for a day, the finished ones. With an id, or its beginning, it
+shows that task and its result. It changes nothing.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.run = showTasks
