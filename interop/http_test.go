@@ -117,8 +117,8 @@ func withToken(t *testing.T, r remote) string {
 	return p.URL
 }
 
-// holdBody reads a request's body before passing it on. Where the answer comes before the
-// proxy has seen the end of the body, the proxy would close the connection.
+// holdBody reads a request's body before it forwards the request. Where the answer comes
+// before the proxy has seen the end of the body, the proxy would close the connection.
 func holdBody(p *httputil.ProxyRequest) {
 	body, err := io.ReadAll(p.In.Body)
 	if err != nil {
