@@ -160,6 +160,11 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 		return err
 	}
 	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments, "")
+	end, err := c.observe()
+	if err != nil {
+		return err
+	}
+	defer end()
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
@@ -167,13 +172,14 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
 	err = c.withServer(o, e, func(s *codexserver.Server) error {
 		admission := c.admission()
-		admission.Authenticate = bearer(token)
+		admission.Authenticate, admission.Report = bearer(token), c.telemetry.Report
 		handler, err := streamable.New(s, &admission)
 		if err != nil {
 			return err
 		}
+		c.telemetry.Watch(handler)
 		m := http.NewServeMux()
-		m.Handle(mcpPath, handler)
+		m.Handle(mcpPath, c.telemetry.Handler(handler))
 		return c.listen(ctx, o, m, handler, "codex-mcp http --show-token prints the token", stderr)
 	})
 	return errors.Join(err, e.Close())
@@ -215,6 +221,10 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		return errors.Join(err, handler.Close())
 	}
 	o.http.listen = l.Addr().String() // of port 0
+	closeMetrics, err := c.serveMetrics(stderr)
+	if err != nil {
+		return errors.Join(err, l.Close(), handler.Close())
+	}
 	var draining atomic.Bool
 	server := &http.Server{
 		Handler:           onlyFrom(o.http.proxy, withHealth(m, &draining)),
@@ -241,7 +251,7 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		draining.Store(true)
 		err = c.drain(ctx, handler, signals)
 	}
-	err = errors.Join(err, handler.Close(), server.Close())
+	err = errors.Join(err, handler.Close(), server.Close(), closeMetrics())
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
