@@ -199,6 +199,8 @@ const (
 	// keepAlive is how long a connection without a request stays open.
 	keepAlive = 2 * time.Minute
 	maxHeader = 64 << 10
+	// lastAnswers bounds how long the end waits for what has just come.
+	lastAnswers = time.Second
 	// maxConnections is how many connections are open at a time; one more waits.
 	maxConnections = 2048
 )
@@ -251,11 +253,23 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		draining.Store(true)
 		err = c.drain(ctx, handler, signals)
 	}
-	err = errors.Join(err, handler.Close(), server.Close(), closeMetrics())
+	err = errors.Join(err, handler.Close(), shutDown(server), closeMetrics())
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
 	return err
+}
+
+// shutDown closes a server whose handlers refuse everything. What has just come is
+// answered: a proxy then sends it to another server, where a connection that breaks says
+// nothing.
+func shutDown(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	defer cancel()
+	if server.Shutdown(ctx) == nil {
+		return nil
+	}
+	return server.Close()
 }
 
 // drain lets work under way end.
