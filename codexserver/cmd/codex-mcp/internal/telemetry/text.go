@@ -32,7 +32,9 @@ func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func writeMetric(b *bytes.Buffer, m metricdata.Metrics) {
-	head := func(kind string) { fmt.Fprintf(b, "# HELP %[1]s %[2]s\n# TYPE %[1]s %[3]s\n", m.Name, m.Description, kind) }
+	head := func(kind string) {
+		fmt.Fprintf(b, "# HELP %[1]s %[2]s\n# TYPE %[1]s %[3]s\n", m.Name, m.Description, kind)
+	}
 	switch d := m.Data.(type) {
 	case metricdata.Sum[int64]:
 		kind := "gauge"
