@@ -11,7 +11,7 @@ import (
 )
 
 // Observer sees what a server does, for metrics and traces. It is safe for concurrent
-// use, and its methods do not block. It is not told of turns that methods of September
+// use, and its methods do not block. It does not see turns that methods of September
 // 2025 begin.
 type Observer interface {
 	// Begin reports that a request begins, and returns what observes it. Nil observes

@@ -134,7 +134,7 @@ type Server struct {
 	trace   jsonrpc.Hooks // one lock for the messages of every session
 	log     *slog.Logger
 
-	observer Observer // nil when nobody observes
+	observer Observer // nil without one
 }
 
 // New returns a server for e.

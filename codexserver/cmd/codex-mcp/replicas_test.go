@@ -229,7 +229,7 @@ func (p *cluster) codex(spelt, prompt, capabilities string) string {
 	return answer
 }
 
-// between returns what stands between two parts of a text.
+// between returns the text between two parts of it.
 func between(t *testing.T, text, before, after string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, before)
@@ -306,7 +306,8 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("a call for %s: %s", r.name, got)
 			}
 		}
-		// An approval in a task, and what follows by its id, whoever's the requests look.
+		// An approval in a task. What follows goes by the task's id: the requests look like
+		// those of another principal.
 		id := p.task(r.spelt, "word-ask")
 		key := between(t, p.until(r.spelt, id, `"status":"input_required"`), `"inputRequests":{"`, `"`)
 		params := `"taskId":"` + id + `","inputResponses":{"` + key + `":{"action":"accept","content":{}}}`

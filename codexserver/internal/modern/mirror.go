@@ -9,7 +9,7 @@ import (
 )
 
 // HeaderThread is the HTTP header in which clients repeat the argument threadId of a
-// call, so that what stands between client and server finds who has the thread.
+// call, so that a proxy finds the server that has the thread.
 const HeaderThread = "Mcp-Param-" + mirrorName
 
 const mirrorName = "Thread-Id"

@@ -31,7 +31,7 @@ type host struct {
 	attended    Attendance      // of the running turn; of the last one between turns, unless it leaves
 	event       string          // the submission id of the turn's events
 	turnID      string          // of the running turn; of the last one between turns
-	observer    TurnObserver    // of the running turn; nil when nobody observes it
+	observer    TurnObserver    // of the running turn; nil without one
 	turn        context.Context // of the running turn; nil between turns
 	started     chan struct{}   // closed at the running turn's task_started; nil from then on
 	denied      string          // why nothing of the running turn is approved; "" asks

@@ -10,11 +10,11 @@ import (
 // CallObserver observes the turns of one call.
 type CallObserver interface {
 	// Turn reports that a turn of a thread begins, which has used that many tokens
-	// before. It returns nil when nobody observes the turn.
+	// before. It returns nil when the turn is not observed.
 	Turn(thread string, used protocol.TokenUsage) TurnObserver
 }
 
-// TurnObserver sees one turn, whoever attends it. Its methods must not block.
+// TurnObserver sees one turn, in addition to its watcher. Its methods must not block.
 type TurnObserver interface {
 	// Event reports an event of the turn. It is called in order.
 	Event(m protocol.EventMsg)

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// call observes a tools/call. Its span ends with the answer, its turns may go on.
+// call observes a tools/call. Its span ends with the answer, its turns may continue.
 type call struct {
 	t    *Telemetry
 	ctx  context.Context // has the span, and nothing of the request
@@ -32,7 +32,7 @@ func (t *Telemetry) Begin(ctx context.Context, r *codexserver.Request) codexserv
 	if t.spans != nil {
 		var meta propagation.MapCarrier
 		if tool, meta = readParams(r.RPC); meta != nil {
-			c.ctx = t.w3c.Extract(c.ctx, meta) // which keeps what the headers said of a trace that is none
+			c.ctx = t.w3c.Extract(c.ctx, meta) // an invalid one changes nothing
 		}
 	}
 	name := "tools/call"

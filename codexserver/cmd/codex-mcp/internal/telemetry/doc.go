@@ -1,5 +1,5 @@
 // Package telemetry makes metrics and traces of what codex-mcp http does. A
-// [Telemetry] is an observer of the server; nothing else knows of it.
+// [Telemetry] is an observer of the server, which does not import this package.
 //
 //	call            a tools/call, child of the traceparent that came with it
 //	  └─ turn       may outlive its call

@@ -146,7 +146,7 @@ go_goroutines…
 process_start_time_seconds…
 `
 
-// TestModelRequests tells from events when the model was waited for. Each step takes a
+// TestModelRequests measures from events how long the model was waited for. Each step takes a
 // second.
 func TestModelRequests(t *testing.T) {
 	begin, end := protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}

@@ -2,7 +2,7 @@ package telemetry
 
 import "time"
 
-// modelClock tells from a turn's events when the model is waited for: from the turn's
+// modelClock finds in a turn's events when the model is waited for: from the turn's
 // beginning, or from the end of what the model called for, until its tokens are
 // counted. The zero value is a turn that has not begun.
 type modelClock struct {

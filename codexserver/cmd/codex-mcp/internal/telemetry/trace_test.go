@@ -140,7 +140,7 @@ func TestTraces(t *testing.T) {
 			tel.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				o := tel.Begin(r.Context(), call(tt.meta))
 				turn := o.Turn("thread", protocol.TokenUsage{})
-				o.End(nil) // a task goes on
+				o.End(nil) // a task continues
 				quickWork(turn)
 			})).ServeHTTP(httptest.NewRecorder(), r)
 			if err := tel.Close(t.Context()); err != nil {

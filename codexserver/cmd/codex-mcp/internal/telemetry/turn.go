@@ -173,7 +173,7 @@ func (o *turn) End(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.answered(outcome, true)
-	for _, span := range o.commands { // whose end was not told
+	for _, span := range o.commands { // whose end no event reported
 		span.End()
 	}
 	clear(o.commands)
