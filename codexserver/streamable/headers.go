@@ -50,8 +50,8 @@ func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	return checkThread(h, e)
 }
 
-// checkThread compares the header that mirrors threadId with the body. Clients that know
-// nothing of it, or have not listed the tools, leave it out.
+// checkThread compares the header that mirrors threadId with the body. Clients
+// that do not know it, or have not listed the tools, leave it out.
 func checkThread(h http.Header, e *envelope) *jsonrpc.Error {
 	if len(h.Values(headerThread)) == 0 {
 		return nil
