@@ -53,6 +53,7 @@ var arrows = []struct {
 	{"codexserver/cmd/codex-mcp/internal/access", []string{"codexserver/internal/config", "codexserver/streamable"}},
 	{"codexserver/cmd/codex-mcp/internal/workers", []string{"codexserver/internal/config", "codexserver/internal/sandbox", "codexserver/streamable"}},
 	{"codexserver/cmd/codex-mcp/internal/terminal", []string{"codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/cmd/codex-mcp/internal/telemetry", []string{"codexserver", "codexserver/approval", "codexserver/engine", "codexserver/internal/regularfile", "codexserver/protocol", "codexserver/streamable", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/tool", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	// What describes a command for display decides nothing, and nothing decides by it.
 	{"codexserver/internal/policy", []string{"codexserver/internal/script", "codexserver/protocol"}},
@@ -60,7 +61,7 @@ var arrows = []struct {
 	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/review", []string{"elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
-	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/access", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/cmd/codex-mcp/internal/workers", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
+	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/access", "codexserver/cmd/codex-mcp/internal/telemetry", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/cmd/codex-mcp/internal/workers", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 
 	{"bench/*", []string{"codexserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"examples/elicit", []string{"elicit", "jsonrpc", "mcptypes"}},
@@ -123,8 +124,10 @@ func TestNoServerWithoutHTTP(t *testing.T) {
 	if len(deps) < 50 {
 		t.Fatalf("only %d packages found", len(deps))
 	}
-	if slices.Contains(deps, "net/http") {
-		t.Error("package codexserver needs net/http, which only codexserver/streamable may")
+	for _, dep := range deps {
+		if dep == "net/http" || strings.HasPrefix(dep, "go.opentelemetry.io/") {
+			t.Errorf("package codexserver needs %s, which is for codex-mcp http alone", dep)
+		}
 	}
 }
 

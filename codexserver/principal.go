@@ -66,7 +66,8 @@ func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // ends they are cancelled if its cause is [jsonrpc.ErrCancelled].
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	hooks := p.server.trace
-	return verdict(ctx, jsonrpc.NewPeer(t, p.session.Handler(asks(ctx)), p.server.peerOptions(&hooks)).Run(ctx))
+	handler := p.server.observed(p.name, t, p.session.Handler(asks(ctx)))
+	return verdict(ctx, jsonrpc.NewPeer(t, handler, p.server.peerOptions(&hooks)).Run(ctx))
 }
 
 // joined adds the turns of a client with a handshake.

@@ -42,7 +42,7 @@ type Answer struct {
 // *engine.TurnError, one that was interrupted an *engine.AbortError. The answer has the
 // thread's id in the last two cases. A thread that no other session uses is closed at the
 // end; only an engine that is an engine.Resumer can continue it.
-func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
+func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	share := s.threads.Share("")
 	defer func() {
 		if err := share.Close(); err != nil {
@@ -51,11 +51,16 @@ func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
 	}()
 	w := &callbacks{event: t.Event}
 	a := thread.Attendance{Watcher: w, Awaited: true}
+	if s.observer != nil {
+		if o := s.observer.Begin(ctx, &Request{}); o != nil {
+			a.Observer = turns{o}
+			defer func() { o.End(err) }()
+		}
+	}
 	if t.Approve != nil {
 		a.Place = approver(t.Approve)
 	}
 	var th *thread.Thread
-	var err error
 	if t.Thread == "" {
 		th, err = share.Start(ctx, t.Config, a)
 	} else {

@@ -102,6 +102,8 @@ type Options struct {
 	EngineName, EngineReason string
 	// Version is the server's version as clients see it, "dev" by default.
 	Version string
+	// Observer sees requests, turns and what happens in them. None by default.
+	Observer Observer
 	// Logger gets what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
 }
@@ -131,6 +133,8 @@ type Server struct {
 	threads *thread.Table
 	trace   jsonrpc.Hooks // one lock for the messages of every session
 	log     *slog.Logger
+
+	observer Observer // nil without one
 }
 
 // New returns a server for e.
@@ -207,8 +211,9 @@ func New(e engine.Engine, o *Options) *Server {
 			MaxUnread:    unread,
 			Logger:       log,
 		},
-		trace: *trace(o.Trace),
-		log:   log,
+		trace:    *trace(o.Trace),
+		log:      log,
+		observer: o.Observer,
 	}
 }
 
@@ -244,7 +249,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) e
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
 	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
-	peer := jsonrpc.NewPeer(t, byEra(session.Handler(p == nil), session, own, asks(ctx)), o)
+	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, asks(ctx))), o)
 	session.Connect(peer)
 	err := peer.Run(handling)
 	end(jsonrpc.ErrClosed)

@@ -33,6 +33,7 @@ type envelope struct {
 // params are the members of params that HTTP looks at; those of another type are nil.
 type params struct {
 	Name, URI, TaskID, RequestState *string
+	ThreadID                        *string    // of the arguments
 	Answers                         bool       // inputResponses or requestState are there, of whatever type
 	RequestID                       jsonrpc.ID // of notifications/cancelled
 	ProgressToken                   string     // as JSON; "" for none
@@ -117,10 +118,41 @@ func (e *envelope) readParams(raw jsontext.Value) {
 	if v, ok := m["requestId"]; ok {
 		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer says what is wrong with it
 	}
+	if arguments := m["arguments"]; arguments.Kind() == '{' {
+		e.params.ThreadID = threadOf(arguments)
+	}
 	if meta := m["_meta"]; meta.Kind() == '{' {
 		members, _ := top(meta)
 		e.params.ProgressToken = scalar(members["progressToken"])
 	}
+}
+
+// threadOf returns the argument threadId, nil without one. Other arguments may be long,
+// and are not kept.
+func threadOf(arguments jsontext.Value) *string {
+	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), lenient)
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil
+		}
+		if name.String() != "threadId" {
+			if d.SkipValue() != nil {
+				return nil
+			}
+			continue
+		}
+		var id string
+		v, err := d.ReadValue()
+		if err != nil || v.Kind() != '"' || jsonv2.Unmarshal(v, &id, lenient) != nil {
+			return nil
+		}
+		return &id
+	}
+	return nil
 }
 
 // top returns the members of a valid object, and the name of one that comes twice.

@@ -15,7 +15,8 @@ import (
 // exchange is one POST of 2026-07-28 as a [jsonrpc.Transport]: its only message in is
 // the body, and what comes out goes to the response.
 type exchange struct {
-	w *writer
+	w    *writer
+	came context.Context // of the POST
 
 	mu       sync.Mutex
 	body     []byte // nil once read
@@ -26,7 +27,7 @@ type exchange struct {
 
 // exchange serves a request of 2026-07-28 until it is answered.
 func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, who Principal, body []byte) {
-	x := &exchange{w: newWriter(w, h.o.WriteTimeout), body: body}
+	x := &exchange{w: newWriter(w, h.o.WriteTimeout), came: r.Context(), body: body}
 	ctx := h.ctx
 	if !who.may(ScopeApprove) {
 		ctx = codexserver.WithoutQuestions(ctx)

@@ -58,6 +58,9 @@ func NewOf(open func(ctx context.Context, name string) Service, o *Options) (*Ha
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := newAnswer(w, r)
+	defer h.report(a)
+	w = a
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	// The server reads on for what nobody reads, such as the body of a refused request,
@@ -69,6 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	a.about.Principal = who.Name
 	p, status, words := h.enter(who)
 	if p == nil {
 		w.Header().Set("Retry-After", "1")
@@ -146,6 +150,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 	}
 	defer release()
 	e, fault := parse(body)
+	noteMessage(w, &e)
 	if fault != nil {
 		fail(w, http.StatusBadRequest, e.id, fault)
 		return

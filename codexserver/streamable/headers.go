@@ -20,11 +20,12 @@ const (
 	headerName    = "Mcp-Name"
 	headerSession = "Mcp-Session-Id"
 	headerEvent   = "Last-Event-ID"
+	headerThread  = own.HeaderThread
 )
 
 // once are the headers that no request may bring twice: a proxy between client and server
 // could go by the other one.
-var once = []string{headerVersion, headerMethod, headerName, headerSession, headerEvent, "Content-Type", "Content-Encoding"}
+var once = []string{headerVersion, headerMethod, headerName, headerSession, headerEvent, headerThread, "Content-Type", "Content-Encoding"}
 
 // checkHeaders compares the headers of a request of 2026-07-28 with its body. A proxy
 // between client and server decides by the headers: they must say the same.
@@ -43,7 +44,19 @@ func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	if method != e.method {
 		return mismatch("%s is %q, and the body says %q", headerMethod, method, e.method)
 	}
-	return checkName(h, e)
+	if err := checkName(h, e); err != nil {
+		return err
+	}
+	return checkThread(h, e)
+}
+
+// checkThread compares the header that mirrors threadId with the body. Clients
+// that do not know it, or have not listed the tools, leave it out.
+func checkThread(h http.Header, e *envelope) *jsonrpc.Error {
+	if len(h.Values(headerThread)) == 0 {
+		return nil
+	}
+	return checkText(h, headerThread, e.params.ThreadID)
 }
 
 // checkName compares Mcp-Name with what the body names.
@@ -63,19 +76,25 @@ func checkName(h http.Header, e *envelope) *jsonrpc.Error {
 	if len(h.Values(headerName)) == 0 && (!required || named == nil) {
 		return nil // the method says what is missing
 	}
-	name, err := oneHeader(h, headerName)
+	return checkText(h, headerName, named)
+}
+
+// checkText compares a header that may be coded with a text of the body, nil when the
+// body has none.
+func checkText(h http.Header, header string, text *string) *jsonrpc.Error {
+	said, err := oneHeader(h, header)
 	if err != nil {
 		return err
 	}
-	if coded, ok := strings.CutPrefix(name, "=?base64?"); ok && strings.HasSuffix(coded, "?=") {
+	if coded, ok := strings.CutPrefix(said, "=?base64?"); ok && strings.HasSuffix(coded, "?=") {
 		plain, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(coded, "?="))
 		if err != nil || !utf8.Valid(plain) {
-			return mismatch("%s cannot be decoded", headerName)
+			return mismatch("%s cannot be decoded", header)
 		}
-		name = string(plain)
+		said = string(plain)
 	}
-	if named == nil || name != *named {
-		return mismatch("%s does not name what the body names", headerName)
+	if text == nil || said != *text {
+		return mismatch("%s does not name what the body names", header)
 	}
 	return nil
 }

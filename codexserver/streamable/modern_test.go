@@ -12,6 +12,9 @@ import (
 
 const call = `"name":"codex","arguments":{"prompt":"hello"}`
 
+// ofThread is a call that names a thread.
+const ofThread = `"name":"codex-interrupt","arguments":{"threadId":"t"}`
+
 // TestModern sends requests of 2026-07-28, each with headers that say the same as the
 // body, or not.
 func TestModern(t *testing.T) {
@@ -39,6 +42,14 @@ func TestModern(t *testing.T) {
 		{"broken base64", "tools/call", call, headers{"Mcp-Name": "=?base64?***?="}, 400, `"code":-32020`},
 		{"other base64", "tools/call", call, headers{"Mcp-Name": "=?base64?bm9wZQ==?="}, 400, `"code":-32020`},
 		{"not ASCII", "tools/call", call, headers{"Mcp-Name": "codéx"}, 400, `"code":-32020`},
+		{"a mirrored thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "t"}, 200, `"result"`},
+		{"a mirrored thread in base64", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "=?base64?dA==?="}, 200, `"result"`},
+		{"a thread that is not mirrored", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt"}, 200, `"result"`},
+		{"another thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "T"}, 400, `"code":-32020`},
+		{"an empty thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": " "}, 400, `"code":-32020`},
+		{"a thread without a body's", "tools/call", call, headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
+		{"a thread of no call", "tools/list", "", headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
+		{"tools that mirror", "tools/list", "", nil, 200, `"threadId":{"x-mcp-header":"Thread-Id","type":"string"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body, h := modern("7", tt.method, "{}", tt.params)

@@ -50,7 +50,11 @@ type Options struct {
 	// taken up again. Default: 4 MiB.
 	MaxRetained int
 
-	// Logger gets what an operator should know. Default: nothing is logged.
+	// Report is called with each HTTP request that has been answered. It must not
+	// block. Nil does nothing.
+	Report func(Report)
+	// Logger gets what an operator should know, and a line for each request.
+	// Default: nothing is logged.
 	Logger *slog.Logger
 }
 

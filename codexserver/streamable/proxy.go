@@ -264,6 +264,9 @@ func todaysHeaders(e *envelope) http.Header {
 			break
 		}
 	}
+	if e.params.ThreadID != nil {
+		h[headerThread] = []string{coded(*e.params.ThreadID)}
+	}
 	return h
 }
 

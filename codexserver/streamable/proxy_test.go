@@ -213,3 +213,27 @@ func TestProxyAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestProxyMirrorsThread says in a header which thread a call names.
+func TestProxyMirrorsThread(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	inner, said := s.server.Config.Handler, make(chan []string, 8)
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said <- r.Header.Values("Mcp-Param-Thread-Id")
+		inner.ServeHTTP(w, r)
+	})
+	p := connect(t, s.url, nil)
+	body, _ := modern("1", "tools/call", "{}", ofThread)
+	var r struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal([]byte(body), &r); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Call(t.Context(), "tools/call", r.Params, nil); err != nil {
+		t.Error(err)
+	}
+	if got := wait(t, said); len(got) != 1 || got[0] != "t" {
+		t.Errorf("the header is %q", got)
+	}
+}

@@ -183,7 +183,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 	}
 	s.ran = s.ran || slices.Contains(e.needs(), ScopeRun)
 	s.number++
-	st := &stream{session: s, number: s.number, request: e}
+	st := &stream{session: s, number: s.number, request: e, came: context.WithoutCancel(r.Context())}
 	s.streams[st.number], s.requests[e.id] = st, st
 	me := s.attach(st, 0)
 	s.mu.Unlock()

@@ -16,12 +16,13 @@ import (
 type stream struct {
 	session *session
 	number  int
-	request *envelope // nil for what belongs to no request
-	events  []*event  // kept, oldest first
-	next    int       // the number of the next event
-	lost    int       // the number of the newest event that is not kept any more
-	done    bool      // nothing more comes
-	reader  *reader   // who reads it now, if anybody
+	request *envelope       // nil for what belongs to no request
+	came    context.Context // of the POST with the request
+	events  []*event        // kept, oldest first
+	next    int             // the number of the next event
+	lost    int             // the number of the newest event that is not kept any more
+	done    bool            // nothing more comes
+	reader  *reader         // who reads it now, if anybody
 }
 
 // event is one message to a client.

@@ -54,6 +54,7 @@ func completeValues(root *cobra.Command) {
 		"engine":           fixed("auto", "codex", "native"),
 		"approvals":        fixed("client", "page"),
 		"log":              fixed("debug", "info", "warn", "error"),
+		"log-format":       fixed("text", "json"),
 		"sandbox":          fixed(words(protocol.SandboxModes())...),
 		"ask-for-approval": fixed(words(protocol.ApprovalPolicies())...),
 		"resume":           fixed("last"),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -33,6 +34,7 @@ type configuration struct {
 	overrides map[string]any
 	strict    bool
 	log       *slog.Logger
+	telemetry *telemetry.Telemetry // of codex-mcp http, else nil
 
 	record, trace *os.File // that were inherited; nil opens those of the settings
 }

@@ -24,6 +24,7 @@ type options struct {
 	engine    string
 	codex     string
 	log       slog.Level
+	logFormat string // text, which "" is too, or json
 	trace     string
 	strict    bool
 	version   bool
@@ -53,6 +54,7 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("engine", "the `ENGINE` that runs the turns: auto, codex or native; default auto", func(s string) error { o.engine = s; return engineWord(s) })
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
 	fs.TextVar(&o.log, "log", level(), "log to standard error from this `LEVEL` on: debug, info, warn or error")
+	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for the client and a page in the browser", func(s string) error {
 		key, ok := approvalPlaces[s]
 		if !ok {

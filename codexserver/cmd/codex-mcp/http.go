@@ -163,6 +163,11 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 		return err
 	}
 	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments, "")
+	end, err := c.observe()
+	if err != nil {
+		return err
+	}
+	defer end()
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
@@ -170,13 +175,14 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
 	err = c.withServer(o, e, func(s *codexserver.Server) error {
 		admission := c.admission()
-		admission.Authenticate = bearer(token)
+		admission.Authenticate, admission.Report = bearer(token), c.telemetry.Report
 		handler, err := streamable.New(s, &admission)
 		if err != nil {
 			return err
 		}
+		c.telemetry.Watch(handler)
 		m := http.NewServeMux()
-		m.Handle(mcpPath, handler)
+		m.Handle(mcpPath, c.telemetry.Handler(handler))
 		return c.listen(ctx, o, m, handler, "codex-mcp http --show-token prints the token", stderr)
 	})
 	return errors.Join(err, e.Close())
@@ -196,6 +202,8 @@ const (
 	// keepAlive is how long a connection without a request stays open.
 	keepAlive = 2 * time.Minute
 	maxHeader = 64 << 10
+	// lastAnswers bounds how long the end waits for what has just come.
+	lastAnswers = time.Second
 	// maxConnections is how many connections are open at a time; one more waits.
 	maxConnections = 2048
 )
@@ -218,6 +226,10 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		return errors.Join(err, handler.Close())
 	}
 	o.http.listen = l.Addr().String() // of port 0
+	closeMetrics, err := c.serveMetrics(stderr)
+	if err != nil {
+		return errors.Join(err, l.Close(), handler.Close())
+	}
 	var draining atomic.Bool
 	server := &http.Server{
 		Handler:           onlyFrom(o.http.proxy, withHealth(m, &draining)),
@@ -244,11 +256,23 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		draining.Store(true)
 		err = c.drain(ctx, handler, signals)
 	}
-	err = errors.Join(err, handler.Close(), server.Close())
+	err = errors.Join(err, handler.Close(), shutDown(server), closeMetrics())
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
 	return err
+}
+
+// shutDown closes a server whose handlers refuse everything. What has just come is
+// answered: a proxy then sends it to another server, where a connection that breaks says
+// nothing.
+func shutDown(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	defer cancel()
+	if server.Shutdown(ctx) == nil {
+		return nil
+	}
+	return server.Close()
 }
 
 // drain lets work under way end.

@@ -74,10 +74,15 @@ func (s *httpServer) call(prompt string) (status int, body string, err error) {
 
 // tool calls a tool, as MCP 2026-07-28 does.
 func (s *httpServer) tool(name, arguments string) (status int, body string, err error) {
+	return s.request(name, `"name":"`+name+`","arguments":`+arguments, "")
+}
+
+// request sends a tools/call with those members of its params and of its _meta.
+func (s *httpServer) request(name, params, meta string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+name+`","arguments":`+arguments+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`,"_meta":{`+meta+`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
 	if err != nil {
 		return 0, "", err
 	}

@@ -120,6 +120,9 @@ func endingSignals() []os.Signal {
 }
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: o.log}))
+	}
 	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
 }
 
@@ -177,6 +180,9 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Turns:           o.turns,
 		Approver:        o.approver,
 		Finish:          o.finish,
+	}
+	if c.telemetry != nil {
+		so.Observer = c.telemetry
 	}
 	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // who asks at a terminal shows the question there
 	if err != nil {

@@ -115,6 +115,11 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 		"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
 	}
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, "OTEL_") {
+			p.cmd.Env = append(p.cmd.Env, v)
+		}
+	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err := c.checkHosts(o); err != nil {
 		return err
 	}
+	if err := c.withoutTelemetry(); err != nil {
+		return err
+	}
 	c.warn(o, stderr)
 	who, err := access.New(c.settings.HTTP, &access.Options{BehindProxy: o.http.proxy != "", Logger: c.log})
 	if err != nil {

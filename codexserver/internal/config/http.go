@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,8 @@ type HTTP struct {
 	UnlockedArguments []string
 	// Hosts and Origins are further ones that are served.
 	Hosts, Origins []string
+	// Metrics is the address on this machine where metrics are read; "" for nowhere.
+	Metrics string
 	// Drain is how long work under way may continue after a signal.
 	Drain time.Duration
 	// URL is where clients find the server, such as https://codex.example.com/mcp.
@@ -109,6 +112,7 @@ type httpTable struct {
 	UnlockedArguments []string             `json:"unlocked_arguments"`
 	Hosts             []string             `json:"hosts"`
 	Origins           []string             `json:"origins"`
+	Metrics           string               `json:"metrics"`
 	URL               string               `json:"url"`
 	OAuth             OAuth                `json:"oauth"`
 	Principals        map[string]Principal `json:"principals"`
@@ -118,7 +122,7 @@ type httpTable struct {
 func (t *httpTable) settings(drain time.Duration, tasks int) HTTP {
 	h := HTTP{
 		UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain,
-		URL: t.URL, OAuth: t.OAuth,
+		URL: t.URL, OAuth: t.OAuth, Metrics: t.Metrics,
 	}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
 	h.OAuth.Claim = cmp.Or(h.OAuth.Claim, "sub")
@@ -144,6 +148,11 @@ func (t *httpTable) settings(drain time.Duration, tasks int) HTTP {
 func (t *httpTable) check() error {
 	if err := checkUnlocked("http.unlocked_arguments", t.UnlockedArguments); err != nil {
 		return err
+	}
+	if t.Metrics != "" {
+		if err := checkLoopback(t.Metrics); err != nil {
+			return fmt.Errorf("http.metrics: %w", err)
+		}
 	}
 	if t.URL != "" {
 		if err := checkURL(t.URL); err != nil {
@@ -196,6 +205,15 @@ func (t *httpTable) checkOAuth() error {
 	}
 	if err := checkURL(o.Issuer); err != nil {
 		return fmt.Errorf("http.oauth.issuer: %w", err)
+	}
+	return nil
+}
+
+// checkLoopback wants an address of this machine alone.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("want an address of this machine such as 127.0.0.1:9464, not %q: who reaches it reads the metrics", address)
 	}
 	return nil
 }

@@ -89,6 +89,8 @@ func TestPrincipalsThatAreWrong(t *testing.T) {
 		{"a subject for nothing", ann + token + folders + `subject = "x"`, "http.principals.ann.subject: means nothing without http.oauth"},
 		{"an issuer in plain text", "[http]\nurl = \"https://codex.example.com/mcp\"\n[http.oauth]\nissuer = \"http://login.example.com\"\n" + ann + folders, "http.oauth.issuer: want an https URL"},
 		{"no issuer", "[http.oauth]\naudience = \"x\"\n", "http.oauth.issuer: missing"},
+		{"metrics for others", "[http]\nmetrics = \"0.0.0.0:9464\"\n", "http.metrics: want an address of this machine"},
+		{"metrics at a name", "[http]\nmetrics = \"localhost\"\n", "http.metrics: want an address of this machine"},
 		{"no resource", "[http.oauth]\nissuer = \"https://login.example.com\"\n" + ann + folders, "http.url: missing"},
 		{"no users", oauth, "http.principals: missing"},
 		{"a resource with a password", "[http]\nurl = \"https://a:b@codex.example.com/mcp\"\n", `http.url: want an https URL without a query, not "https://a:xxxxx@`},

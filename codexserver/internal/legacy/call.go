@@ -41,12 +41,13 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	w := &watcher{remarks: remarks{ss}, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
 	defer w.progress.end()
 	id := callID(r.ID)
+	observer := thread.ObserverOf(ctx)
 	c := &tools.Call{
 		ID:         id,
 		Threads:    ss.threads,
 		Jobs:       ss.jobs,
-		Attendance: thread.Attendance{Watcher: w, Awaited: true, Place: ss.place(id), Elicit: ss.elicit},
-		Background: thread.Attendance{Watcher: remarks{ss}, Place: ss.place(id), Elicit: ss.elicit},
+		Attendance: thread.Attendance{Watcher: w, Observer: observer, Awaited: true, Place: ss.place(id), Elicit: ss.elicit},
+		Background: thread.Attendance{Watcher: remarks{ss}, Observer: observer, Place: ss.place(id), Elicit: ss.elicit},
 		Asks:       ss.canAsk(),
 		Folder:     ss.folder,
 		OpenOnly:   ss.principal != "",

@@ -99,12 +99,13 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.outlet = s.newOutlet(q, "starting", 0, c.stuck)
+	observer := thread.ObserverOf(q.ctx)
 	tc := &tools.Call{
 		ID:         callID(q.rpc.ID),
 		Threads:    s.threads,
 		Jobs:       s.jobs,
-		Attendance: thread.Attendance{Watcher: watcher{c}, Awaited: true, Place: deaf{s}, Leaves: true},
-		Background: thread.Attendance{Watcher: silence{}, Place: deaf{s}, Leaves: true},
+		Attendance: thread.Attendance{Watcher: watcher{c}, Observer: observer, Awaited: true, Place: deaf{s}, Leaves: true},
+		Background: thread.Attendance{Watcher: silence{}, Observer: observer, Place: deaf{s}, Leaves: true},
 		Folder:     func(context.Context) string { return s.folder() },
 		OpenOnly:   s.principal != "",
 		Shared:     s.shared,

@@ -39,6 +39,9 @@ func (s *Session) listTools() (any, error) {
 	}
 	result := &modern.ListToolsResult{Meta: s.resultMeta(), TtlMs: listLife, CacheScope: modern.CacheScopePrivate}
 	for _, t := range list {
+		if s.principal != "" { // its requests come over HTTP
+			t.InputSchema = mirrored(t.InputSchema)
+		}
 		result.Tools = append(result.Tools, modern.Tool{
 			Meta: metaObject(t.Meta), Annotations: t.Annotations, Description: t.Description, Title: t.Title,
 			InputSchema: t.InputSchema, Name: t.Name, OutputSchema: t.OutputSchema,

@@ -57,10 +57,13 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience, Deny: h.denied}
-	watcher := h.attended.Watcher
+	watcher, observer := h.attended.Watcher, h.observer
 	h.mu.Unlock()
 	if watcher != nil {
 		watcher.Asked(r)
+	}
+	if observer != nil {
+		observer.Asked(r)
 	}
 	d := h.board.Decide(ctx, r)
 	h.trail.Decided(q, string(d.By), d.Outcome)
@@ -69,6 +72,9 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	h.mu.Unlock()
 	if watcher != nil {
 		watcher.Decided(r, d)
+	}
+	if observer != nil {
+		observer.Decided(r, d)
 	}
 	if words := d.ForCaller(); words != "" {
 		h.deliver("", protocol.BackgroundEvent{Message: words})

@@ -31,6 +31,7 @@ type host struct {
 	attended    Attendance      // of the running turn; of the last one between turns, unless it leaves
 	event       string          // the submission id of the turn's events
 	turnID      string          // of the running turn; of the last one between turns
+	observer    TurnObserver    // of the running turn; nil without one
 	turn        context.Context // of the running turn; nil between turns
 	started     chan struct{}   // closed at the running turn's task_started; nil from then on
 	denied      string          // why nothing of the running turn is approved; "" asks
@@ -138,6 +139,9 @@ func (h *host) deliver(submission string, m protocol.EventMsg) {
 		h.listeners.event(e, h.attended.Awaited)
 	}
 	h.trail.Event(m)
+	if h.observer != nil {
+		h.observer.Event(m)
+	}
 	h.show(h.configured.SessionID, m)
 	if _, ok := m.(protocol.TaskStarted); ok && h.started != nil {
 		close(h.started)

@@ -65,7 +65,7 @@ func (t *Thread) Queue() *Ticket { return t.queue.join() }
 // returns nil, an [*engine.TurnError] or an [*engine.AbortError]; a turn that
 // never began was aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
-	return t.run(ctx, ticket, a, func(ctx context.Context) (err error) {
+	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		t.host.trail.Begin(protocol.TextOf(in.Items))
 		defer func() { t.host.trail.End(err) }()
 		if a.Begin != nil {
@@ -73,7 +73,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 		}
 		t.host.show(t.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
 		return t.conversation.Turn(ctx, in)
-	})
+	}))
 }
 
 // Reviews reports whether the engine can review in the thread whatever it runs under.
@@ -87,7 +87,7 @@ func (t *Thread) Reviews() bool {
 // asked. An engine that does not review runs a turn with the prompt: the thread must have
 // begun as one that is read-only.
 func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task func(context.Context) (protocol.Review, error)) error {
-	return t.run(ctx, ticket, a, func(ctx context.Context) error {
+	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
 		t.host.deny(denyInReview)
 		defer t.host.deny("")
 		if a.Begin != nil {
@@ -103,7 +103,7 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task 
 			return reviewer.Review(ctx, r)
 		}
 		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)})
-	})
+	}))
 }
 
 // denyInReview is the reason that the model gets.

@@ -33,6 +33,8 @@ type Watcher interface {
 type Attendance struct {
 	// Watcher sees the turn. None by default.
 	Watcher Watcher
+	// Observer sees the turn too, for metrics and traces. None by default.
+	Observer CallObserver
 	// Begin is called when the turn begins, before the engine starts it: its turn in the
 	// queue has come, and no other turn of the thread runs. Nil does nothing.
 	Begin func(ctx context.Context)

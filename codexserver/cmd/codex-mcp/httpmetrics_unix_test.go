@@ -1,0 +1,115 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndTelemetry runs a turn with a command, and reads its metrics, its traces
+// and the log. None of them has the prompt, the command, a path or a token.
+func TestEndToEndTelemetry(t *testing.T) {
+	var mu sync.Mutex
+	var traces, key string
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		traces, key = traces+string(body), r.Header.Get("X-Key")
+	}))
+	t.Cleanup(collector.Close)
+	// The command prints what it has of the collector's secret, which the model then says.
+	model := providertest.New(providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep -c OTEL_EXPORTER_OTLP_HEADERS; true")), providertest.Say("an-answer"))
+	t.Cleanup(model.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=hunter2")
+	f := newFolders(t)
+	s := startHTTP(t, f, model, "--log", "debug", "--log-format", "json", "-c", "http.metrics=127.0.0.1:0", "-c", "approval_policy=never")
+	const trace, parent = "11111111111111111111111111111111", "2222222222222222"
+	status, body, err := s.request("codex", `"name":"codex","arguments":{"prompt":"a-prompt","cwd":"`+f.cwd+`"}`, `"traceparent":"00-`+trace+`-`+parent+`-01",`)
+	if err != nil || status != http.StatusOK || !strings.Contains(body, "an-answer") {
+		t.Fatalf("the call: %d %s %v", status, body, err)
+	}
+	if got := model.Requests()[1].LastToolOutput(); !strings.Contains(got, "0") || strings.Contains(got, "1\n") {
+		t.Errorf("the command's output: %q", got)
+	}
+	if got := s.get("/metrics"); got != http.StatusNotFound {
+		t.Errorf("/metrics at the port of the server: %d", got)
+	}
+	_, rest, _ := strings.Cut(s.errors(), "serving metrics at ")
+	url, _, _ := strings.Cut(rest, "\n")
+	metrics := func(host string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host != "" {
+			r.Host = host
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		b, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(b)
+	}
+	if status, _ := metrics("evil.example"); status != http.StatusForbidden {
+		t.Errorf("metrics for another host: %d", status)
+	}
+	_, read := metrics("")
+	for _, line := range []string{
+		`codex_mcp_http_requests_total{method="tools/call",status="200"} 1`,
+		`codex_mcp_turn_duration_seconds_count{outcome="completed"} 1`,
+		`codex_mcp_model_request_duration_seconds_count{outcome="completed"} 2`,
+		`codex_mcp_commands_total{outcome="completed"} 1`,
+		"codex_mcp_turns_running 0",
+	} {
+		if !strings.Contains(read, line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	s.cmd.Process.Signal(endingSignals()[0])
+	<-s.exited
+	mu.Lock()
+	defer mu.Unlock()
+	for _, part := range []string{`"traceId":"` + trace + `"`, `"parentSpanId":"` + parent + `"`, `"name":"tools/call codex"`, `"name":"turn"`, `"name":"model_request"`, `"name":"command"`} {
+		if !strings.Contains(traces, part) {
+			t.Errorf("the traces lack %s", part)
+		}
+	}
+	if key != "hunter2" {
+		t.Errorf("the collector got the key %q", key)
+	}
+	logged := false
+	for line := range strings.Lines(s.errors()) {
+		var l struct{ Msg, Principal, Method, Tool string }
+		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "request" && l.Principal == "local" && l.Method == "tools/call" && l.Tool == "codex" {
+			logged = true
+		}
+	}
+	if !logged {
+		t.Errorf("the log lacks the call: %s", s.errors())
+	}
+	for name, text := range map[string]string{"metrics": read, "traces": traces, "log": s.errors()} {
+		for _, secret := range []string{"a-prompt", "an-answer", "grep", s.token, "hunter2"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the %s have %q: %s", name, secret, text)
+			}
+		}
+	}
+}

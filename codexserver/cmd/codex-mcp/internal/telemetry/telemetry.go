@@ -1,0 +1,94 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Options say what a [Telemetry] is of.
+type Options struct {
+	// Version is the program's.
+	Version string
+	// Getenv reads the variables of OpenTelemetry.
+	Getenv func(string) string
+	// Logger gets what could not be sent.
+	Logger *slog.Logger
+}
+
+// Telemetry observes a server. It is safe for concurrent use.
+type Telemetry struct {
+	meters *metric.MeterProvider
+	reader *metric.ManualReader
+	gauges gauges
+	instruments
+
+	spans  *sdktrace.TracerProvider // nil without an endpoint
+	tracer trace.Tracer
+	w3c    propagation.TraceContext
+}
+
+const scope = "github.com/codexmcp/codexmcp"
+
+// New returns a telemetry, to be closed. It sends traces when a variable names an
+// endpoint.
+func New(o Options) (*Telemetry, error) {
+	reader := metric.NewManualReader()
+	t := &Telemetry{reader: reader, meters: metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(resource.Empty()), metric.WithExemplarFilter(exemplar.AlwaysOffFilter))}
+	err := t.instruments.make(t.meters.Meter(scope), &t.gauges, o.Version)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	t.tracer = noop.NewTracerProvider().Tracer(scope)
+	target, err := targetOf(o.Getenv)
+	if err != nil || target == nil {
+		return t, err
+	}
+	about, err := resourceOf(o.Version)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	t.spans = sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(&exporter{target: target, client: target.client(), log: o.Logger}),
+		sdktrace.WithResource(about),
+	)
+	t.tracer = t.spans.Tracer(scope)
+	return t, nil
+}
+
+// Close sends what has not been sent, while ctx lasts.
+func (t *Telemetry) Close(ctx context.Context) error {
+	err := t.meters.Shutdown(ctx)
+	if t.spans != nil {
+		err = errors.Join(err, t.spans.Shutdown(ctx))
+	}
+	return err
+}
+
+// Handler returns next with the trace of each request in its context, as the headers
+// traceparent and tracestate say.
+func (t *Telemetry) Handler(next http.Handler) http.Handler {
+	if t.spans == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(t.w3c.Extract(r.Context(), propagation.HeaderCarrier(r.Header))))
+	})
+}
+
+// Watch makes the gauges those of a handler.
+func (t *Telemetry) Watch(h *streamable.Handler) { t.gauges.handler.Store(h) }
+
+var _ codexserver.Observer = (*Telemetry)(nil)

@@ -1,0 +1,182 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The outcomes of turns, requests to the model, and commands.
+const (
+	completed = "completed"
+	failed    = "failed"
+	aborted   = "aborted"
+)
+
+// turn observes one turn.
+type turn struct {
+	t     *Telemetry
+	ctx   context.Context
+	span  trace.Span
+	began time.Time
+
+	mu        sync.Mutex
+	model     modelClock
+	used      protocol.TokenUsage
+	commands  map[string]trace.Span
+	questions map[*approval.Request]trace.Span
+}
+
+func newTurn(t *Telemetry, ctx context.Context, thread string, used protocol.TokenUsage) *turn {
+	o := &turn{t: t, began: time.Now(), used: used, commands: map[string]trace.Span{}, questions: map[*approval.Request]trace.Span{}}
+	o.ctx, o.span = t.tracer.Start(ctx, "turn", trace.WithAttributes(label("codex_mcp.thread", thread)))
+	t.running.Add(ctx, 1)
+	return o
+}
+
+// Event implements [codexserver.TurnObserver].
+func (o *turn) Event(m protocol.EventMsg) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch m := m.(type) {
+	case protocol.TaskStarted:
+		o.model.begin()
+	case protocol.TokenCount:
+		o.count(m.Info)
+	case protocol.StreamError:
+		o.answered(failed, false)
+		o.model.begin()
+	case protocol.Error:
+		o.answered(failed, false)
+	case protocol.TurnAborted:
+		o.answered(aborted, false)
+	case protocol.TaskComplete:
+		o.answered(completed, true) // of a provider that counts no tokens
+	case protocol.ExecCommandBegin:
+		o.model.call(m.CallID)
+		_, o.commands[m.CallID] = o.t.tracer.Start(o.ctx, "command")
+	case protocol.ExecCommandEnd:
+		o.model.back(m.CallID)
+		o.commandEnded(m)
+	case protocol.MCPToolCallBegin:
+		o.model.call(m.CallID)
+	case protocol.MCPToolCallEnd:
+		o.model.back(m.CallID)
+	case protocol.PatchApplyBegin:
+		o.model.call(m.CallID)
+	case protocol.PatchApplyEnd:
+		o.model.back(m.CallID)
+	}
+}
+
+// count notes what the model has used. A count that says nothing new is of a limit.
+func (o *turn) count(info *protocol.TokenUsageInfo) {
+	if info == nil || info.TotalTokenUsage == o.used {
+		return
+	}
+	before, now := o.used, info.TotalTokenUsage
+	o.used = now
+	add := func(kind string, n int64) {
+		if n > 0 {
+			o.t.tokens.Add(o.ctx, n, metric.WithAttributes(label("kind", kind)))
+		}
+	}
+	add("input", now.InputTokens-before.InputTokens)
+	add("cached_input", now.CachedInputTokens-before.CachedInputTokens)
+	add("output", now.OutputTokens-before.OutputTokens)
+	add("reasoning", now.ReasoningOutputTokens-before.ReasoningOutputTokens)
+	o.answered(completed, false, attribute.Int64("gen_ai.usage.input_tokens", now.InputTokens-before.InputTokens),
+		attribute.Int64("gen_ai.usage.output_tokens", now.OutputTokens-before.OutputTokens))
+	o.model.maybe()
+}
+
+// answered reports the model's answer, if one was waited for. done says that the turn
+// has come to its end.
+func (o *turn) answered(outcome string, done bool, attributes ...attribute.KeyValue) {
+	since := o.model.end(done)
+	if since.IsZero() {
+		return
+	}
+	o.t.modelRequests.Record(o.ctx, time.Since(since).Seconds(), metric.WithAttributes(label("outcome", outcome)))
+	_, span := o.t.tracer.Start(o.ctx, "model_request", trace.WithTimestamp(since), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+	if outcome == failed {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}
+
+func (o *turn) commandEnded(m protocol.ExecCommandEnd) {
+	outcome := completed
+	if m.ExitCode != 0 {
+		outcome = failed
+	}
+	count(o.t.commands, label("outcome", outcome))
+	if span, ok := o.commands[m.CallID]; ok {
+		delete(o.commands, m.CallID)
+		span.SetAttributes(attribute.Int("process.exit.code", m.ExitCode))
+		span.End()
+	}
+}
+
+// Asked implements [codexserver.TurnObserver].
+func (o *turn) Asked(r *approval.Request) {
+	kind := "other"
+	switch r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		kind = "command"
+	case protocol.PatchApprovalRequest:
+		kind = "patch"
+	}
+	o.t.open.Add(o.ctx, 1)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.model.call(r)
+	_, o.questions[r] = o.t.tracer.Start(o.ctx, "question", trace.WithAttributes(label("codex_mcp.question.kind", kind)))
+}
+
+// Decided implements [codexserver.TurnObserver].
+func (o *turn) Decided(r *approval.Request, d approval.Decision) {
+	o.t.open.Add(o.ctx, -1)
+	count(o.t.questions, label("decision", string(d.Decision)), label("by", string(d.By)))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.model.back(r)
+	if span, ok := o.questions[r]; ok {
+		delete(o.questions, r)
+		span.SetAttributes(label("codex_mcp.question.decision", string(d.Decision)), label("codex_mcp.question.by", string(d.By)))
+		span.End()
+	}
+}
+
+// End implements [codexserver.TurnObserver].
+func (o *turn) End(err error) {
+	outcome := completed
+	var abort *engine.AbortError
+	switch {
+	case errors.As(err, &abort):
+		outcome = aborted
+	case err != nil:
+		outcome = failed
+		o.span.SetStatus(codes.Error, "")
+	}
+	o.t.running.Add(o.ctx, -1)
+	o.t.turns.Record(o.ctx, time.Since(o.began).Seconds(), metric.WithAttributes(label("outcome", outcome)))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answered(outcome, true)
+	for _, span := range o.commands { // whose end no event reported
+		span.End()
+	}
+	clear(o.commands)
+	o.span.SetAttributes(label("codex_mcp.outcome", outcome))
+	o.span.End()
+}

@@ -1,0 +1,119 @@
+package codexserver_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
+)
+
+// notes is an observer that writes down what it sees of calls of tools and of Run.
+type notes struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (w *notes) note(words string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, words)
+}
+
+func (w *notes) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
+	switch {
+	case r.RPC == nil:
+		w.note("run")
+	case r.RPC.Method == mcptypes.ToolsCall.Name():
+		w.note("call")
+	default:
+		return nil
+	}
+	return w
+}
+
+func (w *notes) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
+	if thread == "" {
+		w.note("no thread")
+	}
+	w.note("turn")
+	return noteTurn{w}
+}
+
+func (w *notes) End(error) { w.note("answered") }
+
+type noteTurn struct{ *notes }
+
+func (w noteTurn) Event(m protocol.EventMsg) { w.note(m.EventType()) }
+func (w noteTurn) Asked(*approval.Request)   { w.note("asked") }
+func (w noteTurn) Decided(_ *approval.Request, d approval.Decision) {
+	w.note("decided " + string(d.Decision))
+}
+func (w noteTurn) End(error) { w.note("end") }
+
+// of returns what was seen but for what is not of the test.
+func (w *notes) of() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.seen), func(s string) bool { return s == "session_configured" || s == "background_event" })
+}
+
+// TestObserver observes the same turn by each way that it can come.
+func TestObserver(t *testing.T) {
+	turn := []string{"turn", "task_started", "exec_approval_request", "asked", "decided approved", "agent_message", "task_complete", "end"}
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, o *codexserver.Options)
+		want []string
+	}{
+		{"Run", func(t *testing.T, o *codexserver.Options) {
+			if _, err := codexserver.New(engine.TurnFunc(pusher), o).Run(t.Context(), codexserver.Turn{Prompt: "p"}); err != nil {
+				t.Fatal(err)
+			}
+		}, slices.Concat([]string{"run"}, turn, []string{"answered"})},
+		{"a call of a client with a handshake", func(t *testing.T, o *codexserver.Options) {
+			c := connect(t, engine.TurnFunc(pusher), o, nil)
+			if _, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
+				t.Fatal(err)
+			}
+		}, slices.Concat([]string{"call"}, turn, []string{"answered"})},
+		{"a call of 2026-07-28", func(t *testing.T, o *codexserver.Options) {
+			connectModern(t, engine.TurnFunc(pusher), o).codex("p")
+			synctest.Wait()
+		}, slices.Concat([]string{"call"}, turn, []string{"answered"})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &notes{}
+				tt.run(t, &codexserver.Options{Observer: w, Rules: approval.Rules{Allow: [][]string{{"git", "push"}}}})
+				synctest.Wait()
+				if diff := cmp.Diff(tt.want, w.of()); diff != "" {
+					t.Errorf("seen (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestObserverOfTheBackground observes a turn that outlives its call.
+func TestObserverOfTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &notes{}
+		c := connect(t, engine.TurnFunc(pusher), &codexserver.Options{Observer: w}, nil)
+		if _, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "background": true}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if all := strings.Join(w.of(), " "); strings.Count(all, "answered") != 1 || !strings.Contains(all, "task_complete end") {
+			t.Errorf("seen: %s", all)
+		}
+	})
+}
