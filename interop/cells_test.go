@@ -164,6 +164,12 @@ func (m *meeting) delegate(ctx context.Context, t *testing.T) result {
 // do calls a tool.
 func (m *meeting) do(ctx context.Context, t *testing.T, tool string, arguments map[string]any) result {
 	t.Helper()
+	if _, mirrors := arguments["threadId"]; mirrors && m.engine.over == overHTTP && m.modern() {
+		// A client learns from the list which arguments go into headers.
+		if _, err := m.list(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r, err := m.call(ctx, call{Tool: tool, Arguments: arguments})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)

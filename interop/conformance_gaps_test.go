@@ -17,7 +17,6 @@ const (
 	fixedAddress   = "reads a resource of the suite's own, by its address"
 	noPrompts      = "wants a prompt; `codex-mcp` has none, and its capabilities say so"
 	noSubscription = "subscribes to a resource of the suite's own; the capabilities of `codex-mcp` say that it has no subscriptions"
-	noHeader       = "wants a tool with an argument that a header repeats (`x-mcp-header`); there is none"
 	skips          = "the suite skips it itself"
 )
 
@@ -49,7 +48,6 @@ var gaps = map[gapKey]gap{
 	{itself, "prompts-get-embedded-resource"}:                 {noPrompts, []string{"prompts-get-embedded-resource"}},
 	{itself, "prompts-get-with-image"}:                        {noPrompts, []string{"prompts-get-with-image"}},
 	{itself, "caching"}:                                       {noPrompts, []string{"sep-2549-prompts-list-caching-hints"}},
-	{itself, "http-custom-header-server-validation"}:          {noHeader, []string{"sep-2243-server-decode-base64", "sep-2243-server-no-xmcp-tool", "sep-2243-server-reject-invalid-param-chars", "sep-2243-server-reject-param-mismatch", "sep-2243-server-validate-param-match"}},
 	{itself, "tasks-lifecycle"}:                               {fixedTool, []string{"sep-2663-cancel-ack-empty-result", "sep-2663-result-type-task-on-create", "sep-2663-tasks-get-status-completed", "sep-2663-tasks-get-status-failed", "sep-2663-tasks-get-status-working", "sep-2663-tool-error-uses-completed-status", "tasks-cancel-terminal-idempotent-ack", "tasks-sync-tool-call"}},
 	{itself, "tasks-capability-negotiation"}:                  {fixedTool, []string{"sep-2663-server-rejects-undeclared-client", "tasks-per-request-meta-opt-in"}},
 	{itself, "tasks-wire-fields"}:                             {fixedTool, []string{"tasks-no-early-ttl-expiry", "tasks-no-related-task-meta-on-inlined-result", "tasks-wire-field-renames"}},
@@ -72,6 +70,5 @@ var gaps = map[gapKey]gap{
 	{itself, "input-required-result-tampered-state"}:          {fixedTool, []string{"sep-2322-reject-tampered-state"}},
 	{itself, "input-required-result-capability-check"}:        {fixedTool, []string{"sep-2322-respect-client-capabilities"}},
 	{itself, "input-required-result-ignore-extra-params"}:     {fixedTool, []string{"sep-2322-ignore-unexpected-params"}},
-	{featured, "http-custom-header-server-validation"}:        {noHeader, []string{"sep-2243-server-decode-base64", "sep-2243-server-no-xmcp-tool", "sep-2243-server-reject-invalid-param-chars", "sep-2243-server-reject-param-mismatch", "sep-2243-server-validate-param-match"}},
 	{featured, "tasks-status-notifications"}:                  {skips, nil},
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,9 @@ func (v *sse) close() {
 	v.answer.Body.Close()
 }
 
+// threadID finds the argument that a header mirrors.
+var threadID = regexp.MustCompile(`"threadId":"([^"]*)"`)
+
 // modern is a request of 2026-07-28 with its headers; more are members of its params.
 func modern(id, method, capabilities, more string) (body string, h headers) {
 	if more != "" {
@@ -194,6 +198,9 @@ func modern(id, method, capabilities, more string) (body string, h headers) {
 	h = headers{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
 	if method == "tools/call" {
 		h["Mcp-Name"] = "codex"
+		if id := threadID.FindStringSubmatch(more); id != nil {
+			h["Mcp-Param-Thread-Id"] = id[1]
+		}
 	}
 	return body, h
 }

@@ -50,10 +50,10 @@ func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	return checkThread(h, e)
 }
 
-// checkThread compares the header that mirrors threadId with the body. Clients
-// that do not know it, or have not listed the tools, leave it out.
+// checkThread compares the header that mirrors the argument threadId with the body. A
+// client that has listed the tools sends it (2026-07-28, x-mcp-header).
 func checkThread(h http.Header, e *envelope) *jsonrpc.Error {
-	if len(h.Values(headerThread)) == 0 {
+	if len(h.Values(headerThread)) == 0 && e.params.ThreadID == nil {
 		return nil
 	}
 	return checkText(h, headerThread, e.params.ThreadID)

@@ -44,7 +44,7 @@ func TestModern(t *testing.T) {
 		{"not ASCII", "tools/call", call, headers{"Mcp-Name": "codéx"}, 400, `"code":-32020`},
 		{"a mirrored thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "t"}, 200, `"result"`},
 		{"a mirrored thread in base64", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "=?base64?dA==?="}, 200, `"result"`},
-		{"a thread that is not mirrored", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt"}, 200, `"result"`},
+		{"a thread that is not mirrored", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": ""}, 400, `"code":-32020`},
 		{"another thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "T"}, 400, `"code":-32020`},
 		{"an empty thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": " "}, 400, `"code":-32020`},
 		{"a thread without a body's", "tools/call", call, headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},

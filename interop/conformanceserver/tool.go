@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ type tool struct {
 	name      string
 	serve     func(context.Context, *call) (modern.AnyCallToolResult, error)
 	stateless bool
+	schema    string // of its arguments; "" is any object
 }
 
 // tools are in the order in which they are listed.
@@ -28,6 +30,7 @@ func tools() []tool {
 		{name: "test_embedded_resource", serve: show(embedded("test://embedded-resource", "text/plain", "an embedded text"))},
 		{name: "test_multiple_content_types", serve: show(text("several"), image(), embedded("test://mixed", "application/json", `{"test":"data"}`))},
 		{name: "test_error_handling", serve: refuse},
+		{name: "test_thread", serve: show(text("a text")), schema: `{"type":"object","properties":{"threadId":{"type":"string","x-mcp-header":"Thread-Id"}}}`},
 		{name: "test_tool_with_progress", serve: progress},
 		{name: "greet", serve: greet},
 		{name: "slow_compute", serve: slowCompute},
@@ -55,7 +58,7 @@ func tools() []tool {
 func listTools(context.Context, *modern.PaginatedRequestParams) (*modern.ListToolsResult, error) {
 	r := &modern.ListToolsResult{Meta: identity, CacheScope: modern.CacheScopePublic, TtlMs: ttl.Milliseconds()}
 	for _, t := range tools() {
-		r.Tools = append(r.Tools, modern.Tool{Name: t.name, Description: new("tests " + t.name), InputSchema: json.RawMessage(`{"type":"object"}`)})
+		r.Tools = append(r.Tools, modern.Tool{Name: t.name, Description: new("tests " + t.name), InputSchema: json.RawMessage(cmp.Or(t.schema, `{"type":"object"}`))})
 	}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,6 +91,9 @@ func (u *users) as(name string) *httpServer {
 	return &s
 }
 
+// threadArgument finds the argument that a header mirrors.
+var threadArgument = regexp.MustCompile(`"arguments":{[^}]*"threadId":"([^"]*)"`)
+
 // ask sends a request of MCP 2026-07-28, with its params apart from their metadata.
 func (s *httpServer) ask(method, name, params string) (status int, body string) {
 	s.t.Helper()
@@ -110,6 +114,9 @@ func (s *httpServer) askAt(path, capabilities, method, name, params string) (sta
 		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
 	} {
 		r.Header.Set(header, value)
+	}
+	if id := threadArgument.FindStringSubmatch(params); id != nil {
+		r.Header.Set("Mcp-Param-Thread-Id", id[1])
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
