@@ -26,9 +26,9 @@
 // Both eras of MCP on one connection: requests after a handshake, up to 2025-11-25, and
 // requests that say everything by themselves, from 2026-07-28 on.
 //
-// The tools codex, codex-reply, codex-wait, codex-list, codex-interrupt and codex-models;
-// events as codex/event with the id of the call they belong to; progress for calls that
-// bring a token; and the JSON-RPC methods of September 2025 (newConversation,
+// The tools codex, codex-reply, codex-review, codex-wait, codex-show, codex-worktree,
+// codex-list, codex-interrupt and codex-models; events as codex/event with the id of the
+// call they belong to; progress for calls that bring a token; and the JSON-RPC methods of September 2025 (newConversation,
 // sendUserMessage and their like), each group of them when the engine has the interface
 // behind it. A call is answered when its turn has ended, with the thread's id in
 // structuredContent.

@@ -16,5 +16,8 @@
 // caller. Decide always returns: when its context ends, when [Options].Questions.Timeout
 // is over, and when foreign code panics.
 //
+// A [Relay] is a place for clients that may not approve: an approver's clients take its
+// questions.
+//
 // Each decision is recorded once and logged once.
 package approval
