@@ -92,18 +92,26 @@ func NewBoard(o *Options, invite func(words string)) *Board {
 // Attach adds a place: every question that is open now or later is put there until leave
 // is called. Leave withdraws the questions still open there.
 func (b *Board) Attach(p Place) (leave func()) {
+	return attach(&b.mu, &b.places, p, func(a *attachment) {
+		for q := range b.questions {
+			b.stand(q, a)
+		}
+	})
+}
+
+// attach adds a place to a list that mu guards, and calls stand with it while mu is held.
+// Leave removes the place, and withdraws its questions.
+func attach(mu *sync.Mutex, list *[]*attachment, p Place, stand func(*attachment)) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attachment{place: p, ctx: ctx}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.places = append(b.places, a)
-	for q := range b.questions {
-		b.stand(q, a)
-	}
+	mu.Lock()
+	defer mu.Unlock()
+	*list = append(*list, a)
+	stand(a)
 	return func() {
-		b.mu.Lock()
-		b.places = slices.DeleteFunc(b.places, func(other *attachment) bool { return other == a })
-		b.mu.Unlock()
+		mu.Lock()
+		*list = slices.DeleteFunc(*list, func(other *attachment) bool { return other == a })
+		mu.Unlock()
 		cancel()
 	}
 }

@@ -42,20 +42,11 @@ func NewRelay(o *Options) *Relay { return &Relay{options: &o.Questions, log: o.l
 // Attach adds a place that takes the questions: every one that is open now or later is
 // put there until leave is called.
 func (r *Relay) Attach(p Place) (leave func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &attachment{place: p, ctx: ctx}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.takers = append(r.takers, a)
-	for _, q := range r.open {
-		r.stand(q, a)
-	}
-	return func() {
-		r.mu.Lock()
-		r.takers = slices.DeleteFunc(r.takers, func(other *attachment) bool { return other == a })
-		r.mu.Unlock()
-		cancel()
-	}
+	return attach(&r.mu, &r.takers, p, func(a *attachment) {
+		for _, q := range r.open {
+			r.stand(q, a)
+		}
+	})
 }
 
 // Decider implements [Place].
