@@ -69,9 +69,9 @@ func (s style) span(text string) string {
 
 var sgr = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 
-// picture returns an animated SVG: screens one after the other, then again. Where
+// animation returns an animated SVG: screens one after the other, then again. Where
 // motion is not wanted it shows the last one.
-func picture(screens []string) string {
+func animation(screens []string) string {
 	var b strings.Builder
 	width, height := pictureWidth, pictureRows*lineHeight+40
 	total := frameSeconds * (len(screens) + 1) // the last one stays for two
@@ -134,7 +134,7 @@ func (p *pane) coloured() string {
 func keepPicture(t *testing.T, screens []string) {
 	t.Helper()
 	file := filepath.Join(root, "docs", "ask.svg")
-	now := picture(screens)
+	now := animation(screens)
 	if *update {
 		if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
 			t.Fatal(err)
