@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -34,7 +35,8 @@ type configuration struct {
 	overrides map[string]any
 	strict    bool
 	log       *slog.Logger
-	telemetry *telemetry.Telemetry // of codex-mcp http, else nil
+	telemetry *telemetry.Telemetry // of codex-mcp http and its workers, else nil
+	metrics   http.Handler         // what http.metrics shows; nil shows the telemetry's
 
 	record, trace *os.File // that were inherited; nil opens those of the settings
 }

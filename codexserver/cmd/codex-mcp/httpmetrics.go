@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,18 @@ import (
 // before the engine is chosen: no command gets the variables that hold a secret of the
 // collector's.
 func (c *configuration) observe() (end func(), err error) {
-	t, err := telemetry.New(telemetry.Options{Version: version(), Getenv: os.Getenv, Logger: c.log})
+	end, err = c.observeFront()
 	if err = errors.Join(err, forgetCollector()); err != nil {
+		return nil, err
+	}
+	return end, nil
+}
+
+// observeFront is observe for the process before the workers of several users, which get
+// the collector's variables from it. It runs no command.
+func (c *configuration) observeFront() (end func(), err error) {
+	t, err := telemetry.New(telemetry.Options{Version: version(), Getenv: os.Getenv, Logger: c.log})
+	if err != nil {
 		return nil, err
 	}
 	c.telemetry = t
@@ -40,15 +51,6 @@ func forgetCollector() (err error) {
 	return err
 }
 
-// withoutTelemetry refuses metrics where each user's work is in a process of its own,
-// which has none yet.
-func (c *configuration) withoutTelemetry() error {
-	if c.settings.HTTP.Metrics != "" {
-		return errors.New("http.metrics: does not work with http.principals, whose work is in processes of their own; start a server for each user")
-	}
-	return forgetCollector()
-}
-
 // sendTimeout bounds how long the end waits for the last traces to be sent.
 const sendTimeout = 5 * time.Second
 
@@ -62,7 +64,7 @@ func (c *configuration) serveMetrics(stderr io.Writer) (closes func() error, err
 		return nil, fmt.Errorf("http.metrics: %w", err)
 	}
 	m := http.NewServeMux()
-	m.Handle("GET /metrics", c.telemetry)
+	m.Handle("GET /metrics", cmp.Or[http.Handler](c.metrics, c.telemetry))
 	server := &http.Server{
 		Handler: onlyLoopbackHost(m), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),

@@ -78,6 +78,8 @@ func TestEndToEndTelemetry(t *testing.T) {
 		`codex_mcp_model_request_duration_seconds_count{outcome="completed"} 2`,
 		`codex_mcp_commands_total{outcome="completed"} 1`,
 		"codex_mcp_turns_running 0",
+		"codex_mcp_sessions 0",
+		"codex_mcp_draining 0",
 	} {
 		if !strings.Contains(read, line+"\n") {
 			t.Errorf("the metrics lack %s", line)

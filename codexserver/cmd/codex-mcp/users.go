@@ -27,9 +27,11 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err := c.checkHosts(o); err != nil {
 		return err
 	}
-	if err := c.withoutTelemetry(); err != nil {
+	end, err := c.observeFront()
+	if err != nil {
 		return err
 	}
+	defer end()
 	c.warn(o, stderr)
 	who, err := access.New(c.settings.HTTP, &access.Options{BehindProxy: o.http.proxy != "", Logger: c.log})
 	if err != nil {
@@ -59,7 +61,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	order.Metadata = admission.Metadata
 	pool, err := workers.New(workers.Options{
 		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Order: order,
-		Record: record.File, Trace: traced.File, Guard: guard, Stderr: stderr, Logger: c.log,
+		Record: record.File, Trace: traced.File, Guard: guard, Report: c.telemetry.Report, Stderr: stderr, Logger: c.log,
 	})
 	if errors.Is(err, workers.ErrEnclosure) {
 		return fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operating.md)", err)
@@ -67,6 +69,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err != nil {
 		return err
 	}
+	c.metrics = c.telemetry.With(pool.Metrics)
 	m := http.NewServeMux()
 	m.Handle(mcpPath, pool)
 	m.Handle(mcpPath+"/{"+workers.UserValue+"}", pool)

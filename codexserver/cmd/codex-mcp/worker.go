@@ -52,6 +52,11 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 	// What is the server's alone, one file or one port for all.
 	c.settings.ApprovalLog, c.settings.PagePort = "", 0
 	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
+	end, err := c.observe()
+	if err != nil {
+		return err
+	}
+	defer end()
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
@@ -66,12 +71,14 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 	handler, err := streamable.New(s, &streamable.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: c.log,
 		Principals: 2, // the user and its approver
+		Report:     c.telemetry.Report,
 	})
 	if err != nil {
 		return err
 	}
+	c.telemetry.Watch(handler)
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 2 * maxHeader,
+		Handler: link.Handler(c.telemetry.Handler(handler), c.telemetry), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 2 * maxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	serving := make(chan error, 1)

@@ -27,16 +27,9 @@ type instruments struct {
 	modelRequests metric.Float64Histogram
 }
 
-// gauges are the metrics that are read off a handler.
+// gauges are the metrics that are read off a handler. A process without one has none.
 type gauges struct {
 	handler atomic.Pointer[streamable.Handler]
-}
-
-func (g *gauges) load() streamable.Load {
-	if h := g.handler.Load(); h != nil {
-		return h.Load()
-	}
-	return streamable.Load{}
 }
 
 // make makes the instruments. Names are those that Prometheus shows.
@@ -65,6 +58,15 @@ func (i *instruments) make(m metric.Meter, g *gauges, version string) error {
 		}))
 		keep(err)
 	}
+	load := func(name, words string, read func(streamable.Load) int64) {
+		_, err := m.Int64ObservableGauge(name, metric.WithDescription(words), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if h := g.handler.Load(); h != nil {
+				o.Observe(read(h.Load()))
+			}
+			return nil
+		}))
+		keep(err)
+	}
 	i.requests = counter("codex_mcp_http_requests_total", "HTTP requests that have been answered, by method of MCP and status.")
 	i.running = sum("codex_mcp_turns_running", "Turns that run now.")
 	i.turns = seconds("codex_mcp_turn_duration_seconds", "How long turns took, by outcome.", 1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600)
@@ -73,10 +75,10 @@ func (i *instruments) make(m metric.Meter, g *gauges, version string) error {
 	i.tokens = counter("codex_mcp_tokens_total", "Tokens, as the provider counts them. Cached ones are input too, reasoning is output too.")
 	i.commands = counter("codex_mcp_commands_total", "Commands that have ended, by outcome.")
 	i.modelRequests = seconds("codex_mcp_model_request_duration_seconds", "How long the model took to answer, by outcome.", 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300)
-	gauge("codex_mcp_http_requests_open", "HTTP requests that are not answered to their end, streams among them.", func() int64 { return int64(g.load().Requests) })
-	gauge("codex_mcp_sessions", "Sessions of clients with a handshake.", func() int64 { return int64(g.load().Sessions) })
-	gauge("codex_mcp_draining", "1 when nothing new may begin.", func() int64 {
-		if g.load().Draining {
+	load("codex_mcp_http_requests_open", "HTTP requests that are not answered to their end, streams among them.", func(l streamable.Load) int64 { return int64(l.Requests) })
+	load("codex_mcp_sessions", "Sessions of clients with a handshake.", func(l streamable.Load) int64 { return int64(l.Sessions) })
+	load("codex_mcp_draining", "1 when nothing new may begin.", func(l streamable.Load) int64 {
+		if l.Draining {
 			return 1
 		}
 		return 0

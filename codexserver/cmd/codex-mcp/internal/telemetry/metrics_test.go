@@ -110,10 +110,6 @@ const wantMetrics = `
 codex_mcp_build_info{…,version="1.2.3"} 1
 # TYPE codex_mcp_commands_total counter
 codex_mcp_commands_total{outcome="failed"} 1
-# TYPE codex_mcp_draining gauge
-codex_mcp_draining 0
-# TYPE codex_mcp_http_requests_open gauge
-codex_mcp_http_requests_open 0
 # TYPE codex_mcp_http_requests_total counter
 codex_mcp_http_requests_total{method="initialize",status="200"} 1
 codex_mcp_http_requests_total{method="none",status="200"} 1
@@ -126,8 +122,6 @@ codex_mcp_model_request_duration_seconds_count{outcome="completed"} 2
 codex_mcp_questions_open 0
 # TYPE codex_mcp_questions_total counter
 codex_mcp_questions_total{by="client",decision="approved"} 1
-# TYPE codex_mcp_sessions gauge
-codex_mcp_sessions 0
 # TYPE codex_mcp_tokens_total counter
 codex_mcp_tokens_total{kind="input"} 30
 codex_mcp_tokens_total{kind="output"} 4

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,10 +16,39 @@ import (
 
 // ServeHTTP answers with all metrics in the text format that Prometheus reads.
 func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var all metricdata.ResourceMetrics
-	if err := t.reader.Collect(r.Context(), &all); err != nil {
-		http.Error(w, "the metrics cannot be read", http.StatusInternalServerError)
+	text, err := t.text(r.Context())
+	if err != nil {
+		http.Error(w, unread, http.StatusInternalServerError)
 		return
+	}
+	write(w, text)
+}
+
+// With answers with the metrics of t and those of others, which texts returns by
+// principal. See [Merge].
+func (t *Telemetry) With(texts func(context.Context) map[string]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own, err := t.text(r.Context())
+		if err != nil {
+			http.Error(w, unread, http.StatusInternalServerError)
+			return
+		}
+		write(w, Merge(string(own), texts(r.Context())))
+	})
+}
+
+const unread = "the metrics cannot be read"
+
+func write(w http.ResponseWriter, text []byte) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(text) // a reader that has gone reads nothing
+}
+
+// text returns all metrics.
+func (t *Telemetry) text(ctx context.Context) ([]byte, error) {
+	var all metricdata.ResourceMetrics
+	if err := t.reader.Collect(ctx, &all); err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	for _, scope := range all.ScopeMetrics {
@@ -27,8 +57,7 @@ func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			writeMetric(&b, m)
 		}
 	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // a reader that has gone reads nothing
+	return b.Bytes(), nil
 }
 
 func writeMetric(b *bytes.Buffer, m metricdata.Metrics) {

@@ -35,6 +35,8 @@ type Options struct {
 	Record, Trace *os.File
 	// Guard says who may. Its principals are those of HTTP.
 	Guard *streamable.Guard
+	// Report is called with each request that no worker answered. Nil is not called.
+	Report func(streamable.Report)
 	// Stderr gets what workers say, Logger what becomes of them.
 	Stderr io.Writer
 	Logger *slog.Logger
@@ -94,15 +96,22 @@ func (p *Pool) secret() []string { return append([]string{p.sockets}, p.o.Hidden
 // ServeHTTP implements [http.Handler].
 func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	patient := newPatient(w, r)
+	if !p.serve(patient, r) && p.o.Report != nil && r.Context().Err() == nil {
+		p.o.Report(streamable.Report{Status: patient.status})
+	}
+}
+
+// serve reports whether a worker has answered.
+func (p *Pool) serve(patient *patient, r *http.Request) bool {
 	who, ok := p.o.Guard.Admit(patient, r)
 	if !ok {
-		return
+		return false
 	}
 	user := cmp.Or(r.PathValue(UserValue), who.Name)
 	if user != who.Name {
 		if !p.decides(&who, user) {
 			http.Error(patient, "you do not decide for this user", http.StatusForbidden)
-			return
+			return false
 		}
 	}
 	worker, conn, err := p.connect(r.Context(), user)
@@ -112,10 +121,11 @@ func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		patient.Header().Set("Retry-After", "5")
 		http.Error(patient, "the server cannot work for you now; its log says why. Nothing was started", http.StatusServiceUnavailable)
-		return
+		return false
 	}
 	defer conn.Close()
 	worker.proxy.ServeHTTP(patient, admitted(r, who, conn))
+	return !patient.failed
 }
 
 // UserValue is the wildcard of a path that names the user whose worker a request is for:

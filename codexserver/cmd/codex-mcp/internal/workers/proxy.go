@@ -71,6 +71,9 @@ func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 			r.Out.Header.Set(scopesHeader, streamable.FormatScopes(scopes))
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if p, ok := w.(*patient); ok {
+				p.failed = true
+			}
 			if late := (net.Error)(nil); errors.As(err, &late) && late.Timeout() {
 				w.Header().Set("Connection", "close")
 				http.Error(w, "the body did not come in time", http.StatusRequestTimeout)
@@ -91,12 +94,14 @@ const patience = time.Minute
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	status  int  // 0 before there is one
+	failed  bool // no worker has answered
 }
 
 // newPatient returns the response of a request, whose body must come in time. What has
 // come whole may be answered late.
 func newPatient(w http.ResponseWriter, r *http.Request) *patient {
-	p := &patient{w, http.NewResponseController(w)}
+	p := &patient{ResponseWriter: w, control: http.NewResponseController(w)}
 	p.extend()
 	if r.ContentLength == 0 {
 		_ = p.control.SetReadDeadline(time.Time{}) // a stream may last
@@ -109,6 +114,12 @@ func newPatient(w http.ResponseWriter, r *http.Request) *patient {
 
 // extend begins the time of a write. Where there are no deadlines the server's own hold.
 func (p *patient) extend() { _ = p.control.SetWriteDeadline(time.Now().Add(patience)) }
+
+// WriteHeader implements [http.ResponseWriter].
+func (p *patient) WriteHeader(status int) {
+	p.status = status
+	p.ResponseWriter.WriteHeader(status)
+}
 
 // Write implements [io.Writer].
 func (p *patient) Write(b []byte) (int, error) {

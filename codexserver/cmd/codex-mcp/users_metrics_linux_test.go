@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndUsersTelemetry has a turn with a command for each of two users, and reads
+// the metrics of both and the trace of one. No command gets the collector's secret.
+func TestEndToEndUsersTelemetry(t *testing.T) {
+	var mu sync.Mutex
+	var traces, key string
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		traces, key = traces+string(body), r.Header.Get("X-Key")
+	}))
+	t.Cleanup(collector.Close)
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		if len(r.ToolOutputs()) > 0 {
+			return providertest.Say("an-answer")
+		}
+		return providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep OTEL_EXPORTER_OTLP_; true"))
+	}})
+	t.Cleanup(model.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=hunter2")
+	u := startUsers(t, model, "[http]\nmetrics = \"127.0.0.1:0\"\n", "-c", "approval_policy=never")
+	_, rest, _ := strings.Cut(u.errors(), "serving metrics at ")
+	url, _, _ := strings.Cut(rest, "\n")
+	metrics := func() string {
+		answer, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		b, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("the metrics: %s %v", answer.Status, err)
+		}
+		return string(b)
+	}
+	if got := metrics(); strings.Contains(got, "principal=") || !strings.Contains(got, "\ncodex_mcp_build_info{") {
+		t.Errorf("the metrics before any worker: %s", got)
+	}
+	const trace, parent = "11111111111111111111111111111111", "2222222222222222"
+	for _, name := range []string{"ann", "bob"} {
+		meta := ""
+		if name == "ann" {
+			meta = `"traceparent":"00-` + trace + `-` + parent + `-01",`
+		}
+		status, body, err := u.as(name).request("codex", `"name":"codex","arguments":{"prompt":"a-prompt"}`, meta)
+		if err != nil || status != http.StatusOK || !strings.Contains(body, "an-answer") {
+			t.Fatalf("the call of %s: %d %s %v", name, status, body, err)
+		}
+	}
+	for i, r := range model.Requests() {
+		if got := r.LastToolOutput(); strings.Contains(got, "hunter2") || i%2 == 1 && !strings.Contains(got, "OTEL_EXPORTER_OTLP_ENDPOINT") {
+			t.Errorf("the command's output: %q", got)
+		}
+	}
+	if status, _, err := u.as("nobody").call("hello"); status != http.StatusUnauthorized || err != nil {
+		t.Errorf("without a token: %d %v", status, err)
+	}
+	read := metrics()
+	for _, line := range []string{
+		`codex_mcp_http_requests_total{method="none",status="401"} 1`,
+		`codex_mcp_http_requests_total{principal="ann",method="tools/call",status="200"} 1`,
+		`codex_mcp_http_requests_total{principal="bob",method="tools/call",status="200"} 1`,
+		`codex_mcp_turn_duration_seconds_count{principal="ann",outcome="completed"} 1`,
+		`codex_mcp_turn_duration_seconds_count{principal="bob",outcome="completed"} 1`,
+		`codex_mcp_commands_total{principal="ann",outcome="completed"} 1`,
+		`codex_mcp_draining{principal="bob"} 0`,
+		`codex_mcp_sessions{principal="ann"} 0`,
+		"# TYPE codex_mcp_turns_running gauge",
+	} {
+		if strings.Count(read, line+"\n") != 1 {
+			t.Errorf("the metrics do not have %s once", line)
+		}
+	}
+	u.cmd.Process.Signal(endingSignals()[0])
+	<-u.exited
+	mu.Lock()
+	defer mu.Unlock()
+	for _, part := range []string{`"traceId":"` + trace + `"`, `"parentSpanId":"` + parent + `"`, `"name":"tools/call codex"`, `"name":"turn"`, `"name":"command"`, `{"stringValue":"bob"}`} {
+		if !strings.Contains(traces, part) {
+			t.Errorf("the traces lack %s", part)
+		}
+	}
+	if key != "hunter2" {
+		t.Errorf("the collector got the key %q", key)
+	}
+	for name, text := range map[string]string{"metrics": read, "traces": traces, "log": u.errors()} {
+		for _, secret := range []string{"a-prompt", "an-answer", "grep", u.tokens["ann"], "hunter2"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the %s have %q: %s", name, secret, text)
+			}
+		}
+	}
+}
