@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,16 @@ func (s *httpServer) tool(name, arguments string) (status int, body string, err 
 	return s.request(name, `"name":"`+name+`","arguments":`+arguments, "")
 }
 
+// threadArgument finds the argument that a header mirrors.
+var threadArgument = regexp.MustCompile(`"arguments":{[^}]*"threadId":"([^"]*)"`)
+
+// mirrorThread sets the header for params with a threadId, as clients do.
+func mirrorThread(r *http.Request, params string) {
+	if id := threadArgument.FindStringSubmatch(params); id != nil {
+		r.Header.Set("Mcp-Param-Thread-Id", id[1])
+	}
+}
+
 // request sends a tools/call with those members of its params and of its _meta.
 func (s *httpServer) request(name, params, meta string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -91,6 +102,7 @@ func (s *httpServer) request(name, params, meta string) (status int, body string
 	} {
 		r.Header.Set(header, value)
 	}
+	mirrorThread(r, params)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, "", err

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,9 +90,6 @@ func (u *users) as(name string) *httpServer {
 	return &s
 }
 
-// threadArgument finds the argument that a header mirrors.
-var threadArgument = regexp.MustCompile(`"arguments":{[^}]*"threadId":"([^"]*)"`)
-
 // ask sends a request of MCP 2026-07-28, with its params apart from their metadata.
 func (s *httpServer) ask(method, name, params string) (status int, body string) {
 	s.t.Helper()
@@ -115,9 +111,7 @@ func (s *httpServer) askAt(path, capabilities, method, name, params string) (sta
 	} {
 		r.Header.Set(header, value)
 	}
-	if id := threadArgument.FindStringSubmatch(params); id != nil {
-		r.Header.Set("Mcp-Param-Thread-Id", id[1])
-	}
+	mirrorThread(r, params)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
