@@ -3,16 +3,40 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
+
+// awaitLines reads metrics until they have each line once, and returns them: a request is
+// counted after its answer.
+func awaitLines(t *testing.T, read func() string, lines ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		text := read()
+		missing := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Count(text, line+"\n") == 1 })
+		if len(missing) == 0 {
+			return text
+		}
+		select {
+		case <-ctx.Done():
+			t.Errorf("the metrics do not have once %q", missing)
+			return text
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
 
 // TestEndToEndTelemetry runs a turn with a command, and reads its metrics, its traces
 // and the log. None of them has the prompt, the command, a path or a token.
@@ -71,8 +95,7 @@ func TestEndToEndTelemetry(t *testing.T) {
 	if status, _ := metrics("evil.example"); status != http.StatusForbidden {
 		t.Errorf("metrics for another host: %d", status)
 	}
-	_, read := metrics("")
-	for _, line := range []string{
+	read := awaitLines(t, func() string { _, text := metrics(""); return text },
 		`codex_mcp_http_requests_total{method="tools/call",status="200"} 1`,
 		`codex_mcp_turn_duration_seconds_count{outcome="completed"} 1`,
 		`codex_mcp_model_request_duration_seconds_count{outcome="completed"} 2`,
@@ -80,11 +103,7 @@ func TestEndToEndTelemetry(t *testing.T) {
 		"codex_mcp_turns_running 0",
 		"codex_mcp_sessions 0",
 		"codex_mcp_draining 0",
-	} {
-		if !strings.Contains(read, line+"\n") {
-			t.Errorf("the metrics lack %s", line)
-		}
-	}
+	)
 	s.cmd.Process.Signal(endingSignals()[0])
 	<-s.exited
 	mu.Lock()
