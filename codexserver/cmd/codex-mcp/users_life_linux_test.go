@@ -118,7 +118,12 @@ func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	if got := u.receive(second); got.status != http.StatusBadGateway {
 		t.Errorf("the call of the worker that was killed: %+v", got)
 	}
-	if status, body, err := u.as("ann").call("again"); status != 200 || err != nil || !strings.Contains(body, "the answer to again") {
+	// A process that is about to be gone may take one more connection, and not answer it.
+	status, body, err := u.as("ann").call("again")
+	for deadline := time.Now().Add(patience); status == http.StatusBadGateway && time.Now().Before(deadline); {
+		status, body, err = u.as("ann").call("again")
+	}
+	if status != 200 || err != nil || !strings.Contains(body, "the answer to again") {
 		t.Errorf("the next call: %d %s %v", status, body, err)
 	}
 	if _, got := u.as("ann").ask("tasks/get", task, `"taskId":"`+task+`"`); !strings.Contains(got, "the server ended while this task ran") {
