@@ -38,26 +38,45 @@ func awaitLines(t *testing.T, read func() string, lines ...string) string {
 	}
 }
 
-// TestEndToEndTelemetry runs a turn with a command, and reads its metrics, its traces
-// and the log. None of them has the prompt, the command, a path or a token.
-func TestEndToEndTelemetry(t *testing.T) {
-	var mu sync.Mutex
-	var traces, key string
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+// collector is a collector of traces, with what it was sent.
+type collector struct {
+	mu          sync.Mutex
+	traces, key string
+}
+
+// collect starts a collector, and names it and its secret to the servers of the test.
+func collect(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		traces, key = traces+string(body), r.Header.Get("X-Key")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.traces, c.key = c.traces+string(body), r.Header.Get("X-Key")
 	}))
-	t.Cleanup(collector.Close)
+	t.Cleanup(server.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=hunter2")
+	return c
+}
+
+// read returns the traces so far, and the last key.
+func (c *collector) read() (traces, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.traces, c.key
+}
+
+// TestEndToEndTelemetry runs a turn with a command, and reads its metrics, its traces
+// and the log. None of them has the prompt, the command, a path or a token.
+func TestEndToEndTelemetry(t *testing.T) {
+	collected := collect(t)
 	// The command prints what it has of the collector's secret, which the model then says.
 	model := providertest.New(providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep -c OTEL_EXPORTER_OTLP_HEADERS; true")), providertest.Say("an-answer"))
 	t.Cleanup(model.Close)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=hunter2")
 	f := newFolders(t)
 	s := startHTTP(t, f, model, "--log", "debug", "--log-format", "json", "-c", "http.metrics=127.0.0.1:0", "-c", "approval_policy=never")
 	const trace, parent = "11111111111111111111111111111111", "2222222222222222"
@@ -106,8 +125,7 @@ func TestEndToEndTelemetry(t *testing.T) {
 	)
 	s.cmd.Process.Signal(endingSignals()[0])
 	<-s.exited
-	mu.Lock()
-	defer mu.Unlock()
+	traces, key := collected.read()
 	for _, part := range []string{`"traceId":"` + trace + `"`, `"parentSpanId":"` + parent + `"`, `"name":"tools/call codex"`, `"name":"turn"`, `"name":"model_request"`, `"name":"command"`} {
 		if !strings.Contains(traces, part) {
 			t.Errorf("the traces lack %s", part)

@@ -3,9 +3,7 @@ package main
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -14,18 +12,7 @@ import (
 // TestEndToEndUsersTelemetry has a turn with a command for each of two users, and reads
 // the metrics of both and the trace of one. No command gets the collector's secret.
 func TestEndToEndUsersTelemetry(t *testing.T) {
-	var mu sync.Mutex
-	var traces, key string
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		traces, key = traces+string(body), r.Header.Get("X-Key")
-	}))
-	t.Cleanup(collector.Close)
+	collected := collect(t)
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		if len(r.ToolOutputs()) > 0 {
 			return providertest.Say("an-answer")
@@ -33,8 +20,6 @@ func TestEndToEndUsersTelemetry(t *testing.T) {
 		return providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep OTEL_EXPORTER_OTLP_; true"))
 	}})
 	t.Cleanup(model.Close)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=hunter2")
 	u := startUsers(t, model, "[http]\nmetrics = \"127.0.0.1:0\"\n", "-c", "approval_policy=never")
 	_, rest, _ := strings.Cut(u.errors(), "serving metrics at ")
 	url, _, _ := strings.Cut(rest, "\n")
@@ -85,8 +70,7 @@ func TestEndToEndUsersTelemetry(t *testing.T) {
 	)
 	u.cmd.Process.Signal(endingSignals()[0])
 	<-u.exited
-	mu.Lock()
-	defer mu.Unlock()
+	traces, key := collected.read()
 	for _, part := range []string{`"traceId":"` + trace + `"`, `"parentSpanId":"` + parent + `"`, `"name":"tools/call codex"`, `"name":"turn"`, `"name":"command"`, `{"stringValue":"bob"}`} {
 		if !strings.Contains(traces, part) {
 			t.Errorf("the traces lack %s", part)
