@@ -79,10 +79,12 @@ type Options struct {
 	// Folder is where conversations work whose caller names no folder; it is
 	// absolute. Default: the client's first root, else the process's own folder.
 	Folder string
-	// Folders bound what a call may name: where its conversation works, what it
-	// makes writable, its images and its repository. Paths are judged by where they
-	// lead. They are absolute; the first one is also the default of Folder. Default,
-	// when nil: no bound.
+	// Folders limit what a call may name: its working folder, the folders that it
+	// makes writable, its images and its repository. A symbolic link counts as the
+	// place that it leads to. TrustedCalls has no effect with them. They do not limit
+	// the sandbox mode danger-full-access, which LockedArguments can rule out. They are
+	// absolute; the first one is also the default of Folder. Default, when nil: no
+	// limit.
 	Folders []string
 	// Turns is how many turns are under way or queued at a time; a call that would
 	// begin one more gets an error result. Default: no bound.

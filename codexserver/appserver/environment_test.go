@@ -57,7 +57,7 @@ func TestCallShapesOnTheBridge(t *testing.T) {
 			if err := json.Unmarshal([]byte(parts[0]), &call); err != nil {
 				t.Fatal(err)
 			}
-			keys, _, err := config.CallKeys(call, "")
+			keys, _, err := config.CallKeys(call, "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
