@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -389,6 +390,51 @@ func TestShow(t *testing.T) {
 				t.Errorf("left: %q, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestShowOfAMessage: the diff of a turn that a method of September 2025 started is there
+// like that of a tool, in the folder that the turn names.
+func TestShowOfAMessage(t *testing.T) {
+	s := newShop(t,
+		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made")), providertest.Say("made it"),
+		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > elsewhere")), providertest.Say("made it"))
+	ask, _ := s.legacy()
+	raw, err := ask("newConversation", map[string]any{"cwd": s.dir})
+	var r struct{ ConversationID string }
+	if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
+		t.Fatal(err)
+	}
+	items := []any{map[string]any{"type": "text", "data": map[string]any{"text": "make"}}}
+	other := filepath.Join(t.TempDir(), "other")
+	if out, err := exec.Command("git", "init", "-q", other).CombinedOutput(); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	soon, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for i, turn := range []struct {
+		method  string
+		members map[string]any
+		want    string
+	}{
+		{"sendUserMessage", map[string]any{}, "+++ b/made\n"},
+		{"sendUserTurn", map[string]any{
+			"cwd": other, "approvalPolicy": "never", "sandboxPolicy": map[string]any{"mode": "danger-full-access"}, "model": "scripted", "summary": "auto",
+		}, "+++ b/elsewhere\n"},
+	} {
+		turn.members["conversationId"], turn.members["items"] = r.ConversationID, items
+		if _, err := ask(turn.method, turn.members); err != nil {
+			t.Fatal(err)
+		}
+		diff, heading := "", fmt.Sprintf("# turn %d\n", i+1)
+		for !strings.Contains(diff, heading) { // the diff comes soon after the turn, and no event says so
+			if diff, _ = ask.show(t, map[string]any{"threadId": r.ConversationID, "what": "diff"}); soon.Err() != nil {
+				t.Fatalf("%s: no diff: %q", turn.method, diff)
+			}
+		}
+		if _, diff, _ = strings.Cut(diff, heading); !strings.Contains(diff, turn.want) {
+			t.Errorf("%s: the diff is %q, want %q in it", turn.method, diff, turn.want)
+		}
 	}
 }
 
