@@ -16,9 +16,8 @@ const (
 	maxText          = 64 << 10
 )
 
-// A board is what the page shows. Everything on it has the revision in which it
-// last changed, so that a reader gets what is newer than what it has seen,
-// however late it comes.
+// A board holds what the page shows. Each part of it has the revision in which it last
+// changed. A reader asks for what is newer than the revision that it has seen.
 type board struct {
 	stall         time.Duration // how long a model may be silent; 0 is for ever
 	mu            sync.Mutex
@@ -53,7 +52,7 @@ type update struct {
 	Tasks *[]Task `json:"tasks,omitzero"`
 }
 
-// since returns what is newer than a revision, the present revision, and what
+// since returns what is newer than a revision, the current revision, and a channel that
 // is closed at the next change.
 func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	b.mu.Lock()
@@ -70,14 +69,14 @@ func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	now, changed := b.revision, b.changed
 	b.mu.Unlock()
 	for _, c := range u.Conversations {
-		for i := range c.Entries {
+		for i := range c.Entries { // takes long, so not under the lock
 			c.Entries[i].show()
 		}
 	}
 	return u, now, changed
 }
 
-// touch makes readers see that e has changed, or c alone when e is nil.
+// touch marks e as changed, or only c when e is nil, and notifies the readers.
 func (b *board) touch(c *conversation, e *entry) {
 	b.revision++
 	c.revision = b.revision
@@ -95,7 +94,8 @@ func (b *board) wake() {
 	b.changed = make(chan struct{})
 }
 
-// trim forgets the oldest entries of a conversation that is too long.
+// trim removes the oldest entries of a conversation that is too long, but no open
+// question.
 func (b *board) trim(c *conversation) {
 	for len(c.entries) > maxEntries || c.bytes > maxBytes {
 		i := slices.IndexFunc(c.entries, func(e *entry) bool { return !e.open() })
@@ -108,8 +108,8 @@ func (b *board) trim(c *conversation) {
 	}
 }
 
-// conversation returns the one of a thread that a server runs. It makes a new one
-// when there is none.
+// conversation returns the conversation of a thread. Two servers may run the same
+// thread; each has a conversation of its own. It makes a new one if there is none.
 func (b *board) conversation(t approval.Thread) *conversation {
 	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.server == t.Server })
 	if i >= 0 {
@@ -126,8 +126,9 @@ func (b *board) conversation(t approval.Thread) *conversation {
 	return c
 }
 
-// makeRoom forgets the oldest conversations: those that have ended first, then
-// those without a turn under way, never one with an open question.
+// makeRoom removes conversations until they are few enough: ended ones first, then those
+// without a running turn, the oldest first. It never removes the newest one or one with
+// an open question.
 func (b *board) makeRoom() {
 	for len(b.conversations) > maxConversations {
 		candidates := b.conversations[:len(b.conversations)-1]
@@ -147,7 +148,7 @@ func (b *board) makeRoom() {
 	}
 }
 
-// add puts an entry at the end of a conversation.
+// add appends an entry to a conversation.
 func (b *board) add(c *conversation, e *entry) *entry {
 	b.lastID++
 	e.ID, e.At = b.lastID, time.Now().UnixMilli()
@@ -156,11 +157,11 @@ func (b *board) add(c *conversation, e *entry) *entry {
 	return e
 }
 
-// listen brings up to date from when on the model of a conversation is stuck.
+// listen updates the time from which on the model of a conversation counts as stuck.
 func (b *board) listen(c *conversation) {
 	at := int64(0)
 	if since := c.clock.Since(); b.stall > 0 && !since.IsZero() {
-		// By the second: what a model says comes in many pieces.
+		// Rounded to a second, because each of a model's many deltas changes it.
 		at = since.Add(b.stall + time.Second).Truncate(time.Second).UnixMilli()
 	}
 	if at != c.StuckAt {
@@ -169,7 +170,8 @@ func (b *board) listen(c *conversation) {
 	}
 }
 
-// stopper returns what ends the turn of a conversation; nil without one.
+// stopper returns the function that ends the turn of a conversation, or nil if the page
+// does not show it.
 func (b *board) stopper(thread string) func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +181,7 @@ func (b *board) stopper(thread string) func() {
 	return nil
 }
 
-// named returns the conversation that the page knows by that id; nil without one.
+// named returns the conversation that the page shows under that id, or nil.
 func (b *board) named(id string) *conversation {
 	for _, c := range b.conversations {
 		if c.ID == id {

@@ -17,25 +17,24 @@ const (
 	maxOpenBytes = 32 << 20
 )
 
-// A question is open from Ask to Decided, and known for as long as its entry is
-// kept.
+// A question is open from Ask to Decided. The board keeps it as long as its entry.
 type question struct {
 	conversation *conversation
 	entry        *entry
 	request      *approval.Request
-	answered     chan json.RawMessage // of size 1; who fills it has set State
+	answered     chan json.RawMessage // buffered; its sender has set State before
 }
 
-// end is how a question ended, as far as it is known.
+// end is how a question ended, as far as the page knows.
 type end struct {
-	// State is "open", "answered" (and the decision is about to be known),
-	// "withdrawn" (likewise) or "decided".
+	// State is "open", "answered" or "withdrawn" until the decision is known, and
+	// then "decided".
 	State string `json:"state"`
-	// Decision is the server's word for it.
+	// Decision is the decision once State is "decided".
 	Decision elicit.Decision `json:"decision,omitzero"`
-	// By is "rule", "client" or "desk".
+	// By names who decided.
 	By approval.Decider `json:"by,omitzero"`
-	// Reason is package elicit's word for why it is not a plain approval.
+	// Reason is why the decision is not a plain approval.
 	Reason elicit.Reason `json:"reason,omitzero"`
 	// Feedback is the text that the agent receives.
 	Feedback string `json:"feedback,omitzero"`
@@ -85,8 +84,9 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	return q, nil
 }
 
-// answer hands an answer to the waiting question. It returns how the question ended when
-// it is no longer open.
+// answer passes an answer to the Ask that waits for it. If the question is no longer
+// open, it returns how it ended instead. It returns false if it does not know the
+// question.
 func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,8 @@ func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
 	return nil, true
 }
 
-// withdraw takes a question back, unless it has just been answered.
+// withdraw takes a question back and returns cause. If it has just been answered, it
+// returns the answer.
 func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +118,7 @@ func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
 	return nil, cause
 }
 
-// decided shows how a question ended, also one that was never asked here.
+// decided shows how a question ended, including one that the page was never asked.
 func (b *board) decided(r *approval.Request, how end) {
 	b.mu.Lock()
 	q := b.byRequest[r]
