@@ -172,6 +172,9 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	if p.Kind != "" && p.Kind != "command" && p.Kind != "writeStdin" {
 		return c.refuse(askCommand, fmt.Errorf("its kind %q is not known", p.Kind)), nil
 	}
+	if len(p.Permissions) > 0 && string(p.Permissions) != "null" {
+		return c.refuse(askCommand, errors.New("it asks for further permissions, which a question about a command does not show")), nil
+	}
 	q := execApproval(&p, a.turn.item(p.ItemID), a.agent)
 	if len(q.Command) == 0 {
 		return c.refuse(askCommand, errors.New("it names no command")), nil
@@ -207,6 +210,9 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 		return c.refuse(askFileChange, errors.New("its changes were not announced")), nil
 	}
 	q := patchApproval(&p, o, a.agent)
+	if len(q.Changes) != len(o.Changes) {
+		return c.refuse(askFileChange, errors.New("it changes a file twice, of which a question shows one change")), nil
+	}
 	q.Cwd = a.turn.thread.folder()
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)

@@ -21,6 +21,8 @@ type commandApproval struct {
 	Command  string           `json:"command"`
 	Cwd      string           `json:"cwd"`
 	Network  *networkApproval `json:"networkApprovalContext"`
+	// Permissions are what the command may do beyond the sandbox; null is nothing.
+	Permissions json.RawMessage `json:"additionalPermissions"`
 }
 
 type networkApproval struct {
