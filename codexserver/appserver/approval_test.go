@@ -118,7 +118,9 @@ func questions() []question {
 		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
 		{"further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied},
 		{"no further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":null,`, 1), `{"decision":"accept"}`},
-		{"a patch that changes a file twice", yes, func(r *run) { r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1)) }, askPatch, patchParams, denied},
+		{"a patch that changes a file twice", yes, func(r *run) {
+			r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1))
+		}, askPatch, patchParams, denied},
 		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"acceptForSession"}`},
 		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
 		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
