@@ -267,7 +267,7 @@ func TestTurnStartNeverAnswered(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		// An app-server with nothing else to do is replaced.
-		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "has not ended the turn before") {
+		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
 			t.Errorf("error %v", err)
 		}
 		f.mu.Lock()

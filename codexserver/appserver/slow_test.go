@@ -94,7 +94,7 @@ func TestStalledTurnStart(t *testing.T) {
 				if err := conv.Turn(ctx, text("go")); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v", err)
 				}
-				if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the turn before") {
+				if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
 					t.Errorf("error %v", err)
 				}
 				<-time.After(time.Minute)

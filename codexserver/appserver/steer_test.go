@@ -85,7 +85,7 @@ func TestSteerRefused(t *testing.T) {
 		{"ended over there", invalid("no active turn to steer"), protocol.TextInput("x"), ""},
 		{"another turn over there", invalid("expected active turn id `turn-1` but found `turn-2`"), protocol.TextInput("x"), ""},
 		{"too old", invalid("Invalid request: unknown variant `turn/steer`, expected one of `initialize`"), protocol.TextInput("x"),
-			"no message can be given to a running turn: codex 0.98.0 is too old: 0.99.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
+			"no message can be sent to a running turn: codex 0.98.0 is too old: 0.99.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
 		{"not of this turn", invalid("cannot steer a review turn"), protocol.TextInput("x"), "cannot steer a review turn"},
 		{"empty", nil, nil, "the message is empty"},
 		{"of no type", nil, []protocol.InputItem{{Type: "scent"}}, `input item 0 has the unknown type "scent"`},
