@@ -398,7 +398,8 @@ func TestShow(t *testing.T) {
 func TestShowOfAMessage(t *testing.T) {
 	s := newShop(t,
 		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made")), providertest.Say("made it"),
-		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > elsewhere")), providertest.Say("made it"))
+		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > elsewhere")), providertest.Say("made it"),
+		providertest.Call(providertest.Shell("1", "rm", "elsewhere")), providertest.Say("took it away"))
 	ask, _ := s.legacy()
 	raw, err := ask("newConversation", map[string]any{"cwd": s.dir})
 	var r struct{ ConversationID string }
@@ -421,6 +422,7 @@ func TestShowOfAMessage(t *testing.T) {
 		{"sendUserTurn", map[string]any{
 			"cwd": other, "approvalPolicy": "never", "sandboxPolicy": map[string]any{"mode": "danger-full-access"}, "model": "scripted", "summary": "auto",
 		}, "+++ b/elsewhere\n"},
+		{"sendUserMessage", map[string]any{}, "--- a/elsewhere\n"}, // in the folder of the turn before
 	} {
 		turn.members["conversationId"], turn.members["items"] = r.ConversationID, items
 		if _, err := ask(turn.method, turn.members); err != nil {

@@ -151,7 +151,7 @@ type PatchApplyBegin struct {
 	Changes map[string]FileChange `json:"changes"`
 }
 
-// PatchApplyEnd says whether a patch was applied.
+// PatchApplyEnd reports whether a patch was applied.
 type PatchApplyEnd struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`

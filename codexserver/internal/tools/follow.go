@@ -17,11 +17,7 @@ func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticke
 	a.Watcher = f
 	a.Begin = func(ctx context.Context) {
 		number, _ = th.Trail().Count()
-		info := th.Info()
-		if in.Context != nil {
-			info.Cwd = in.Context.Cwd
-		}
-		f.report.Begin(ctx, info, nil)
+		f.report.Begin(ctx, th.Info(), nil)
 	}
 	err := th.Turn(ctx, ticket, a, in)
 	f.report.End(err)
