@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestFolders names paths in and outside of the folders that calls are bound to.
+// TestFolders calls tools with paths inside and outside of Options.Folders.
 func TestFolders(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -95,8 +95,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFoldersOfConfig makes folders writable by the argument config, which calls on a server
-// with folders can do with the same folders as by writable-roots.
+// TestFoldersOfConfig makes folders writable by the argument config. On a server with
+// Options.Folders they are checked like those of writable-roots.
 func TestFoldersOfConfig(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -183,8 +183,8 @@ func TestFoldersOfConfig(t *testing.T) {
 	}
 }
 
-// TestTurnsAtATime refuses the call that would begin one turn more than the options let.
-func TestTurnsAtATime(t *testing.T) {
+// TestLimitOfTurns refuses a call for one turn more than Options.Turns.
+func TestLimitOfTurns(t *testing.T) {
 	end := make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		select {
@@ -215,7 +215,7 @@ func TestTurnsAtATime(t *testing.T) {
 	if _, _, err := c.call(t.Context(), "codex-wait", map[string]any{"threadIds": threads, "for": "all"}); err != nil {
 		t.Fatal(err)
 	}
-	// A call that begins no turn takes no place, and one that has ended has none.
+	// Neither a call without a turn nor one that has ended counts.
 	for range 5 {
 		if got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "cwd": 1}); err != nil || !got.IsError {
 			t.Errorf("a wrong call: %+v, %v", got, err)

@@ -83,7 +83,7 @@ func (s *shop) legacy() (ask asker, end func()) {
 	return ask, end
 }
 
-// modern connects a client whose requests stand for themselves.
+// modern connects a client without a handshake.
 func (s *shop) modern() (ask asker, end func()) {
 	s.t.Helper()
 	c := connectModernTo(s.t, s.server)
@@ -113,7 +113,7 @@ func (s *shop) modern() (ask asker, end func()) {
 	}
 }
 
-// shopPage is what a page has.
+// shopPage is a page of codex-show.
 type shopPage struct {
 	Content                  string
 	Offset, Next, Total, Cut int64
@@ -149,7 +149,7 @@ func (ask asker) tool(t *testing.T, name string, arguments map[string]any) shopP
 	return p
 }
 
-// show reads a whole text page by page.
+// show reads a whole text, page by page.
 func (ask asker) show(t *testing.T, arguments map[string]any) (string, shopPage) {
 	t.Helper()
 	var all strings.Builder
@@ -210,8 +210,8 @@ func (ask asker) readAll(t *testing.T, uri string) string {
 	}
 }
 
-// A turn with 10,000 changed files and 50 MiB of output stays under the bound of a
-// result, and is had page by page, in both eras.
+// TestShowOfABigTurn reads a turn with 10,000 changed files and 50 MiB of output page by
+// page, in both eras. Its result stays under the limit.
 func TestShowOfABigTurn(t *testing.T) {
 	const files, printed = 10_000, 50 << 20
 	script := fmt.Sprintf(`seq 1 %d | sed 's/^/é /' | split -a 4 -l 1 - f; echo first; yes 0123456789abcde | head -c %d; echo last`, files, printed)
@@ -270,7 +270,7 @@ func TestShowOfABigTurn(t *testing.T) {
 	}
 }
 
-// TestShow reads what there is, and refuses what there is not, in both eras.
+// TestShow reads what a thread has, and checks the errors for what it has not, in both eras.
 func TestShow(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -393,8 +393,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestShowOfAMessage: the diff of a turn that a method of September 2025 started is there
-// like that of a tool, in the folder that the turn names.
+// TestShowOfAMessage reads the diff of turns that methods of September 2025 started, in the
+// folder of each turn.
 func TestShowOfAMessage(t *testing.T) {
 	s := newShop(t,
 		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made")), providertest.Say("made it"),
@@ -440,7 +440,7 @@ func TestShowOfAMessage(t *testing.T) {
 	}
 }
 
-// refused calls a method that is to fail with a code.
+// refused calls a method that must fail with a code.
 func (s *shop) refused(ask asker, method string, members map[string]any, code int, words string) {
 	s.t.Helper()
 	result, err := ask(method, members)
@@ -450,8 +450,8 @@ func (s *shop) refused(ask asker, method string, members map[string]any, code in
 	}
 }
 
-// TestShowOfAWorktree shows what a conversation with a worktree of its own changed
-// there, in a repository that would run programs.
+// TestShowOfAWorktree shows what a conversation changed in its worktree. The repository's
+// configuration names programs, which must not run.
 func TestShowOfAWorktree(t *testing.T) {
 	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared")), providertest.Say("done"))
 	ran := filepath.Join(t.TempDir(), "ran")

@@ -148,7 +148,7 @@ func TestRaces(t *testing.T) {
 }
 
 // Of two answers that arrive in the same instant the stricter one counts.
-func TestTogetherTheStricterCounts(t *testing.T) {
+func TestStricterAnswerCounts(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			b := approval.NewBoard(&approval.Options{Desk: &desk{answer: says(decline)}}, nil)
@@ -176,7 +176,7 @@ func TestTogetherTheStricterCounts(t *testing.T) {
 	}
 }
 
-func TestTheTurnEndsFirst(t *testing.T) {
+func TestTurnEndsBeforeAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{Questions: elicit.Options{Timeout: -1}}, nil)
 		defer b.Attach(newClient(after(time.Hour, accept), &elicit.Options{Timeout: -1}))()
@@ -207,7 +207,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 	})
 }
 
-func TestTheLastPlaceLeaves(t *testing.T) {
+func TestLastPlaceLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{}, nil)
 		leave := b.Attach(newClient(waits, nil))
@@ -231,7 +231,7 @@ func TestNoPlace(t *testing.T) {
 // The last place fails as another one arrives, and then nothing is left to wait
 // for: a place that arrives at that instant is asked or is not, but the question
 // always ends.
-func TestAPlaceArrivesAtTheEnd(t *testing.T) {
+func TestPlaceAttachedAtTheEnd(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			b := approval.NewBoard(&approval.Options{}, nil)
@@ -245,7 +245,7 @@ func TestAPlaceArrivesAtTheEnd(t *testing.T) {
 }
 
 // A place that continues after the question is over does not delay the turn.
-func TestAPlaceThatDoesNotReturn(t *testing.T) {
+func TestPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
 		b := approval.NewBoard(&approval.Options{Logger: log.logger()}, nil)
@@ -267,7 +267,7 @@ func TestAPlaceThatDoesNotReturn(t *testing.T) {
 }
 
 // An outcome that was made by hand is kept to what the question offers.
-func TestOutcomesByHand(t *testing.T) {
+func TestOutcomeIsLimited(t *testing.T) {
 	for _, tt := range []struct {
 		out  elicit.Outcome
 		once bool

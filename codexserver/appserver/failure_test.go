@@ -58,7 +58,7 @@ func TestHandshakeNeverAnswered(t *testing.T) {
 	})
 }
 
-func TestNotSignedInIsToldAtOnce(t *testing.T) {
+func TestNotSignedInFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on["account/read"] = func(*run, *jsonrpc.Request) (any, error) {
@@ -280,7 +280,7 @@ func TestTurnStartNeverAnswered(t *testing.T) {
 	})
 }
 
-func TestThreadDroppedOverThere(t *testing.T) {
+func TestDroppedThreadIsResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = answered
@@ -336,7 +336,7 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-func TestNonsenseIsSurvived(t *testing.T) {
+func TestInvalidMessagesAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = func(r *run) {
@@ -417,8 +417,8 @@ func TestTurnsOfAThreadAreSerial(t *testing.T) {
 	})
 }
 
-// TestTurnContextHolds: what a turn changes holds for those after it.
-func TestTurnContextHolds(t *testing.T) {
+// TestTurnContextPersists: what a turn changes holds for those after it.
+func TestTurnContextPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = answered

@@ -64,9 +64,9 @@ func testProgram(t *testing.T, program starter) {
 	}
 }
 
-func TestProgramThatWillNotDo(t *testing.T) { eachWay(t, testProgramThatWillNotDo) }
+func TestUnusableProgram(t *testing.T) { eachWay(t, testUnusableProgram) }
 
-func testProgramThatWillNotDo(t *testing.T, program starter) {
+func testUnusableProgram(t *testing.T, program starter) {
 	for _, test := range []struct {
 		kind, version string
 		old           bool

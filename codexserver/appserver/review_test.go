@@ -226,8 +226,8 @@ func TestReviewTargets(t *testing.T) {
 	}
 }
 
-// TestReviewNeedsReading refuses a Codex that would not run the review read-only.
-func TestReviewNeedsReading(t *testing.T) {
+// TestReviewNeedsReadOnly refuses a Codex that would not run the review read-only.
+func TestReviewNeedsReadOnly(t *testing.T) {
 	for name, reply := range map[string]string{
 		"sandbox": `"approvalPolicy":"never","sandbox":{"type":"workspaceWrite"}`,
 		"network": `"approvalPolicy":"never","sandbox":{"type":"readOnly","networkAccess":true}`,

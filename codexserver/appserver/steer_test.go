@@ -116,9 +116,9 @@ func TestSteerRefused(t *testing.T) {
 	}
 }
 
-// TestSteerOvertaken: a message that the app-server took and forgot goes into the next
+// TestUnreadSteerIsSentAgain: a message that the app-server took and forgot goes into the next
 // turn, before its own input, and no further.
-func TestSteerOvertaken(t *testing.T) {
+func TestUnreadSteerIsSentAgain(t *testing.T) {
 	for _, end := range []string{"interrupted", "failed", "death"} {
 		t.Run(end, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,9 +183,9 @@ func TestSteerOvertaken(t *testing.T) {
 	}
 }
 
-// TestSteerAsTheTurnBegins: a message waits until the turn has begun over there, as
+// TestSteerWaitsForTheTurn: a message waits until the turn has begun over there, as
 // long as its sender does.
-func TestSteerAsTheTurnBegins(t *testing.T) {
+func TestSteerWaitsForTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {

@@ -210,7 +210,7 @@ func checkHeaders(t *testing.T, res *http.Response) {
 }
 
 // The shell is the same for everybody.
-func TestShellTellsNothing(t *testing.T) {
+func TestPublicFilesHoldNoData(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
 	shell := func() (all string) {

@@ -277,7 +277,7 @@ func TestBounds(t *testing.T) {
 }
 
 // What continues a forgotten entry costs nothing, and speech is shown again.
-func TestForgotten(t *testing.T) {
+func TestRemovedEntries(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "1"}
 	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
@@ -368,7 +368,7 @@ func TestConnections(t *testing.T) {
 
 // Links age by the wall clock, which continues while the machine sleeps; Go's other clock
 // does not.
-func TestLinksAgeAsleep(t *testing.T) {
+func TestLinkExpiryByWallClock(t *testing.T) {
 	d := door{lifetime: time.Hour}
 	d.invite()
 	if s := d.links[0].expires.String(); strings.Contains(s, "m=") {
@@ -378,7 +378,7 @@ func TestLinksAgeAsleep(t *testing.T) {
 
 // Sessions that have opened the same conversation are kept apart: Stop reaches
 // the one that was meant, and the end of one is not the other's.
-func TestSessionsApart(t *testing.T) {
+func TestServersOfOneThread(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	stopped := ""
 	in := func(session string) approval.Thread {
@@ -404,7 +404,7 @@ func TestSessionsApart(t *testing.T) {
 
 // Taking up a conversation that is there changes nothing of a turn under way,
 // which can still be stopped, and shows the past no second time.
-func TestTakenUpAgain(t *testing.T) {
+func TestResumedConversation(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "1"}
 	taken := protocol.SessionConfigured{SessionID: "1", InitialMessages: []json.RawMessage{[]byte(`{"type":"agent_message","message":"before"}`)}}
@@ -426,7 +426,7 @@ func TestTakenUpAgain(t *testing.T) {
 // Thousands of questions and events, streams that are read and that are not,
 // answers, withdrawals and the end of it all leave no goroutine: synctest
 // finds those that are left.
-func TestNothingIsLeft(t *testing.T) {
+func TestNoGoroutineIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)
 		p := newPage("127.0.0.1:1", &Options{})

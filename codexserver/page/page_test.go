@@ -346,7 +346,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-func TestOldestPageGivesWay(t *testing.T) {
+func TestOldestPageIsReplaced(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
 	var open []*events
