@@ -74,7 +74,8 @@ func TestNotSignedInFailsAtOnce(t *testing.T) {
 	})
 }
 
-// A Codex that starts with a configuration that it will not run a thread with.
+// TestConfigurationThatCodexRefuses has a Codex that starts, but cannot start a thread with
+// its configuration.
 func TestConfigurationThatCodexRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		says   string
@@ -417,7 +418,7 @@ func TestTurnsOfAThreadAreSerial(t *testing.T) {
 	})
 }
 
-// TestTurnContextPersists: what a turn changes holds for those after it.
+// TestTurnContextPersists checks that a turn's changes hold for later turns.
 func TestTurnContextPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

@@ -68,8 +68,8 @@ func TestSteerRecordings(t *testing.T) {
 	}
 }
 
-// TestSteerRefused checks that the sender of a message gets the app-server's objection,
-// and that the turn continues.
+// TestSteerRefused checks that the sender of a message gets the app-server's error, and that
+// the turn continues.
 func TestSteerRefused(t *testing.T) {
 	invalid := func(words string) func(*run, *jsonrpc.Request) (any, error) {
 		return func(*run, *jsonrpc.Request) (any, error) {
@@ -116,8 +116,8 @@ func TestSteerRefused(t *testing.T) {
 	}
 }
 
-// TestUnreadSteerIsSentAgain: a message that the app-server took and forgot goes into the next
-// turn, before its own input, and no further.
+// TestUnreadSteerIsSentAgain checks that a message that the app-server took and dropped is
+// sent again in the next turn, before its input, and in no later one.
 func TestUnreadSteerIsSentAgain(t *testing.T) {
 	for _, end := range []string{"interrupted", "failed", "death"} {
 		t.Run(end, func(t *testing.T) {
@@ -183,8 +183,8 @@ func TestUnreadSteerIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestSteerWaitsForTheTurn: a message waits until the turn has begun over there, as
-// long as its sender does.
+// TestSteerWaitsForTheTurn checks that a message waits until the app-server has begun the
+// turn, or until its sender gives up.
 func TestSteerWaitsForTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -234,8 +234,8 @@ func TestSteerWaitsForTheTurn(t *testing.T) {
 	})
 }
 
-// TestSteerAnsweredLate checks that a turn that ends before the app-server has taken a
-// message keeps nothing of it, and that its sender learns this.
+// TestSteerAnsweredLate ends a turn before the app-server has taken a message. The message
+// is not kept, and its sender gets an error.
 func TestSteerAnsweredLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
