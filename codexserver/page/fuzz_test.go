@@ -13,7 +13,7 @@ import (
 
 // FuzzAnswer posts any body as an answer. Either the body is accepted and returned byte for
 // byte, or it is refused and the question stays open. An accepted body approves only if its
-// action is accept and its decision approves.
+// action is accept and its decision is not a denial.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"action":"accept"}`,
