@@ -94,7 +94,7 @@ func TestDecide(t *testing.T) {
 					t.Errorf("logged %d times: %s", n, &log)
 				}
 				if diff := cmp.Diff(tt.desk != nil, len(d.decided) == 1); diff != "" {
-					t.Errorf("the desk learned of %d decisions", len(d.decided))
+					t.Errorf("the desk received %d decisions", len(d.decided))
 				}
 			})
 		})

@@ -242,7 +242,7 @@ func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 		// The next turn waits until the first one is certain to be over.
 		err := conv.Turn(t.Context(), text("on"))
 		if err == nil {
-			t.Error("a turn began beside one that was not over")
+			t.Error("a turn began before the previous one had ended")
 		}
 		if took := time.Since(begun); took > 12*time.Second {
 			t.Errorf("took %v", took)

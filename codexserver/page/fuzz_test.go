@@ -43,7 +43,7 @@ func FuzzAnswer(f *testing.F) {
 		case http.StatusNoContent:
 			answer := <-q.answered
 			if !bytes.Equal(answer, sent) {
-				t.Errorf("handed on %q", answer)
+				t.Errorf("returned %q", answer)
 			}
 			var plain struct {
 				Action  string

@@ -312,7 +312,7 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}
 	if raw, err := b.withdraw(q, context.Canceled); err != nil || string(raw) != `{"action":"decline"}` {
-		t.Errorf("handed on: %s, %v", raw, err)
+		t.Errorf("returned: %s, %v", raw, err)
 	}
 }
 

@@ -312,7 +312,7 @@ func TestClose(t *testing.T) {
 		t.Error("Ask after Close had an answer")
 	}
 	if told != 1 {
-		t.Errorf("told %d links, of which one works", told)
+		t.Errorf("announced %d links, of which one works", told)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
@@ -327,7 +327,7 @@ func TestAnnounce(t *testing.T) {
 	unseen := func() { _, _ = p.Ask(ended, exec("1", "true")) }
 	unseen()
 	if len(told) != 2 || told[0] != told[1] {
-		t.Fatalf("told %q, want one link twice", told)
+		t.Fatalf("announced %q, want one link twice", told)
 	}
 	origin, secret, _ := strings.Cut(told[0], "/#")
 	v := &visitor{t: t, origin: origin, client: http.DefaultClient}
@@ -336,13 +336,13 @@ func TestAnnounce(t *testing.T) {
 	}
 	unseen()
 	if len(told) != 3 || told[2] == told[0] {
-		t.Errorf("told %q, want a fresh link after the first was used", told)
+		t.Errorf("announced %q, want a new link after the first was used", told)
 	}
 	stream := visit(t, p).events()
 	stream.next()
 	unseen()
 	if len(told) != 3 {
-		t.Errorf("told %q although the page is open", told)
+		t.Errorf("announced %q although the page is open", told)
 	}
 }
 
