@@ -76,8 +76,8 @@ func TestSessionTools(t *testing.T) {
 	})
 }
 
-// TestChosenTools offers some of the tools, and no argument whose result is had with
-// another one.
+// TestChosenTools offers some of the tools. Arguments whose results need another tool are
+// not offered.
 func TestChosenTools(t *testing.T) {
 	for _, tt := range []struct {
 		chosen, tools []string

@@ -184,9 +184,9 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if a.Sandbox != nil {
 		cfg.Sandbox = *a.Sandbox
 	}
-	warnings, err := t.restrict(&cfg)
+	warnings, err := t.restrict(&cfg, a.Worktree)
 	if err != nil {
-		return failure("", "codex: argument /config: "+err.Error())
+		return failure("", "codex: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget
