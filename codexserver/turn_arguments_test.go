@@ -215,7 +215,7 @@ func TestTurnArgumentsLocked(t *testing.T) {
 		{[]string{"effort", "images", "output-schema", "web-search", "writable-roots"}, nil},
 		{[]string{"config"}, []string{"effort", "images", "output-schema", "writable-roots"}},
 		{[]string{"config", "sandbox"}, []string{"effort", "images", "output-schema"}},
-		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search", "writable-roots"}},
+		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search"}},
 	} {
 		e := &turnRecorder{answer: "{}"}
 		c := connectWith(t, e, &codexserver.Options{LockedArguments: tt.locks})

@@ -128,20 +128,6 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 	return err
 }
 
-// unlocked refuses arguments that are locked.
-func unlocked(raw stdjson.RawMessage, locked []string) error {
-	var given map[string]stdjson.RawMessage
-	if err := decodeArguments(raw, &given); err != nil {
-		return err
-	}
-	for _, name := range locked {
-		if _, ok := given[name]; ok {
-			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
-		}
-	}
-	return nil
-}
-
 var errNoPrompt = errors.New("argument /prompt is missing")
 
 func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
