@@ -14,8 +14,8 @@ import (
 
 // RequestClient returns what the _meta of a request of MCP 2026-07-28 says about its
 // client. A member that is missing or ambiguous leaves its field empty; a client without
-// Capabilities cannot be asked. Every request declares its client anew: do not use the
-// result for another one.
+// Capabilities cannot be asked. Do not use the result for another request: each request
+// declares its own client.
 func RequestClient(meta json.RawMessage) Client {
 	const prefix = "io.modelcontextprotocol/"
 	var members map[string]jsontext.Value
