@@ -7,8 +7,8 @@
 // The flags -schema and -out name another schema and package. -extension names the schema
 // of an extension; its definitions are added to those of the schema. -base names the
 // schema of the base package, which must be in the folder above -out: types that are equal
-// in both become aliases, and files that are the same for every version are copied. The
-// go:generate directives of the packages show the flags in use.
+// in both become aliases, and files that are the same for every version are copied. Each
+// package has a go:generate directive with the flags in use.
 //
 // A refresh drops upstream's prose and keeps our descriptions. It prints the changes in the
 // schema and in the Go API, records where the schema came from, and generates the package.
@@ -198,7 +198,7 @@ func write(dir string, files map[string][]byte, check bool) error {
 			continue
 		}
 		if check {
-			changed = append(changed, fmt.Errorf("%s is not up to date: run go generate ./...", path))
+			changed = append(changed, fmt.Errorf("%s is not up to date: go generate ./... updates it", path))
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
