@@ -188,7 +188,7 @@ func TestRefusedCommandDoesNotRun(t *testing.T) {
 		abort    bool
 	}{
 		{"denied", elicit.Denied, []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
-		{"abort", elicit.Abort, []string{"turn_aborted interrupted"}, true},
+		{"abort", elicit.Abort, []string{"token_count", "turn_aborted interrupted"}, true},
 		{"unknown word", elicit.Decision("yes"), []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

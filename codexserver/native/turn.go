@@ -262,6 +262,9 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 		for k, result := range results {
 			if errs[k] != nil {
 				t.abandon(resp.Items[from[i+k]:])
+				if ctx.Err() == nil { // after an interrupt turn_aborted comes alone, as in Codex
+					t.emitUsage()
+				}
 				return true, errs[k]
 			}
 			t.commit()
@@ -277,11 +280,16 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 			t.emitItem(item)
 		}
 	}
-	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+	t.emitUsage()
 	if diff := t.tools.UnifiedDiff(); diff != "" {
 		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
 	return len(calls) > 0, nil
+}
+
+// emitUsage reports the tokens used so far, those of the last response included.
+func (t *turn) emitUsage() {
+	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
 }
 
 // commit makes the response part of the history. It is called before anything is done
