@@ -21,6 +21,7 @@ type turn struct {
 	tools    *tool.Turn
 	requests int
 	tokens   int64
+	budget   int64 // of tokens; 0 means none
 	// compacted is true until a response after a compaction shows that it helped.
 	compacted bool
 	// round is the last response as long as it is not part of the history: a
@@ -72,7 +73,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	}
 	c.inform()
 	c.turns++
-	t.inbox, t.said = box, in.Items
+	t.inbox, t.said, t.budget = box, in.Items, in.MaxTokens
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		last, err = t.run(ctx, in)
@@ -92,7 +93,6 @@ func (c *conversation) finish(ctx context.Context, last *string, err error) erro
 	case err == nil:
 		c.emit(protocol.TaskComplete{LastAgentMessage: last})
 		return nil
-	case errors.As(err, &limit):
 	case ctx.Err() != nil:
 		abort = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		if errors.As(abort.Cause, &limit) {
@@ -222,19 +222,27 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 
 // afford reports whether the turn's limits allow another request.
 func (t *turn) afford() error {
-	limits := t.engine.limits
-	if t.requests++; limits.ModelRequests > 0 && t.requests > limits.ModelRequests {
-		return &limitError{fmt.Sprintf("it needs more than %d requests to the model", limits.ModelRequests)}
+	limit := t.engine.limits.ModelRequests
+	if t.requests++; limit > 0 && t.requests > limit {
+		return &limitError{fmt.Sprintf("it needs more than %d requests to the model", limit)}
 	}
-	if limits.Tokens > 0 && t.tokens >= limits.Tokens {
-		return &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limits.Tokens)}
+	return t.spent()
+}
+
+// spent returns an error when the turn has used all its tokens.
+func (t *turn) spent() error {
+	for _, limit := range []int64{t.engine.limits.Tokens, t.budget} {
+		if limit > 0 && t.tokens >= limit {
+			return &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limit)}
+		}
 	}
 	return nil
 }
 
-// spend counts the tokens of a response.
+// spend counts the tokens of a response. Some providers state only the parts, some only
+// the total.
 func (t *turn) spend(u protocol.TokenUsage) {
-	t.tokens += u.TotalTokens
+	t.tokens += max(u.TotalTokens, u.InputTokens+u.OutputTokens)
 	t.count(u)
 }
 
@@ -246,6 +254,12 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 	for i, item := range resp.Items {
 		if call, ok := callOf(item); ok {
 			calls, from = append(calls, call), append(from, i)
+		}
+	}
+	if len(calls) > 0 {
+		if err := t.spent(); err != nil {
+			t.stopBefore(resp.Items)
+			return true, err
 		}
 	}
 	var after []protocol.ResponseItem
@@ -275,16 +289,31 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 	}
 	t.commit()
 	t.record(after...)
-	if t.chat() { // whose recorded order is: what was done, then what was said
-		for _, item := range resp.Items {
-			t.emitItem(item)
-		}
-	}
+	t.emitChat(resp.Items)
 	t.emitUsage()
 	if diff := t.tools.UnifiedDiff(); diff != "" {
 		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
 	return len(calls) > 0, nil
+}
+
+// stopBefore ends the turn before the calls of a response run. The response stays in the
+// history, and its calls are answered as unfinished.
+func (t *turn) stopBefore(items []protocol.ResponseItem) {
+	t.commit()
+	t.abandon(items)
+	t.emitChat(items)
+	t.emitUsage()
+}
+
+// emitChat reports what the model said on the Chat wire. The recorded order there is:
+// what was done, then what was said.
+func (t *turn) emitChat(items []protocol.ResponseItem) {
+	if t.chat() {
+		for _, item := range items {
+			t.emitItem(item)
+		}
+	}
 }
 
 // emitUsage reports the tokens used so far, those of the last response included.

@@ -55,6 +55,10 @@ type TurnInput struct {
 	// OutputSchema is the JSON schema of this turn's last message; nil leaves the
 	// form of it to the model. The model may not keep to it.
 	OutputSchema json.RawMessage
+	// MaxTokens bounds the input and output tokens of this turn; 0 means no limit. The
+	// server interrupts the turn when they are used. An engine that knows the usage of a
+	// response before it runs the response's calls does not run them then.
+	MaxTokens int64
 }
 
 // TurnContext is the part of a conversation's configuration that a turn may
