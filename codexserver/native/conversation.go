@@ -44,6 +44,7 @@ type conversation struct {
 	compactPrompt string               // what a summary is asked for with
 	rules         string               // of the AGENTS.md files
 	now           protocol.TurnContext // what turns run under
+	readOnly      bool                 // nothing may widen it
 	chosen        bool                 // a call has chosen the effort
 	search        *bool                // whether to search the web, as the call said
 	told          protocol.TurnContext // what the model was last sent
@@ -79,7 +80,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 	if err != nil {
 		return nil, err
 	}
-	c.chosen, c.search = call.Effort != "", call.WebSearch
+	c.chosen, c.search, c.readOnly = call.Effort != "", call.WebSearch, call.ReadOnly
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -76,6 +76,9 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
+	if call.ReadOnly {
+		readOnly(cfg)
+	}
 	c, err := e.conversation(cfg, host, old.Meta.ID)
 	if err != nil {
 		return nil, err
@@ -87,6 +90,8 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	c.goOn(old.Context, &call)
 	c.restorePrompts(&old.Meta, &call)
 	c.restoreChoices(old, &call)
+	c.readOnly = call.ReadOnly
+	c.confine()
 	c.remember(old)
 	c.usage = old.Usage
 	return c, nil

@@ -301,3 +301,58 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 		})
 	}
 }
+
+// TestReadOnlyStaysReadOnly tries to widen a read-only conversation: by the rollout that it
+// resumes, and by the context of a turn.
+func TestReadOnlyStaysReadOnly(t *testing.T) {
+	free := protocol.TurnContext{ApprovalPolicy: protocol.ApprovalNever, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}, Model: "scripted"}
+	for _, tt := range []struct {
+		name    string
+		resumed bool
+		context *protocol.TurnContext
+	}{
+		{"rollout", true, nil},
+		{"context of a resumed conversation", true, &free},
+		{"context of a new conversation", false, &free},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("hello"),
+				providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
+			cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalNever, ReadOnly: !tt.resumed}
+			if tt.resumed {
+				cfg.WebSearch = new(true)
+			}
+			c := b.start(t, &host{}, cfg)
+			if err := c.Turn(t.Context(), say("first")); err != nil {
+				t.Fatal(err)
+			}
+			if tt.resumed {
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
+				}
+				path, err := b.engine.FindRollout(t.Context(), c.ID())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c, err = b.engine.Resume(t.Context(), path, protocol.Config{ReadOnly: true}, &host{exec: approve}); err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+			}
+			in := say("second")
+			if tt.context != nil {
+				tt.context.Cwd = b.cwd
+			}
+			in.Context = tt.context
+			if err := c.Turn(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
+				t.Error("a read-only conversation wrote a file")
+			}
+			if body := string(b.provider.Requests()[1].Body); strings.Contains(body, "web_search") {
+				t.Errorf("a read-only conversation can search the web: %s", body)
+			}
+		})
+	}
+}

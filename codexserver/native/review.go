@@ -24,3 +24,11 @@ func readOnly(cfg *config.Config) {
 	cfg.MCPServers = nil
 	cfg.Tools.WebSearch = false
 }
+
+// confine takes back what a turn or a rollout allows a read-only conversation.
+func (c *conversation) confine() {
+	if c.readOnly {
+		readOnly(c.cfg)
+		c.now.ApprovalPolicy, c.now.SandboxPolicy = c.cfg.ApprovalPolicy, c.cfg.Sandbox()
+	}
+}

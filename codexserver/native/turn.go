@@ -54,6 +54,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	}
 	if in.Context != nil {
 		c.now, c.chosen = *in.Context, false
+		c.confine()
 	}
 	if in.Effort != "" {
 		c.now.Effort, c.chosen = in.Effort, true
