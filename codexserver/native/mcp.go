@@ -80,7 +80,7 @@ func (c *conversation) startServers() {
 		all.Wait()
 		for i, name := range names {
 			if failed[i] != nil {
-				s.warnings = append(s.warnings, fmt.Sprintf("the MCP server %q did not start, its tools are missing: %v", name, failed[i]))
+				s.warnings = append(s.warnings, fmt.Sprintf("the MCP server %q did not start, its tools are missing: %s", name, cutOutput(failed[i].Error())))
 			}
 			if started[i] != nil {
 				if left := s.add(name, c.cfg.MCPServers[name], started[i]); left > 0 {
@@ -207,9 +207,9 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	end := protocol.MCPToolCallEnd{CallID: call.ID, Invocation: invocation, Duration: protocol.Duration(time.Since(begin))}
 	var output string
 	if err != nil {
-		text := err.Error()
+		text := cutOutput(err.Error())
 		end.Result.Err = &text
-		output = fmt.Sprintf("tool call error: %s/%s: %v", target.server, target.tool, err)
+		output = fmt.Sprintf("tool call error: %s/%s: %s", target.server, target.tool, text)
 	} else {
 		end.Result.Ok = result
 		output = contentOf(result)
@@ -232,9 +232,13 @@ func contentOf(result stdjson.RawMessage) string {
 	if err := r.Content.Compact(); err != nil {
 		return fmt.Sprintf("tool call error: the result cannot be read: %v", err)
 	}
-	text := string(r.Content)
-	if len(text) > maxToolOutput {
-		text = strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(r.Content))
+	return cutOutput(string(r.Content))
+}
+
+// cutOutput bounds a text of a server.
+func cutOutput(text string) string {
+	if len(text) <= maxToolOutput {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(text))
 }

@@ -42,6 +42,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 		{"call", "toy__echo", `{"x": "1"}`, `[{"type":"text","text":"echo:1"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"question", "toy__ask_me", `{}`, `[{"type":"text","text":"{\"action\":\"accept\",\"content\":{}} <nil>"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"error", "toy__fail", `{}`, `tool call error: toy/fail: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"long error", "toy__flood", `{}`, `tool call error: toy/flood: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"death", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"half JSON", "toy__echo", `{"x":`, `the arguments are not JSON: `, nil},
 		{"no object", "toy__echo", `[1]`, `the arguments are not a JSON object`, nil},
@@ -58,6 +59,9 @@ func TestToolsOfMCPServers(t *testing.T) {
 			got := b.provider.Requests()[1].ToolOutputs()
 			if len(got) != 1 || !strings.HasPrefix(got[0].Output, tt.output) {
 				t.Errorf("outputs %q, want %q", got, tt.output)
+			}
+			if n := len(got[0].Output); n > 300<<10 {
+				t.Errorf("the model got %d bytes", n)
 			}
 			events := slices.DeleteFunc(h.take(), func(e string) bool { return !strings.HasPrefix(e, "mcp_") })
 			if d := cmp.Diff(tt.events, events); d != "" && len(tt.events)+len(events) > 0 {
