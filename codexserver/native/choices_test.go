@@ -271,7 +271,7 @@ model_provider = "nosuch"
 		answer, note string
 		models       int
 	}{
-		{200, `{"data":[` + strings.Join(many, ",") + `]}`, "lists 802 models more", 200},
+		{200, `{"data":[` + strings.Join(many, ",") + `]}`, "lists 802 more models", 200},
 		{200, "{", "cannot be read", 2},
 		{200, strings.Repeat(" ", 3<<20), "more than 2097152 bytes", 2},
 		{401, `{"error":{"message":"the key secret-key is wrong"}}`, "401", 2},
@@ -284,7 +284,7 @@ model_provider = "nosuch"
 		}
 	}
 	provider.Close()
-	if names, notes := list(); len(names) != 2 || !strings.Contains(notes, "does not say which models it has") {
+	if names, notes := list(); len(names) != 2 || !strings.Contains(notes, "does not list its models") {
 		t.Errorf("a provider that is not there: %q, %s", names, notes)
 	}
 }

@@ -68,7 +68,7 @@ func TestCompactionThatDoesNotHelp(t *testing.T) {
 	b := setup(t, "model_auto_compact_token_limit = 1000", native.Limits{}, call, providertest.Say("note"), call)
 	h := &host{}
 	err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go"))
-	if err == nil || !strings.Contains(err.Error(), "above the limit of 1000 tokens") {
+	if err == nil || !strings.Contains(err.Error(), "more than 1000 tokens") {
 		t.Errorf("Turn: %v, want the limit", err)
 	}
 }

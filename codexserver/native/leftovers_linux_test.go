@@ -13,7 +13,7 @@ import (
 
 // TestLeftoversEndWithTheConversation leaves a daemon behind by a command that
 // was approved, and by one in the sandbox. The first lives until the
-// conversation is closed, also when that is put away; the other ends with its
+// conversation is closed, also when that is unloaded; the other ends with its
 // command.
 func TestLeftoversEndWithTheConversation(t *testing.T) {
 	const daemon = `exec 9> "$0"; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); until pgrep -f "^sleep 1000$" > /dev/null; do :; done`
@@ -49,9 +49,9 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 			if lives() != tt.lives {
 				t.Errorf("after its command the daemon lives: %v, want %v", lives(), tt.lives)
 			}
-			putAway(t, c)
+			unload(t, c)
 			if lives() != tt.lives {
-				t.Errorf("when its conversation is put away the daemon lives: %v, want %v", lives(), tt.lives)
+				t.Errorf("when its conversation is unloaded the daemon lives: %v, want %v", lives(), tt.lives)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)

@@ -113,14 +113,14 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 // our locks.
 func TestOtherProgramWrites(t *testing.T) {
 	for _, away := range []bool{false, true} {
-		t.Run(fmt.Sprint("put away: ", away), func(t *testing.T) {
+		t.Run(fmt.Sprint("unloaded: ", away), func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
 			path := configured(t, h).RolloutPath
 			turn(t, c, "first")
 			if away {
-				putAway(t, c)
+				unload(t, c)
 			}
 			appendTo(t, path, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"from elsewhere"}]}}`+"\n")
 			h.take()
@@ -141,7 +141,7 @@ func TestNoLocks(t *testing.T) {
 	}
 	c := b.start(t, &host{}, protocol.Config{})
 	turn(t, c, "first")
-	putAway(t, c)
+	unload(t, c)
 	turn(t, c, "second")
 	inOrder(t, lastRequest(b), "first", "one", "second")
 }

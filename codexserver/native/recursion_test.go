@@ -42,7 +42,7 @@ func TestServerThatServesIsLeftOut(t *testing.T) {
 				t.Error("the client was told")
 			}
 		}
-		if n := strings.Count(log.String(), "is left out: it would start this server itself"); (n == 2) == tt.offered {
+		if n := strings.Count(log.String(), "is left out: it is this server"); (n == 2) == tt.offered {
 			t.Errorf("self %q: said %d times:\n%s", tt.self, n, log.String())
 		}
 	}

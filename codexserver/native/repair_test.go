@@ -89,7 +89,7 @@ func TestRemovedRollout(t *testing.T) {
 		"cut within the line": func(path string) error { return os.Truncate(path, 200) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, when := range []string{"between turns", "within a turn", "before it is put away"} {
+			for _, when := range []string{"between turns", "within a turn", "before it is unloaded"} {
 				t.Run(when, func(t *testing.T) {
 					b := setup(t, "", native.Limits{}, providertest.Say("one"))
 					h := &host{}
@@ -110,13 +110,13 @@ func TestRemovedRollout(t *testing.T) {
 					} else {
 						lost()
 					}
-					if when == "before it is put away" && !native.PutAway(c) {
-						t.Error("it was not put away")
+					if when == "before it is unloaded" && !native.Unload(c) {
+						t.Error("it was not unloaded")
 					}
 					b.provider.Add(second)
 					h.take()
 					turn(t, c, "second")
-					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut, and is written again") {
+					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut; it was written again") {
 						t.Errorf("said: %q", news)
 					}
 					if err := c.Close(); err != nil {
@@ -173,7 +173,7 @@ func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
 
 // A conversation continues in the archive when its file is moved there.
 func TestArchivedUnderALiveConversation(t *testing.T) {
-	for _, when := range []string{"between turns", "within a turn", "put away"} {
+	for _, when := range []string{"between turns", "within a turn", "unloaded"} {
 		t.Run(when, func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"))
 			h := &host{}
@@ -192,9 +192,9 @@ func TestArchivedUnderALiveConversation(t *testing.T) {
 					archive()
 					return providertest.Say("two")
 				}}
-			case "put away":
-				if !native.PutAway(c) {
-					t.Error("it was not put away")
+			case "unloaded":
+				if !native.Unload(c) {
+					t.Error("it was not unloaded")
 				}
 				archive()
 			default:

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// The MCP servers of a conversation end when it is put away, and start again.
+// The MCP servers of a conversation end when it is unloaded, and start again.
 func TestPutAwayEndsServers(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	call := providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x":"1"}`})
@@ -44,7 +44,7 @@ func TestPutAwayEndsServers(t *testing.T) {
 	if !alive(1) {
 		t.Error("the server does not live between turns")
 	}
-	putAway(t, c)
+	unload(t, c)
 	if alive(1) {
 		t.Error("the server lives on")
 	}
