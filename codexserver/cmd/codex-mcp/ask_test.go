@@ -240,7 +240,7 @@ func TestEndToEndAskInterruptAndResume(t *testing.T) {
 			t.Errorf("-resume %s: the model knows nothing of the first turn: %s", resume, last.Body)
 		}
 	}
-	s.shows("going on with: wait for ever")
+	s.shows("continuing: wait for ever")
 }
 
 func TestEndToEndAskPiped(t *testing.T) {
@@ -388,15 +388,15 @@ func TestAskCommandLine(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"ask"}, 2, "ask what?"},
-		{[]string{"ask", "-"}, 2, "ask what?"},
-		{[]string{"ask", "  "}, 2, "ask what?"},
+		{[]string{"ask"}, 2, "there is no task"},
+		{[]string{"ask", "-"}, 2, "there is no task"},
+		{[]string{"ask", "  "}, 2, "there is no task"},
 		{[]string{"ask", "-sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
 		{[]string{"ask", "-approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
 		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is not a folder"},
-		{[]string{"ask", "-resume", "", "x"}, 2, "--resume needs the id"},
-		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for a new conversation"},
-		{[]string{"-resume", "id", "doctor"}, 2, "--resume belongs to codex-mcp ask"},
+		{[]string{"ask", "-resume", "", "x"}, 2, "--resume: want the id"},
+		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for new conversations"},
+		{[]string{"-resume", "id", "doctor"}, 2, "--resume is a flag of codex-mcp ask"},
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
 		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to continue"},
 		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},

@@ -60,7 +60,7 @@ func TestFlagsOfCodex(t *testing.T) {
 		{flags: []string{"-i", "picture.png"}, refusal: "--image is not a flag of this program"},
 		{flags: []string{"--image=picture.png"}, refusal: "--image is not a flag of this program"},
 		{flags: []string{"--remote", "ws://x"}, refusal: "write --codex ws://ADDRESS"},
-		{flags: []string{"fix the tests"}, refusal: "for a task write codex-mcp ask"},
+		{flags: []string{"fix the tests"}, refusal: "to run a task, write codex-mcp ask"},
 		{flags: []string{"--search"}, warning: "--search has no effect here: write -c tools.web_search=true"},
 		{flags: []string{"--add-dir", dir}, warning: "sandbox_workspace_write.writable_roots"},
 		{flags: []string{"--no-alt-screen"}, warning: "--no-alt-screen has no effect here"},

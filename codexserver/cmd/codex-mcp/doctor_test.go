@@ -27,7 +27,7 @@ func TestDoctor(t *testing.T) {
 		problem      string // in the JSON
 	}{
 		{"fine", local, 0, "turns can run", ""},
-		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "missing: set CODEXMCP_TEST_NO_SUCH_KEY", "missing: set CODEXMCP_TEST_NO_SUCH_KEY"},
+		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "missing: set CODEXMCP_TEST_NO_SUCH_KEY", "the model provider needs a key: set CODEXMCP_TEST_NO_SUCH_KEY"},
 		{"nobody answers", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "connection refused", "connection refused"},
 		{"broken file", "model = \n", 1, "config.toml", "config.toml"},
 	} {

@@ -151,7 +151,7 @@ func TestTasksOfNobody(t *testing.T) {
 	t.Setenv("CODEX_HOME", home)
 	for args, want := range map[string]string{
 		"tasks": "No tasks.\n", "tasks --json": "", "tasks x": `unknown task "x"`, "tasks ../x": `unknown task "../x"`,
-		"tasks --follow": "--follow needs the id of a task", "tasks a b": "accepts at most 1 arg",
+		"tasks --follow": "--follow: want the id of a task", "tasks a b": "accepts at most 1 arg",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", strings.Fields(args), &stdout, &stderr)

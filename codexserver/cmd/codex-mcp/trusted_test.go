@@ -15,8 +15,8 @@ func TestDoctorTellsOfTrustedCalls(t *testing.T) {
 		trusted bool
 		row     string
 	}{
-		{nil, false, "calls          config of a call sets the keys of a list"},
-		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: config of a call sets every key"},
+		{nil, false, "calls          the argument config may set only the keys of a list"},
+		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: the argument config may set every key"},
 	} {
 		args := append([]string{"doctor", "-engine", "native", "-c", "model_provider=oss", "-c", "model_providers.oss.base_url=http://127.0.0.1:1"}, tt.flags...)
 		var screen, data, stderr bytes.Buffer
