@@ -117,8 +117,8 @@ func TestStarted(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"", 2, "", "codex mcp-server, codex http"},
-		{"-m o3", 2, "", "codex mcp-server, codex http"},
+		{"", 2, "", "with the commands mcp-server, http"},
+		{"-m o3", 2, "", "with the commands mcp-server, http"},
 		{"exec x", 2, "", `unknown command "exec x"; this codex is codex-mcp`},
 		{"app-server -c a=b", 2, "", `unknown command "app-server"`},
 		{"mcp list", 2, "", `unknown command "mcp list"`},

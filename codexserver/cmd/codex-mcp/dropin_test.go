@@ -45,7 +45,7 @@ func TestTodaysSetUp(t *testing.T) {
 	}
 	for _, said := range []string{
 		"mcp_servers.codex is left out", "-c sandbox is ignored", "approval_policy: granular is read as", "tools.web_search: the table", "model_reasoning_effort:",
-		"what the command line says of unified_exec", `msg="unknown key" at="-c reasoning_effort"`,
+		"on the command line it ignores unified_exec", `msg="unknown key" at="-c reasoning_effort"`,
 	} {
 		if n := strings.Count(p.errors(), said); n != 1 {
 			t.Errorf("%q was said %d times", said, n)

@@ -103,7 +103,7 @@ func (c *configuration) native(reason string) (*choice, error) {
 		return nil, fmt.Errorf("--strict-config: config.toml has keys that Codex does not know: %s; correct or remove them", strings.Join(unknown, ", "))
 	}
 	if names := c.features(); len(names) > 0 {
-		c.log.Warn("the native engine has no features of Codex; it ignores --enable and --disable of " + strings.Join(names, ", "))
+		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
 	}
 	e, err := native.New(&native.Options{
 		CodexHome: c.home,
