@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unload unloads a conversation, which must work.
+// unload unloads a conversation, and fails the test if that does not work.
 func unload(t *testing.T, c engine.Conversation) {
 	t.Helper()
 	if !native.Unload(c) {
@@ -28,7 +28,7 @@ func unload(t *testing.T, c engine.Conversation) {
 	}
 }
 
-// arguments is a call that chooses everything that a call can choose.
+// arguments is a call that sets everything that a call can set.
 func arguments(b *bench) protocol.Config {
 	return protocol.Config{
 		Model:                 "chosen",
@@ -49,12 +49,12 @@ func arguments(b *bench) protocol.Config {
 	}
 }
 
-// duration is how long a command took, as the model reads it.
+// duration matches the duration of a command in a request to the model.
 var duration = regexp.MustCompile(`duration_seconds\\":[0-9.]+`)
 
-// A conversation that was unloaded asks the model as if it had not been, whatever
-// has become of the configuration.
-func TestPutAwayComesBackAsItWas(t *testing.T) {
+// TestUnloadedConversationIsUnchanged checks that an unloaded conversation sends the same
+// requests as one that stayed in memory, whatever the configuration has become.
+func TestUnloadedConversationIsUnchanged(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			run := func(away bool) (bodies []string) {
@@ -96,8 +96,9 @@ func loosen(t *testing.T, b *bench) {
 	}
 }
 
-// What a rollout says does not loosen a conversation, unloaded or not.
-func TestPutAwayComesBackNoLooser(t *testing.T) {
+// TestRolloutDoesNotLoosen writes a looser policy into the rollout: the conversation keeps its
+// own, unloaded or not.
+func TestRolloutDoesNotLoosen(t *testing.T) {
 	for _, away := range []bool{true, false} {
 		t.Run(fmt.Sprint("unloaded: ", away), func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("two"))
@@ -119,7 +120,7 @@ func TestPutAwayComesBackNoLooser(t *testing.T) {
 				t.Errorf("asked %d times", asked)
 			}
 			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-				t.Error("a command that was refused has run")
+				t.Error("a refused command ran")
 			}
 			inOrder(t, lastRequest(b), `"model":"scripted"`, "first", "approval_policy", "untrusted", "read-only", "second")
 		})
@@ -138,8 +139,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// What was approved for the session is asked about again.
-func TestPutAwayEndsSessionApprovals(t *testing.T) {
+// TestUnloadEndsSessionApprovals checks that the user is asked again.
+func TestUnloadEndsSessionApprovals(t *testing.T) {
 	call := providertest.Call(providertest.Shell("c1", "touch", "made"))
 	b := setup(t, "", native.Limits{}, call, providertest.Say("one"), call, providertest.Say("two"), call, providertest.Say("three"))
 	asked := 0
@@ -159,8 +160,8 @@ func TestPutAwayEndsSessionApprovals(t *testing.T) {
 	}
 }
 
-// A conversation that is not used for Limits.Idle is unloaded, one that is used
-// is not, and one that is closed comes to no harm.
+// TestIdle checks that a conversation is unloaded after Limits.Idle without a turn, that a used
+// one is not, and that closing it in between works.
 func TestIdle(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	synctest.Test(t, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestIdle(t *testing.T) {
 		for range 3 { // a turn of nothing is a use
 			wait(59 * time.Minute)
 			if native.Unloaded(c) {
-				t.Fatal("it was unloaded too soon")
+				t.Fatal("the conversation was unloaded too soon")
 			}
 			if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil {
 				t.Fatal(err)
@@ -188,10 +189,10 @@ func TestIdle(t *testing.T) {
 		}
 		wait(61 * time.Minute)
 		if !native.Unloaded(c) {
-			t.Error("it was not unloaded")
+			t.Error("the conversation was not unloaded")
 		}
 		if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil || native.Unloaded(c) {
-			t.Errorf("it did not come back: %v", err)
+			t.Errorf("the turn after that: %v", err)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -200,9 +201,9 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Without its rollout a conversation that was unloaded fails, and continues when the file
-// is there again.
-func TestPutAwayWithoutItsRollout(t *testing.T) {
+// TestUnloadedWithoutItsRollout removes the rollout of an unloaded conversation: its turn fails,
+// and works again when the file is back.
+func TestUnloadedWithoutItsRollout(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})

@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestMain lets the test binary play other programs as well: $PLAY names one.
+// TestMain lets the test binary act as another program, which $PLAY names.
 func TestMain(m *testing.M) {
 	native.Main() // this may be a keeper
 	switch os.Getenv("PLAY") {

@@ -60,11 +60,11 @@ func TestRateLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := e.RateLimits(ctx); err == nil {
-		t.Error("a context that has ended is not noticed")
+		t.Error("RateLimits worked after the end of its context")
 	}
 }
 
-// TestRateLimitsOfATurn reads back what a provider's headers said.
+// TestRateLimitsOfATurn reads the limits of a provider's headers.
 func TestRateLimitsOfATurn(t *testing.T) {
 	turn := providertest.Say("hi")
 	turn.Header = map[string][]string{"X-Codex-Primary-Used-Percent": {"12.5"}, "X-Codex-Primary-Window-Minutes": {"300"}}

@@ -23,7 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// configured is the first event of a conversation.
+// configured returns the first event of a conversation.
 func configured(t testing.TB, h *host) protocol.SessionConfigured {
 	t.Helper()
 	h.mu.Lock()
@@ -85,20 +85,20 @@ func lastRequest(b *bench) string {
 	return string(all[len(all)-1].Body)
 }
 
-// inOrder fails the test unless text holds all parts, one after another.
+// inOrder fails the test unless text has all parts, one after another.
 func inOrder(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	rest := text
 	for _, p := range parts {
 		_, after, found := strings.Cut(rest, p)
 		if !found {
-			t.Fatalf("want %q, after what came before it, in %s", p, text)
+			t.Fatalf("want %q, after the parts before it, in %s", p, text)
 		}
 		rest = after
 	}
 }
 
-func TestResumeOfWhatIsNotThere(t *testing.T) {
+func TestResumeOfAMissingRollout(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	_, err := b.engine.Resume(t.Context(), filepath.Join(b.home, "none.jsonl"), protocol.Config{}, &host{})
 	if !isNotFound(err) {
@@ -111,8 +111,8 @@ func TestResumeOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A process that is killed while a command runs leaves a conversation that can continue:
-// the model learns that the command was not finished.
+// TestResumeAfterKill kills the process while a command runs: the conversation can continue,
+// and the model learns that the command did not finish.
 func TestResumeAfterKill(t *testing.T) {
 	b := setup(t, "", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "sh", "-c", "echo $$; exec sleep 600"), providertest.Shell("c2", "echo", "never")),
@@ -141,7 +141,7 @@ func TestResumeAfterKill(t *testing.T) {
 	path := read[0]
 	endProcess(t, read[1])
 
-	// And the line that it was writing is torn.
+	// Its last line is torn.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestResumeAfterKill(t *testing.T) {
 	}
 }
 
-// endProcess ends the command that the killed engine left behind.
+// endProcess ends the command that the killed engine left running.
 func endProcess(t *testing.T, id string) {
 	t.Helper()
 	pid, err := strconv.Atoi(id)
@@ -196,8 +196,8 @@ func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
 
-// A conversation continues under the policies of its last turn, as it would have without
-// a restart, unless the call chooses others.
+// TestResumeKeepsThePolicies checks that a conversation continues with the policies of its last
+// turn, as without a restart, unless the call chooses others.
 func TestResumeKeepsThePolicies(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -246,8 +246,8 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 	}
 }
 
-// TestResumeWithinTheConfiguration takes up conversations whose callers could choose
-// more than the one that takes them up.
+// TestResumeWithinTheConfiguration resumes conversations whose callers had more choices than
+// the caller that resumes them.
 func TestResumeWithinTheConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		configured, last, want protocol.SandboxMode

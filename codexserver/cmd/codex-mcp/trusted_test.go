@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDoctorTellsOfTrustedCalls checks that the screen says who may start programs.
-func TestDoctorTellsOfTrustedCalls(t *testing.T) {
+// TestDoctorReportsTrustedCalls checks the row about what a call may configure.
+func TestDoctorReportsTrustedCalls(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
 	for _, tt := range []struct {
 		flags   []string
