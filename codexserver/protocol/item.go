@@ -54,6 +54,10 @@ type TurnInput struct {
 	// OutputSchema is a JSON schema for this turn's last message, which the model may not
 	// follow. Nil leaves the form to the model.
 	OutputSchema json.RawMessage
+	// MaxTokens bounds the input and output tokens of this turn; 0 means no limit. The
+	// server interrupts the turn when they are used. An engine that knows the usage of a
+	// response before it runs the response's calls does not run them then.
+	MaxTokens int64
 }
 
 // TurnContext is the part of a conversation's configuration that a turn may

@@ -53,8 +53,8 @@ func TestEndToEndClientThatStopsReading(t *testing.T) {
 	children.gone(t)
 }
 
-// TestEndToEndAskNobodyReads ends codex-mcp ask when its output takes no more.
-func TestEndToEndAskNobodyReads(t *testing.T) {
+// TestEndToEndAskBlockedOutput checks that codex-mcp ask ends although its output is blocked.
+func TestEndToEndAskBlockedOutput(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
 	bin, err := binary()
@@ -86,7 +86,7 @@ func TestEndToEndAskNobodyReads(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskNohup closes the terminal of a program that is to outlive it.
+// TestEndToEndAskNohup closes the terminal of a program that was started with nohup.
 func TestEndToEndAskNohup(t *testing.T) {
 	t.Parallel()
 	wait := make(chan struct{})
@@ -110,7 +110,7 @@ func TestEndToEndAskNohup(t *testing.T) {
 	}
 }
 
-// TestEndToEndNohup closes the terminal of a server that is to outlive it.
+// TestEndToEndNohup closes the terminal of a server that was started with nohup.
 func TestEndToEndNohup(t *testing.T) {
 	t.Parallel()
 	bin, err := binary()
@@ -136,7 +136,7 @@ func TestEndToEndNohup(t *testing.T) {
 	}
 }
 
-// midCommand starts a server and returns when a command of its is running.
+// midCommand starts a server and returns when one of its commands is running.
 func midCommand(t *testing.T) (*process, *holders) {
 	t.Helper()
 	f := newFolders(t)
@@ -155,7 +155,7 @@ func midCommand(t *testing.T) (*process, *holders) {
 	return p, children
 }
 
-// holders are the processes that hold a named pipe open for writing.
+// holders returns the processes that hold a named pipe open for writing.
 type holders struct {
 	path  string
 	lines chan string // what they wrote, closed at the end of the last
