@@ -15,6 +15,7 @@ import (
 // mcp-server, unchanged, with a link called codex in place, and lets the official Go
 // client hand over a task and continue it.
 func TestCommandLines(t *testing.T) {
+	t.Parallel()
 	link := filepath.Join(t.TempDir(), "codex")
 	if err := os.Symlink(ours(t)[0], link); err != nil {
 		t.Fatal(err)

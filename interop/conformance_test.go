@@ -16,16 +16,6 @@ import (
 // asClient makes the test program the client that the suite starts.
 const asClient = "INTEROP_AS_CONFORMANCE_CLIENT"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asClient) == "" {
-		os.Exit(m.Run())
-	}
-	if err := conformanceClient(context.Background(), os.Args[len(os.Args)-1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
 // suite is a release of the conformance suite, by its folder.
 type suite string
 
@@ -38,6 +28,7 @@ const (
 // with every feature that the suite asks for, and a client of package jsonrpc.
 func TestConformance(t *testing.T) {
 	suites := []suite{newestOf, released}
+	t.Parallel()
 	urls := map[subject]string{featured: serveFeatures(t), itself: withToken(t, serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "-engine", "native"))}
 	seen := &verdicts{outcomes: map[column]map[string]outcome{}}
 	for _, s := range suites {
@@ -77,7 +68,6 @@ var notOurs = map[string]string{
 
 // testClient lets the released suite test the client, and writes a table.
 func testClient(t *testing.T, b *bytes.Buffer) {
-	t.Setenv(asClient, "1")
 	results := t.TempDir()
 	fmt.Fprintf(b, "\nA client, by %s:\n\n| scenario | outcome |\n|---|---|\n", npmRelease(t, string(released)))
 	groups := map[string]bool{}
@@ -122,7 +112,9 @@ func (s suite) run(t *testing.T, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	defer cancel()
 	program := installed(filepath.FromSlash(string(s)), "dist", "index.js")
-	out, err := exec.CommandContext(ctx, node(), append([]string{program}, args...)...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, node(), append([]string{program}, args...)...)
+	cmd.Env = append(os.Environ(), asClient+"=1") // of the clients that it starts
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 

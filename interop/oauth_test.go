@@ -30,6 +30,7 @@ import (
 // parameter; with few scopes at first, and more when a call needs them. Then a turn asks,
 // and is approved.
 func TestOAuth(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{modern, legacy} {
 		t.Run(version, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -96,6 +97,7 @@ func TestOAuth(t *testing.T) {
 // TestOAuthTypeScript does the same with both generations of the TypeScript SDK, which
 // ask for all scopes at once.
 func TestOAuthTypeScript(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"sdk", "client"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -29,21 +29,10 @@ func codex042(t *testing.T) []string {
 	return []string{bin, "mcp", "serve"}
 }
 
-// ours is this project's server, freshly built.
-func ours(t *testing.T) []string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	build := exec.Command("go", "build", "-o", bin, "./codexserver/cmd/codex-mcp")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return []string{bin}
-}
-
 // TestRolloutsGoBothWays lets one server make a conversation and the other list it,
 // resume it and continue it.
 func TestRolloutsGoBothWays(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		for _, tt := range []struct {
 			name       string
