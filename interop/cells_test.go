@@ -18,7 +18,7 @@ import (
 type cell struct {
 	name     string
 	answer   string   // of the client's handler; "" is a client that cannot be asked
-	together bool     // the handler waits for a second question
+	together bool     // in a session the handler waits for a second question
 	flags    []string // of the server
 	play     func(context.Context, *testing.T, *meeting)
 	check    func(*testing.T, *meeting) // what went over the wire

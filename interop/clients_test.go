@@ -61,6 +61,7 @@ var clients = []struct {
 // TestClients lets every official client meet every engine in every cell of
 // the table in docs/interop.md.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	server := ours(t)
 	seen := &table{engines: engines(t), cells: map[[3]string]string{}}
 	for _, c := range clients {
@@ -114,7 +115,7 @@ func meet(t *testing.T, server []string, e engine, c client, version string, cel
 	defer cancel()
 	dir := t.TempDir()
 	m := &meeting{
-		witness: &witness{answer: cell.answer, together: cell.together},
+		witness: &witness{answer: cell.answer, together: cell.together && version != modern},
 		engine:  e, version: version, model: providertest.New(), cwd: filepath.Join(dir, "work"), path: filepath.Join(dir, "trace"),
 	}
 	defer m.model.Close()
@@ -122,24 +123,8 @@ func meet(t *testing.T, server []string, e engine, c client, version string, cel
 		t.Fatal(err)
 	}
 	home := newHome(t, m.model, e.wire)
-	s := setup{
-		Cwd:   m.cwd,
-		Env:   map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
-		Asks:  cell.answer != "",
-		Dir:   dir,
-		Codex: newest(t),
-	}
-	flags := slices.Concat(e.flags, cell.flags, []string{"-trace", m.path})
-	if e.over == overStdio {
-		s.Command = slices.Concat(server, flags)
-	} else {
-		flags = append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)
-		s.remote = serveHTTP(t, server, home, flags...)
-	}
-	if e.over == overProxy {
-		s.Command = slices.Concat(server, []string{"--connect", s.URL})
-		s.remote = remote{}
-	}
+	s := e.open(t, server, home, m.cwd, append(slices.Clone(cell.flags), "-trace", m.path)...)
+	s.Asks, s.Dir, s.Codex = cell.answer != "", dir, newest(t)
 	defer func() {
 		if t.Failed() {
 			asked, progress := m.seen()
