@@ -14,8 +14,8 @@ import (
 type client interface {
 	// release is the client's package and version.
 	release(t *testing.T) string
-	// cannot is why a cell of the table does not apply to the client by its
-	// nature, on the way to that server; "" when it does.
+	// cannot returns why a cell of the table does not apply to the client on that
+	// way to the server, or "" if it does.
 	cannot(cell string, over way) string
 	// connect starts the server, or connects to the one at the setup's URL. Questions
 	// and progress go to w.
@@ -58,8 +58,8 @@ var clients = []struct {
 	{"Codex, both switches", modern, codexClient{modern: true}},
 }
 
-// TestClients lets every official client meet every engine in every cell of
-// the table in docs/interop.md.
+// TestClients runs every cell of the tables in docs/interop.md with every official client
+// on every engine.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	server := ours(t)
@@ -95,7 +95,7 @@ func TestClients(t *testing.T) {
 	compareDocument(t, "clients", seen.markdown())
 }
 
-// meeting is a client's meeting with the server.
+// meeting is a client's session with the server, and what both saw.
 type meeting struct {
 	session
 	*witness
@@ -109,7 +109,7 @@ type meeting struct {
 // modern reports whether questions should come in results.
 func (m *meeting) modern() bool { return m.version == modern }
 
-// meet plays a cell and has its effects checked.
+// meet plays a cell and checks its effects.
 func meet(t *testing.T, server []string, e engine, c client, version string, cell cell) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*limit) // the Inspector starts a Node for each step
 	defer cancel()

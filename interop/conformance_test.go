@@ -24,8 +24,8 @@ const (
 	newestOf suite = "conformance-newest"
 )
 
-// TestConformance lets the official suite test, over HTTP, codex-mcp itself, a server
-// with every feature that the suite asks for, and a client of package jsonrpc.
+// TestConformance has the official suite test over HTTP: codex-mcp itself, a server with
+// every feature that the suite asks for, and a client of package jsonrpc.
 func TestConformance(t *testing.T) {
 	suites := []suite{newestOf, released}
 	t.Parallel()
@@ -66,7 +66,7 @@ var notOurs = map[string]string{
 	"auth/*":                              "test authorization, which belongs to HTTP",
 }
 
-// testClient lets the released suite test the client, and writes a table.
+// testClient has the released suite test the client, and writes a table.
 func testClient(t *testing.T, b *bytes.Buffer) {
 	results := t.TempDir()
 	fmt.Fprintf(b, "\nA client, by %s:\n\n| scenario | outcome |\n|---|---|\n", npmRelease(t, string(released)))
@@ -95,7 +95,7 @@ func testClient(t *testing.T, b *bytes.Buffer) {
 	}
 }
 
-// notApplicable finds the row of notOurs that a scenario belongs to.
+// notApplicable returns the row of notOurs that a scenario belongs to, or "".
 func notApplicable(scenario string) (group, why string) {
 	for group, why := range notOurs {
 		prefix, isPrefix := strings.CutSuffix(group, "*")
@@ -118,7 +118,7 @@ func (s suite) run(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// scenarios are those that the suite has for a side, as it lists them:
+// scenarios returns those that the suite has for a side, as it lists them:
 // "  - ping [2025-06-18,2025-11-25]".
 func (s suite) scenarios(t *testing.T, side string) (names []string) {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// engine is what runs the turns, on a scripted model, and how clients come to it.
+// engine is what runs the turns, on a scripted model, and how clients reach it.
 type engine struct {
 	name, title string
 	is          string   // its name on the wire
@@ -24,7 +24,7 @@ type engine struct {
 	declined string
 }
 
-// way is how a client comes to the server.
+// way is how a client reaches the server.
 type way int
 
 const (
@@ -33,14 +33,14 @@ const (
 	overProxy            // it runs, and the client starts codex-mcp --connect
 )
 
-// by is the engine with another way to it.
+// by returns the engine with another way to it.
 func (e engine) by(over way, name, title string) engine {
 	e.over, e.name, e.title = over, name, title
 	return e
 }
 
-// open returns what a client needs to come to the engine, with more flags for the
-// server. A server that the client does not start ends with the test.
+// open returns what a client needs to reach the engine, with more flags for the server.
+// A server that the client does not start ends with the test.
 func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...string) setup {
 	t.Helper()
 	s := setup{Cwd: cwd, Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"}}
@@ -57,8 +57,8 @@ func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...s
 	return s
 }
 
-// engines are both, the bridge on the newest Codex. Clients come to the native one in
-// every way; over HTTP alone the bridge would show nothing new.
+// engines returns both, the bridge on the newest Codex, each with the ways to it. The
+// bridge directly over HTTP would repeat what --connect in front of it shows.
 func engines(t *testing.T) []engine {
 	t.Helper()
 	codex := newest(t)
@@ -77,7 +77,7 @@ func engines(t *testing.T) []engine {
 	}
 }
 
-// newest is the newest Codex that the gate installed.
+// newest returns the path of the newest Codex that the gate installed.
 func newest(t *testing.T) string {
 	t.Helper()
 	npm := os.Getenv("CODEX_NPM")
@@ -88,7 +88,7 @@ func newest(t *testing.T) string {
 	return bins[len(bins)-1]
 }
 
-// execCommand is a call of today's tool for commands.
+// execCommand returns a call of today's tool for commands.
 func execCommand(id string, argv ...string) providertest.ToolCall {
 	return providertest.Tool(id, "exec_command", map[string]any{"cmd": strings.Join(argv, " ")})
 }

@@ -17,8 +17,8 @@ var (
 )
 
 // background hands over turns that take several times as long as a call may, with
-// two approvals each, by the argument background and codex-wait. All wait side by
-// side, and take the place of one test.
+// two approvals each, by the argument background and codex-wait. They wait side by side,
+// as one test.
 func background(t *testing.T, server []string, engines []engine) {
 	ctx, cancel := context.WithTimeout(t.Context(), *turnLength+3*limit)
 	defer cancel()
@@ -26,7 +26,7 @@ func background(t *testing.T, server []string, engines []engine) {
 	defer running.Wait()
 	for _, e := range engines {
 		if e.over == overHTTP {
-			continue // as with --connect
+			continue // --connect shows the same
 		}
 		for version, c := range map[string]gosdk{modern: {}, legacy: {legacy}} {
 			m := &meeting{witness: &witness{answer: "accept"}, engine: e, version: version, model: providertest.New(), cwd: t.TempDir()}
@@ -81,7 +81,7 @@ func (m *meeting) patient(ctx context.Context, c client, s setup) (summary strin
 	}
 	wait := map[string]any{"seconds": callLimit.Seconds() / 2}
 	if m.modern() && m.engine.over != overStdio {
-		wait["threadIds"] = []string{first.Structured.ThreadID} // nothing tells the threads of this client from others'
+		wait["threadIds"] = []string{first.Structured.ThreadID} // several clients share what runs there
 	}
 	for {
 		r, err := within(call{Tool: "codex-wait", Arguments: wait})

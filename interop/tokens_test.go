@@ -8,8 +8,8 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// maxTokens bounds the list of the tools: a model has it before it has done
-// anything, and in each session.
+// maxTokens bounds the list of the tools, which costs a model that much in each session
+// before it has done anything.
 const maxTokens = 3000
 
 // TestToolsListIsShort counts what the list of all tools costs a model, with and without
