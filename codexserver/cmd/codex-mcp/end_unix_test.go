@@ -24,6 +24,10 @@ import (
 // whose command has children of its own. Each of them holds the writing end of
 // a pipe, so the pipe's end is the end of the last of them.
 func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
+	endsInMidCommand(t, start)
+}
+
+func endsInMidCommand(t *testing.T, start launcher) {
 	for name, end := range map[string]func(*process){
 		"EOF":     func(p *process) { p.stdin.Close() },
 		"SIGTERM": func(p *process) { p.cmd.Process.Signal(syscall.SIGTERM) },
@@ -32,7 +36,7 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, children := midCommand(t)
+			p, children := midCommand(t, start)
 			end(p)
 			if code := p.wait(); code != 0 {
 				t.Errorf("exit status %d", code)
@@ -45,8 +49,10 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 }
 
 // TestEndToEndClientThatStopsReading closes the server's output in mid-turn.
-func TestEndToEndClientThatStopsReading(t *testing.T) {
-	p, children := midCommand(t)
+func TestEndToEndClientThatStopsReading(t *testing.T) { stopsReading(t, start) }
+
+func stopsReading(t *testing.T, start launcher) {
+	p, children := midCommand(t, start)
 	p.stdout.Close()
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	p.wait()
@@ -137,7 +143,7 @@ func TestEndToEndNohup(t *testing.T) {
 }
 
 // midCommand starts a server and returns when one of its commands is running.
-func midCommand(t *testing.T) (*process, *holders) {
+func midCommand(t *testing.T, start launcher) (*process, *holders) {
 	t.Helper()
 	f := newFolders(t)
 	children := hold(t, filepath.Join(f.cwd, "alive"))

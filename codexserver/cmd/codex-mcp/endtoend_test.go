@@ -39,7 +39,7 @@ func TestEndToEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playArchive(t, a)
+			got := playArchive(t, a, start)
 			want := section(a, "server")
 			if *update {
 				setSection(a, "server", got)
@@ -67,7 +67,10 @@ request_max_retries = 0
 stream_max_retries = 0
 `
 
-func playArchive(t *testing.T, a *txtar.Archive) string {
+// launcher starts the program for a client, with arguments for its server.
+type launcher func(t *testing.T, f folders, args ...string) *process
+
+func playArchive(t *testing.T, a *txtar.Archive, start launcher) string {
 	f := newFolders(t)
 	model := providertest.New()
 	t.Cleanup(model.Close)

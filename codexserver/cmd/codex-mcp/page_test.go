@@ -110,7 +110,7 @@ func (v *visitor) answer(id int, result string) {
 }
 
 // startWithPage starts a server with the page. Its model calls git init.
-func startWithPage(t *testing.T, capabilities string, args ...string) (*process, folders, *providertest.Server) {
+func startWithPage(t *testing.T, start launcher, capabilities string, args ...string) (*process, folders, *providertest.Server) {
 	t.Helper()
 	f := newFolders(t)
 	model := providertest.New(
@@ -145,7 +145,9 @@ func invitation(t *testing.T, p *process) string {
 }
 
 // TestEndToEndPageAlone answers questions on the page, for a client that cannot show them.
-func TestEndToEndPageAlone(t *testing.T) {
+func TestEndToEndPageAlone(t *testing.T) { pageAlone(t, start) }
+
+func pageAlone(t *testing.T, start launcher) {
 	for _, tt := range []struct {
 		name, answer string
 		by           string // the decision
@@ -160,7 +162,7 @@ func TestEndToEndPageAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, f, model := startWithPage(t, `{}`, "-approvals", "page")
+			p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
 			v := visit(t, invitation(t, p))
 			q := v.await("open")
 			if q.Question.Command != "git init" {
@@ -192,15 +194,20 @@ func TestEndToEndPageAlone(t *testing.T) {
 
 // TestEndToEndPageAndClient shows a question on the page and in the client. The first answer
 // counts, and the question is withdrawn at the other place.
-func TestEndToEndPageAndClient(t *testing.T) {
+func TestEndToEndPageAndClient(t *testing.T) { pageAndClient(t, start) }
+
+func pageAndClient(t *testing.T, start launcher) {
 	link := func(p *process) string {
 		p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		if p.server != nil {
+			p = p.server
+		}
 		_, link, _ := strings.Cut(p.errors(), "see and decide at ")
 		link, _, _ = strings.Cut(link, "\n")
 		return link
 	}
 	t.Run("the client first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, `{"elicitation":{}}`, "-c", "approvals.page=true")
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "-c", "approvals.page=true")
 		v := visit(t, link(p))
 		q := v.await("open")
 		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
@@ -217,7 +224,7 @@ func TestEndToEndPageAndClient(t *testing.T) {
 		}
 	})
 	t.Run("the page first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, `{"elicitation":{}}`, "--approvals", "page")
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "page")
 		v := visit(t, link(p))
 		v.answer(v.await("open").ID, `{"action":"accept"}`)
 		withdrawn := p.expect(map[string]any{"method": "notifications/cancelled"}, map[int]bool{})

@@ -60,6 +60,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Closer
+	server *process // of a proxy; else nil
 
 	mu     sync.Mutex
 	news   *sync.Cond
