@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -36,8 +37,8 @@ func Recognize(argv []string) (Invocation, bool) {
 
 func isProgram(name string) bool { return name == "apply_patch" || name == "applypatch" }
 
-func recognizeScript(script string) (Invocation, bool) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+func recognizeScript(source string) (Invocation, bool) {
+	file, err := script.ParseFile(source)
 	if err != nil || len(file.Stmts) != 1 {
 		return Invocation{}, false
 	}
@@ -64,7 +65,7 @@ func recognizeScript(script string) (Invocation, bool) {
 		return Invocation{}, false
 	}
 	var text strings.Builder
-	for line := range strings.Lines(script[doc.Hdoc.Pos().Offset():]) {
+	for line := range strings.Lines(source[doc.Hdoc.Pos().Offset():]) {
 		if strings.TrimSuffix(line, "\n") == delimiter {
 			break
 		}

@@ -49,24 +49,33 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	return commands, true
 }
 
-// Mentioned returns the commands that argv may run, for rules that deny: argv
-// itself and, when its program looks like a shell, every command of every word
-// that can be read as a script, those of scripts within it too. It rather
-// returns too many. Of a command whose words the shell would compute it returns
-// those in front.
-func Mentioned(argv []string) [][]string {
+// Mentioned returns the commands that argv may run, for rules that deny: argv itself and,
+// if its program looks like a shell, every command in every word that can be parsed as a
+// script, including scripts within scripts. It returns too many rather than too few. If
+// the shell computes a word of a command, Mentioned returns the words before it.
+//
+// All is false if commands may be missing: a word is longer than [script.MaxSize], or
+// shells start each other too often.
+func Mentioned(argv []string) (commands [][]string, all bool) {
 	return mentioned(argv, 8)
 }
 
-func mentioned(argv []string, depth int) [][]string {
+func mentioned(argv []string, depth int) (found [][]string, all bool) {
 	if len(argv) == 0 {
-		return nil
+		return nil, true
 	}
-	found := [][]string{argv}
-	if depth == 0 || !LooksLikeShell(argv[0]) {
-		return found
+	found, all = [][]string{argv}, true
+	if !LooksLikeShell(argv[0]) {
+		return found, true
+	}
+	if depth == 0 {
+		return found, false
 	}
 	for _, text := range argv[1:] {
+		if len(text) > script.MaxSize {
+			all = false
+			continue
+		}
 		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
 		for stmt, err := range p.StmtsSeq(strings.NewReader(text)) {
 			if err != nil {
@@ -74,13 +83,14 @@ func mentioned(argv []string, depth int) [][]string {
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {
-					found = append(found, mentioned(script.StaticWords(call.Args), depth-1)...)
+					inner, complete := mentioned(script.StaticWords(call.Args), depth-1)
+					found, all = append(found, inner...), all && complete
 				}
 				return true
 			})
 		}
 	}
-	return found
+	return found, all
 }
 
 // LooksLikeShell reports whether a program is called like a shell, wherever it

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
@@ -105,15 +107,42 @@ func TestMentioned(t *testing.T) {
 		bash("A=1 'git' pu\\sh $X"),
 		bash("git push\n("),
 	} {
-		if !slices.ContainsFunc(policy.Mentioned(argv), func(c []string) bool {
-			return len(c) >= 2 && c[0] == "git" && c[1] == "push"
-		}) {
-			t.Errorf("%q: mentions %q", argv, policy.Mentioned(argv))
+		got, all := policy.Mentioned(argv)
+		if !slices.ContainsFunc(got, isPush) || !all {
+			t.Errorf("%q: mentions %q, all %t", argv, got, all)
 		}
 	}
 	for _, argv := range [][]string{nil, {"echo", "git push"}, bash("echo git push"), bash("git $X push")} {
-		if slices.ContainsFunc(policy.Mentioned(argv), func(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }) {
-			t.Errorf("%q: mentions %q", argv, policy.Mentioned(argv))
+		if got, all := policy.Mentioned(argv); slices.ContainsFunc(got, isPush) || !all {
+			t.Errorf("%q: mentions %q, all %t", argv, got, all)
+		}
+	}
+	nested := "git push"
+	for range 10 {
+		nested = shellword.Join([]string{"sh", "-c", nested})
+	}
+	if _, all := policy.Mentioned(bash(nested)); all {
+		t.Error("ten shells in each other: all of their commands are known")
+	}
+}
+
+func isPush(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }
+
+// TestDeepScripts has scripts that would use up the parser's stack.
+func TestDeepScripts(t *testing.T) {
+	for _, opening := range []string{"(", "((", "$(", "a["} {
+		argv := bash(strings.Repeat(opening, 4<<20))
+		if _, plain := policy.Commands(argv); plain {
+			t.Errorf("%s: it has plain commands", opening)
+		}
+		if _, ok := policy.Programs(argv); ok {
+			t.Errorf("%s: its programs are known", opening)
+		}
+		if got, all := policy.Mentioned(argv); all {
+			t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
+		}
+		if policy.KnownSafe(argv) {
+			t.Errorf("%s: it is known to be safe", opening)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 	if strings.Contains(strings.NewReplacer("\\\n", "", `\`, "", `'`, "", `"`, "").Replace(text), "PATH") {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := script.ParseFile(text)
 	if err != nil {
 		return nil, false
 	}

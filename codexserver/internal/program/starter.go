@@ -25,7 +25,11 @@ var hidingStarters = []string{
 // startsReplaceable reports whether the command, or one in its script, starts a program
 // that commands can write, or one that cannot be determined.
 func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path string, yes bool) {
-	for _, words := range policy.Mentioned(argv) {
+	mentioned, all := policy.Mentioned(argv)
+	if !all {
+		return "", true
+	}
+	for _, words := range mentioned {
 		if len(words) == 0 {
 			continue
 		}

@@ -3,6 +3,7 @@
 package script
 
 import (
+	"errors"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -17,6 +18,22 @@ type Word struct {
 	// Open is true when the shell may turn the word into others: it has a
 	// pattern, braces or a tilde outside of quotes.
 	Open bool
+}
+
+// MaxSize is the size in bytes of the longest text that is parsed. The parser needs stack
+// for each level of nesting, and without this bound a hostile text could use up all of
+// it, which would end the whole program. Linux passes no longer word to a program.
+const MaxSize = 128 << 10
+
+var errTooLong = errors.New("script: the text is too long to be parsed")
+
+// ParseFile parses a script of bash. It fails for a text longer than [MaxSize].
+func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
+	if len(text) > MaxSize {
+		return nil, errTooLong
+	}
+	options = append(options, syntax.Variant(syntax.LangBash))
+	return syntax.NewParser(options...).Parse(strings.NewReader(text), "")
 }
 
 // Of returns the script of ["bash", "-lc", script].
@@ -34,7 +51,7 @@ func Parse(text string) (commands [][]Word, ok bool) {
 	if strings.ContainsAny(text, "\x00\r") {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	file, err := ParseFile(text, syntax.KeepComments(true))
 	if err != nil || len(file.Stmts) == 0 || len(file.Last) > 0 {
 		return nil, false
 	}
