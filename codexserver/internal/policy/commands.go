@@ -12,15 +12,15 @@ import (
 // shells are the programs that run a script given after -c.
 var shells = []string{"bash", "sh", "zsh", "dash", "ksh"}
 
-// otherShells run scripts of much the same form.
+// otherShells run similar scripts.
 var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash"}
 
-// Commands returns the argv of each command of a shell's script, for rules that
-// allow. An argv of another program is its own only command.
+// Commands returns the argv of each command in a shell's script, for rules that allow. If
+// the program is not a shell, it returns argv itself.
 //
-// Plain is false, and nothing is to be allowed, when the shell is named with a
-// folder or gets anything but -c or -lc and one script, or when there is more to
-// the script than commands of plain words joined by &&, ||, ; and |.
+// Plain is false, and nothing may be allowed, unless the shell is named without a folder,
+// its arguments are -c or -lc and one script, and the script has only commands of plain
+// words joined by &&, ||, ; and |.
 func Commands(argv []string) (commands [][]string, plain bool) {
 	if len(argv) == 0 {
 		return nil, false
@@ -93,8 +93,7 @@ func mentioned(argv []string, depth int) (found [][]string, all bool) {
 	return found, all
 }
 
-// LooksLikeShell reports whether a program is called like a shell, wherever it
-// lies.
+// LooksLikeShell reports whether a program has the name of a shell, in any folder.
 func LooksLikeShell(program string) bool {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
 	name = strings.TrimPrefix(strings.TrimSuffix(name, ".exe"), "-")
