@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is one line of testdata/commands.ndjson: what Codex 0.42.0 did with a
-// command under the policy untrusted. Package summary reads what it showed of it.
+// row is one line of testdata/commands.ndjson: what Codex 0.42.0 did with a command under
+// the policy untrusted. Package summary tests how it described the command.
 type row struct {
 	Command []string `json:"command"`
 	Safe    bool     `json:"safe"`
@@ -23,8 +23,8 @@ type row struct {
 
 func readRows(t testing.TB) []row { return readLines[row](t, "testdata/commands.ndjson") }
 
-// judgment is one line of testdata/judged.ndjson: what happens to a command, and
-// why. Rules is for the test of package codexserver.
+// judgment is one line of testdata/judged.ndjson: what must happen to a command, and why.
+// Package approval tests Rules.
 type judgment struct {
 	Command   []string `json:"command"`
 	Untrusted string   `json:"untrusted"` // under the policy untrusted
@@ -52,7 +52,7 @@ func readLines[T any](t testing.TB, file string) []T {
 
 func bash(script string) []string { return []string{"bash", "-lc", script} }
 
-// TestJudged holds every command of the corpus to what is to happen to it.
+// TestJudged decides about every command of the corpus.
 func TestJudged(t *testing.T) {
 	rows := readLines[judgment](t, "testdata/judged.ndjson")
 	if len(rows) < 200 {
@@ -72,13 +72,13 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestKnownSafeAsRecorded compares the list with that of September 2025: nothing was
-// added, and what was taken away is listed here.
+// TestKnownSafeAsRecorded compares the safe commands with those of September 2025. None
+// was added; those that were removed are listed here.
 func TestKnownSafeAsRecorded(t *testing.T) {
 	away := [][]string{
 		// Patterns could match a file whose name is an option, such as -delete.
 		bash("find . -name *.txt"), bash("rg x *"), bash("git log -- *.txt"), bash("ls\r"),
-		// These write, or run what the workspace holds.
+		// These write, or run files of the workspace.
 		{"git", "diff", "--output=F"}, {"git", "branch", "-D", "x"}, bash("git branch -D x"),
 		{"cargo", "check"}, {"cargo", "check", "--all"}, bash("cargo check && cargo check"),
 		// No version of rg has this option.
