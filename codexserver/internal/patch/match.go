@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// replacement puts new in place of count lines from start.
+// replacement replaces count lines from start on by new.
 type replacement struct {
 	start, count int
 	new          []string
@@ -27,7 +27,7 @@ func rewrite(content, path string, hunks []hunk) (string, error) {
 		}
 		all, at = append(all, r), next
 	}
-	// Hunks follow each other, but for additions at the end.
+	// Hunks are in order, except additions at the end.
 	slices.SortStableFunc(all, func(a, b replacement) int { return a.start - b.start })
 	var out []string
 	done := 0
@@ -46,7 +46,7 @@ func rewrite(content, path string, hunks []hunk) (string, error) {
 	return strings.Join(out, "\n") + "\n", nil
 }
 
-// locate finds the hunk at or behind line at, and where the next one may begin.
+// locate finds the hunk at or after line at. Next is where the next hunk may begin.
 func (h hunk) locate(lines []string, at int, path string) (replacement, int, error) {
 	if h.hasAfter {
 		i := find(lines, []string{h.after}, at, false)
@@ -61,7 +61,7 @@ func (h hunk) locate(lines []string, at int, path string) (replacement, int, err
 	old, replaced := h.old, h.new
 	i := find(lines, old, at, h.endOfFile)
 	if i < 0 && old[len(old)-1] == "" {
-		// The empty last line may stand for the end of the file.
+		// An empty last line may mean the end of the file.
 		old = old[:len(old)-1]
 		if n := len(replaced); n > 0 && replaced[n-1] == "" {
 			replaced = replaced[:n-1]
@@ -74,7 +74,7 @@ func (h hunk) locate(lines []string, at int, path string) (replacement, int, err
 	return replacement{start: i, count: len(old), new: replaced}.trim(lines), i + len(old), nil
 }
 
-// trim leaves out the lines that stay as they are, so that hunks may share them.
+// trim removes lines that do not change, so that hunks may share them.
 func (r replacement) trim(lines []string) replacement {
 	for r.count > 0 && len(r.new) > 0 && lines[r.start] == r.new[0] {
 		r.start, r.count, r.new = r.start+1, r.count-1, r.new[1:]
@@ -85,8 +85,8 @@ func (r replacement) trim(lines []string) replacement {
 	return r
 }
 
-// find returns the first place at or behind line at that matches the pattern, by the
-// least tolerant reading that finds one, or -1. At the end, only the end counts.
+// find returns the first line at or after at where lines match the pattern, or -1. It
+// tries the strictest comparison first. With atEnd the pattern must end the file.
 func find(lines, pattern []string, at int, atEnd bool) int {
 	last := len(lines) - len(pattern)
 	if last < 0 {
@@ -115,7 +115,7 @@ func find(lines, pattern []string, at int, atEnd bool) int {
 
 func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
 
-// plain is a line without blanks around it and with plain punctuation.
+// plain returns a line without blanks around it and with plain punctuation.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
