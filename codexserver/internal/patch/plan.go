@@ -17,6 +17,7 @@ const (
 	maxFileSize = 64 << 20  // bytes of one file
 	maxAllFiles = 256 << 20 // bytes of all files
 	maxFolders  = 500       // folders that are open at once
+	maxFiles    = 5000
 )
 
 // MatchError reports that lines of a hunk are not in the file.
@@ -44,6 +45,7 @@ type Plan struct {
 	byPath  map[string]*plannedFile
 	folders map[string]*folder
 	size    int // of all the files that were read
+	search  search
 	summary struct{ added, modified, deleted []string }
 }
 
@@ -84,7 +86,7 @@ func (f *plannedFile) end() *plannedFile {
 // The paths of files below the folder work, with links resolved, are shown below
 // work.Path.
 func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
-	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}}
+	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}}
 	for _, op := range p.files {
 		if err := plan.add(op); err != nil {
 			return nil, err
@@ -204,7 +206,7 @@ func (p *Plan) add(op fileOp) error {
 	if !utf8.ValidString(*file.after) {
 		return fmt.Errorf("update %s: the file is not UTF-8 text", op.path)
 	}
-	content, err := rewrite(*file.after, op.path, op.hunks)
+	content, err := p.search.rewrite(*file.after, op.path, op.hunks)
 	if err != nil {
 		return err
 	}
@@ -244,6 +246,9 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	path := filepath.Clean(written)
 	if file := p.byPath[path]; file != nil {
 		return file, nil
+	}
+	if len(p.files) == maxFiles {
+		return nil, fmt.Errorf("it has more than %d files", maxFiles)
 	}
 	file := &plannedFile{written: written, path: path}
 	if err := p.read(file); err != nil {
