@@ -5,7 +5,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// restrict takes out of a call's configuration what calls may not set. It returns
+// restrict removes keys that calls may not set from a call's configuration. It returns
 // warnings for the caller.
 func (t *Table) restrict(cfg *protocol.Config) (warnings []string, err error) {
 	if t.options.TrustedCalls {

@@ -2,9 +2,8 @@ package tools
 
 import "slices"
 
-// allLocked returns the locked arguments with those that would say again what they
-// keep a call from saying: config could search the web and, with the sandbox
-// open to the call, make folders writable.
+// allLocked returns the locked arguments and others with the same effect. config could
+// switch on the web search, and together with sandbox make folders writable.
 func allLocked(names []string) []string {
 	all := slices.Clone(names)
 	if slices.Contains(names, "config") {
@@ -17,7 +16,7 @@ func allLocked(names []string) []string {
 	return slices.Compact(all)
 }
 
-// lockedOf are those of the names that codex-reply has too.
+// lockedOf returns those names that are also arguments of codex-reply.
 func lockedOf(names []string) []string {
 	var own []string
 	for _, name := range names {
