@@ -342,7 +342,7 @@ func TestBeginNeedsAnIssuer(t *testing.T) {
 	}{
 		{auth.Options{}, "codex login"},
 		{auth.Options{Issuer: "https://auth.example.test"}, "auth.client_id"},
-		{auth.Options{Issuer: "http://auth.example.test", ClientID: "a"}, "auth.issuer: want https"},
+		{auth.Options{Issuer: "http://auth.example.test", ClientID: "a"}, "auth.issuer: want an https address"},
 		{auth.Options{Issuer: "nonsense", ClientID: "a"}, "auth.issuer"},
 		{auth.Options{Issuer: "https://user:secret@auth.example.test", ClientID: "a"}, "auth.issuer"},
 		{auth.Options{Issuer: "https://auth.example.test", ClientID: "a", Port: 70000}, "auth.port"},

@@ -88,7 +88,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 		`{"$ref":"#/$defs/none"}`:             "none",
 		`{"pattern":"("}`:                     "pattern",
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:                  "pattern",
-		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "more than 65536",
+		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "want at most 65536",
 		strings.Repeat(`{"not":`, 100) + `true` + strings.Repeat(`}`, 100): "deeper than 64",
 		`{"maxLength":1e999}`: "1e999",
 	} {
