@@ -80,7 +80,7 @@ func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 	old := t.threads[id]
 	if old != nil && old.principal != s.principal {
 		t.mu.Unlock()
-		return errors.Join(notHere(id), thread.conversation.Close())
+		return errors.Join(notHere(id), thread.release())
 	}
 	if old != nil && old.thread.Busy() {
 		t.mu.Unlock()
