@@ -82,7 +82,7 @@ func wordsOf(body []byte) string {
 func shorten(s string) string {
 	const most = 2000
 	if len(s) > most {
-		return s[:most] + "…"
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }
