@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestNothingIsLoaded: a schema leads to no file and to no server.
+// TestNothingIsLoaded checks that a schema can make it read no file and ask no server.
 func TestNothingIsLoaded(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -98,7 +98,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 	}
 }
 
-// TestCostIsBounded: schemas and answers that would be compared for ever.
+// TestCostIsBounded has schemas and answers whose comparison would take forever.
 func TestCostIsBounded(t *testing.T) {
 	var doubling strings.Builder
 	doubling.WriteString(`{"$ref":"#/$defs/s0","$defs":{`)

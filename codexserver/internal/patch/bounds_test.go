@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// TestPlanBounds has patches that are small, and would take very long to plan.
+// TestPlanBounds has small patches that would take hours to plan.
 func TestPlanBounds(t *testing.T) {
 	const lines = 100_000
 	dir := t.TempDir()
