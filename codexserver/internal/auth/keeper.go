@@ -36,7 +36,7 @@ type Credentials struct {
 	Stale bool
 }
 
-// Options configure where users sign in. With the zero value nobody can sign in with
+// Options configure where users sign in. The zero value cannot sign users in with
 // ChatGPT, but auth.json can be read and an API key saved there.
 type Options struct {
 	// Issuer is the base address of the OAuth server, https or on loopback:
@@ -130,7 +130,7 @@ func (k *Keeper) Remove() error {
 // ErrNoTokens is returned if there are no tokens to refresh.
 var ErrNoTokens = errors.New("auth: not signed in with ChatGPT")
 
-// Refresh exchanges the refresh token for new tokens. It drops them if somebody has
+// Refresh exchanges the refresh token for new tokens. It drops them if the user has
 // signed in or out meanwhile.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	if err := k.configured(); err != nil {

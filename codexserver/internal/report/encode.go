@@ -134,7 +134,7 @@ func (r *Report) JSON(limit int) []byte {
 	parts := []part{content, output, findings, plan, changes, commands, refused}
 	w.Verdict = verdictOf(r.Review)
 	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
-	// The parts share what remains beside the members set by now and their own names.
+	// The parts share the room that is left after the members set by now and their names.
 	most := math.MaxInt
 	w.Truncated = truncation{counts{most, most, most, most, most, most, most}, show(r.More, maxName)}
 	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,`)

@@ -60,7 +60,7 @@ type Report struct {
 	Commands []Command
 	// Refused lists what was not approved, in the order of the decisions.
 	Refused []Refusal
-	// More tells where the whole can be read if something was cut.
+	// More names the place where the whole can be read if something was cut.
 	More string
 	// Plan is the model's last plan.
 	Plan []protocol.PlanStep

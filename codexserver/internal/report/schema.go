@@ -3,7 +3,7 @@ package report
 // Schema is the JSON schema of the result of [Report.JSON], for a tool's outputSchema. The
 // result of a call that fails before its turn has only the first two members.
 //
-// Members have a description only where their name does not tell enough.
+// A member has a description only if its name is not clear enough.
 const Schema = `{
 	"type": "object",
 	"required": ["threadId", "content"],

@@ -269,7 +269,7 @@ func (f *faults) number(m members, name string) (n int) {
 	return n
 }
 
-// unknown adds a fault for each member that nobody took.
+// unknown adds a fault for each member that was not taken.
 func (f *faults) unknown(m members) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		f.add(fmt.Sprintf("%.40q", name), "no such member")

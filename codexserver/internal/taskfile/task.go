@@ -80,7 +80,7 @@ type Server struct {
 	Started time.Time `json:"started"`
 }
 
-// Owner tells which server serves a task.
+// Owner is the kind of server that serves a task.
 type Owner int
 
 const (

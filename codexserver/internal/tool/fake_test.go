@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// host records events and questions, and gives every question the same answer.
+// host records events and questions, and answers every question alike.
 type host struct {
 	engine.DenyAll
 	answer elicit.Decision
