@@ -207,7 +207,7 @@ func TestWorktreesThatAreRefused(t *testing.T) {
 		arguments map[string]any
 		want      string
 	}{
-		{bare, "codex", map[string]any{"prompt": "p", "worktree": true}, "codex: argument /worktree: this server keeps nothing"},
+		{bare, "codex", map[string]any{"prompt": "p", "worktree": true}, "codex: argument /worktree: this server keeps no files"},
 		{bare, "codex-worktree", map[string]any{"threadId": "x", "action": "status"}, `unknown tool "codex-worktree"`},
 		{c, "codex", map[string]any{"prompt": "p", "worktree": true, "cwd": filepath.Dir(w.repo)}, "codex: argument /worktree: "},
 		{c, "codex", map[string]any{"prompt": "p", "uncommitted": true}, "argument /uncommitted: "},

@@ -55,11 +55,18 @@ func (r *Rules) decideExec(q *protocol.ExecApprovalRequest) (out elicit.Outcome,
 	if argv == nil {
 		argv = q.Command
 	}
-	for _, c := range append(policy.Mentioned(q.Command), policy.Mentioned(argv)...) {
-		if covered(r.Deny, c) {
+	for _, words := range [][]string{q.Command, argv} {
+		mentioned, all := policy.Mentioned(words)
+		if slices.ContainsFunc(mentioned, func(c []string) bool { return covered(r.Deny, c) }) {
 			return elicit.Outcome{
 				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule of the user denies this command",
 				Detail: "denied by a rule", Level: slog.LevelInfo,
+			}, true
+		}
+		if !all && len(r.Deny) > 0 {
+			return elicit.Outcome{
+				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "the script is too long for the rules of the user to be applied",
+				Detail: "denied, because the script is too long for the rules", Level: slog.LevelInfo,
 			}, true
 		}
 	}

@@ -104,7 +104,7 @@ func TestThreadChoices(t *testing.T) {
 		{"roots beside those of the call's keys", map[string]any{"sandbox_workspace_write": bounded},
 			protocol.Config{Sandbox: ws, FromCall: true, WritableRoots: []string{a}, Overrides: raw("sandbox_workspace_write", fmt.Sprintf(`{"writable_roots":[%q]}`, b))},
 			`{"sandbox":"workspace-write","config":{` + roots(b, a) + `}}`, ""},
-		{"a git folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{a, git}}, "", "argument /writable-roots/1: " + git + ": it is or lies in a git folder"},
+		{"a git folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{a, git}}, "", "argument /writable-roots/1: " + git + ": it is a git folder or lies in one"},
 		{"the system", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/proc/self"}}, "", "argument /writable-roots/0: /proc/self: it belongs to the system's /proc"},
 		{"all", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/"}}, "", "argument /writable-roots/0: /: it is the whole file system"},
 		{"codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{home}}, "", "argument /writable-roots/0: " + home + ": it is or holds"},

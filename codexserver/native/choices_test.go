@@ -111,7 +111,7 @@ func TestWebSearchOfTheCall(t *testing.T) {
 		{"settings without web_search", responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true, `"filters":{"allowed_domains":["go.dev"]}`, ""},
 		{"disabled by the user", "web_search = \"disabled\"" + responses, true, "", `argument /web-search: the configuration has web_search = "disabled"`},
 		{"off where it is disabled", "web_search = \"disabled\"" + responses, false, "", ""},
-		{"a provider without support", "", true, "", `argument /web-search: the provider "test" has none: it is spoken to by wire_api = "chat"`},
+		{"a provider without support", "", true, "", `argument /web-search: the provider "test" has no web search: it uses wire_api = "chat"`},
 		{"off without support", "", false, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Write makes data the content of the file at path, whose folder it creates
-// when there is none. A new file has the mode perm, one that is there keeps its
-// own, less what perm forbids to group and others. A symbolic link stays, and
-// the file that it leads to is replaced.
+// Write replaces the content of the file at path with data. It creates a missing
+// file with the mode perm, and a missing folder. An existing file keeps its mode,
+// less the group and other bits that perm lacks. A symbolic link stays: its target
+// is replaced.
 func Write(path string, data []byte, perm fs.FileMode) error {
 	path, err := follow(path)
 	if err != nil {
@@ -48,8 +48,8 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// follow returns the file that a symbolic link leads to. It returns a path unchanged that
-// is not a link or leads nowhere.
+// follow resolves the symbolic links of path. It returns path unchanged if there is no
+// file.
 func follow(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

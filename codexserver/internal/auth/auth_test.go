@@ -40,7 +40,7 @@ func read(t *testing.T, home string) string {
 	return string(data)
 }
 
-// What the file means, as Codex 0.42 was seen to take it.
+// TestCurrent reads auth.json as Codex 0.42 was measured to read it.
 func TestCurrent(t *testing.T) {
 	tokens := func(key, last string) string {
 		return `{"OPENAI_API_KEY":` + key + `,"tokens":{"id_token":"` + idToken + `","access_token":"fake-access","refresh_token":"fake-refresh","account_id":"acc"},"last_refresh":` + last + `}`
@@ -342,7 +342,7 @@ func TestBeginNeedsAnIssuer(t *testing.T) {
 	}{
 		{auth.Options{}, "codex login"},
 		{auth.Options{Issuer: "https://auth.example.test"}, "auth.client_id"},
-		{auth.Options{Issuer: "http://auth.example.test", ClientID: "a"}, "auth.issuer: want https"},
+		{auth.Options{Issuer: "http://auth.example.test", ClientID: "a"}, "auth.issuer: want an https address"},
 		{auth.Options{Issuer: "nonsense", ClientID: "a"}, "auth.issuer"},
 		{auth.Options{Issuer: "https://user:secret@auth.example.test", ClientID: "a"}, "auth.issuer"},
 		{auth.Options{Issuer: "https://auth.example.test", ClientID: "a", Port: 70000}, "auth.port"},
@@ -416,7 +416,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// A refresh token does not go where the issuer redirects to.
+// TestRefreshFollowsNoRedirect checks that a redirect of the issuer does not receive the
+// refresh token.
 func TestRefreshFollowsNoRedirect(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

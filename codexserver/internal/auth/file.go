@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// file is auth.json. What it does not know is kept.
+// file is auth.json. It keeps members that it does not know.
 type file struct {
 	APIKey      *string                   `json:"OPENAI_API_KEY"`
 	Tokens      *tokens                   `json:"tokens,omitzero"`
@@ -35,7 +35,7 @@ const maxFile = 1 << 20
 
 func path(home string) string { return filepath.Join(home, "auth.json") }
 
-// load reads auth.json; a file that is not there is an empty one.
+// load reads auth.json. A missing file counts as an empty one.
 func load(home string) (*file, error) {
 	data, err := regularfile.Read(path(home), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,8 @@ func load(home string) (*file, error) {
 	return f, nil
 }
 
-// unreadable says where the file is faulty; the cause might quote a secret.
+// unreadable names only the place of the fault in auth.json: the error itself might
+// quote a secret.
 func unreadable(home string, err error) error {
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -82,7 +83,7 @@ func remove(home string) error {
 	return nil
 }
 
-// APIKey is the API key of auth.json in home, "" without one.
+// APIKey returns the API key in home's auth.json, or "".
 func APIKey(home string) (string, error) {
 	f, err := load(home)
 	if err != nil || f.APIKey == nil {

@@ -19,46 +19,46 @@ const (
 	MethodChatGPT Method = "chatgpt"
 )
 
-// tokensAge is how long tokens count without a refresh.
+// tokensAge is how long tokens are valid without a refresh.
 const tokensAge = 28 * 24 * time.Hour
 
 // Credentials say who is signed in. They hold secrets.
 type Credentials struct {
 	// Method is "" when no user is signed in.
 	Method Method
-	// Token goes with requests: the API key or the access token.
+	// Token authorizes requests: the API key or the access token.
 	Token string
-	// Email is what the identity token claims, unproven; "" without one. It is set even
-	// for tokens that no longer count.
+	// Email is claimed by the identity token and not verified; "" without one. Stale
+	// tokens have one too.
 	Email string
-	// Stale is true when there are tokens that do not count because they were
+	// Stale is true if there are tokens that are no longer used, because they were
 	// not refreshed for 28 days.
 	Stale bool
 }
 
-// Options are where users sign in. The zero value cannot sign in; it can still read what
-// is in auth.json and keep an API key there.
+// Options configure where users sign in. The zero value cannot sign users in with
+// ChatGPT, but auth.json can be read and an API key saved there.
 type Options struct {
 	// Issuer is the base address of the OAuth server, https or on loopback:
 	// users are sent to ISSUER/oauth/authorize, codes and refresh tokens to
 	// ISSUER/oauth/token.
 	Issuer string
-	// ClientID is how the server knows us.
+	// ClientID identifies this program to the OAuth server.
 	ClientID string
-	// Port is where the browser comes back to, on localhost. 0 means the first
-	// that is free of 1455, 1457 and any.
+	// Port is the port on localhost to which the browser is sent back. 0 takes the
+	// first free one of 1455, 1457 and any other.
 	Port int
-	// HTTPClient asks the server. Default: http.DefaultClient.
+	// HTTPClient calls the OAuth server. Default: http.DefaultClient.
 	HTTPClient *http.Client
 }
 
-// Keeper keeps auth.json of one folder and the sign-in that is under way. It is
-// safe for concurrent use.
+// Keeper manages the auth.json of one folder and the sign-in under way. It is safe
+// for concurrent use.
 type Keeper struct {
 	home    string
 	options Options
 
-	// A refresh token may be good for one use: one refresh at a time.
+	// One refresh at a time: a refresh token may be valid only once.
 	refreshing sync.Mutex
 	file       sync.Mutex // held while auth.json is changed
 
@@ -77,7 +77,7 @@ func New(home string, o *Options) *Keeper {
 	return k
 }
 
-// Close ends a sign-in that is under way and waits until its end has been reported.
+// Close cancels a sign-in under way and waits until its done function has returned.
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	k.closed = true
@@ -87,7 +87,8 @@ func (k *Keeper) Close() error {
 	return nil
 }
 
-// Current says who is signed in. An API key counts before tokens.
+// Current returns the credentials of the user who is signed in. An API key takes
+// precedence over tokens.
 func (k *Keeper) Current() (Credentials, error) {
 	f, err := load(k.home)
 	if err != nil {
@@ -109,8 +110,8 @@ func (k *Keeper) Current() (Credentials, error) {
 	return c, nil
 }
 
-// SaveAPIKey signs in with an API key, which replaces whatever was in auth.json,
-// and ends a sign-in that is under way.
+// SaveAPIKey signs in with an API key. It replaces the whole auth.json, and cancels a
+// sign-in under way.
 func (k *Keeper) SaveAPIKey(key string) error {
 	k.CancelAll()
 	k.file.Lock()
@@ -118,7 +119,7 @@ func (k *Keeper) SaveAPIKey(key string) error {
 	return (&file{APIKey: &key}).save(k.home)
 }
 
-// Remove signs out. It succeeds if no user was signed in.
+// Remove signs out. It also succeeds if no user was signed in.
 func (k *Keeper) Remove() error {
 	k.CancelAll()
 	k.file.Lock()
@@ -126,11 +127,11 @@ func (k *Keeper) Remove() error {
 	return remove(k.home)
 }
 
-// ErrNoTokens says that there is nothing to refresh.
+// ErrNoTokens is returned if there are no tokens to refresh.
 var ErrNoTokens = errors.New("auth: not signed in with ChatGPT")
 
-// Refresh asks for new tokens in exchange for the refresh token. Who has signed
-// in or out meanwhile is left alone.
+// Refresh exchanges the refresh token for new tokens. It drops them if the user has
+// signed in or out meanwhile.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	if err := k.configured(); err != nil {
 		return err
@@ -163,8 +164,7 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return f.save(k.home)
 }
 
-// take puts the server's tokens into the file. The server may leave out what stays the
-// same.
+// take puts the server's tokens into the file. A token that the server left out stays.
 func (f *file) take(got *oauth2.Token) {
 	if f.Tokens == nil {
 		f.Tokens = &tokens{}

@@ -17,7 +17,7 @@ import (
 
 const (
 	loginTimeout = 10 * time.Minute
-	// farewell is how long the browser's last page may take to be sent.
+	// farewell bounds the time to send the browser its last page.
 	farewell = time.Second
 )
 
@@ -35,21 +35,20 @@ type login struct {
 	state    string
 	verifier string
 	cancel   context.CancelCauseFunc
-	// answer takes what the browser brought, once.
-	answer chan reply
+	answer   chan reply // received from once
 }
 
-// reply is what the browser brought: a code, or why there is none.
+// reply is the browser's request: it has a code, or an error.
 type reply struct {
-	code string
-	err  error
-	told chan error // gets the outcome for the browser's page
+	code    string
+	err     error
+	outcome chan error // of the sign-in, for the browser's page
 }
 
-// Begin starts a sign-in and returns the address for the user's browser. Done is called
-// once, from a goroutine of the keeper, with nil when the user is signed in,
-// [ErrCancelled], [ErrTimeout] after ten minutes, or what the issuer said. A sign-in that
-// was under way is cancelled.
+// Begin starts a sign-in and returns the address for the user's browser. It cancels an
+// earlier sign-in under way. Done is called once, from a goroutine of the keeper: with nil
+// when the user is signed in, with [ErrCancelled], with [ErrTimeout] after ten minutes, or
+// with the issuer's error.
 func (k *Keeper) Begin(done func(id string, err error)) (id, url string, err error) {
 	if err := k.configured(); err != nil {
 		return "", "", err
@@ -60,11 +59,11 @@ func (k *Keeper) Begin(done func(id string, err error)) (id, url string, err err
 		return "", "", ErrCancelled
 	}
 	if old := k.login; old != nil {
-		k.endLogin() // it lets go of the port at once
+		k.endLogin() // frees the port at once
 	}
 	listener, err := listen(k.options.Port)
 	if err != nil {
-		return "", "", fmt.Errorf("auth: no port for the browser to come back to: %w", err)
+		return "", "", fmt.Errorf("auth: cannot listen for the browser's return (auth.port): %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -94,7 +93,7 @@ func (k *Keeper) Begin(done func(id string, err error)) (id, url string, err err
 	return l.id, l.address(), nil
 }
 
-// Cancel ends the sign-in by that id; false when there is none.
+// Cancel cancels the sign-in with an id. It returns false if there is none.
 func (k *Keeper) Cancel(id string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -105,14 +104,14 @@ func (k *Keeper) Cancel(id string) bool {
 	return true
 }
 
-// CancelAll ends whatever sign-in is under way.
+// CancelAll cancels the sign-in under way, if any.
 func (k *Keeper) CancelAll() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.endLogin()
 }
 
-// endLogin is called with the lock held.
+// endLogin cancels the sign-in under way. The caller holds mu.
 func (k *Keeper) endLogin() {
 	if k.login != nil {
 		k.login.cancel(ErrCancelled)
@@ -120,8 +119,8 @@ func (k *Keeper) endLogin() {
 	}
 }
 
-// listen takes the given port of the loopback interface, or, when it is 0, one
-// that issuers know, or any.
+// listen listens on a port of the loopback interface. For 0 it tries the ports that
+// issuers know, then any.
 func listen(port int) (net.Listener, error) {
 	ports := []int{port}
 	if port == 0 {
@@ -138,7 +137,7 @@ func listen(port int) (net.Listener, error) {
 	return nil, last
 }
 
-// address is where the browser goes.
+// address returns the issuer's page where the user signs in.
 func (l *login) address() string {
 	return l.flow.AuthCodeURL(l.state,
 		oauth2.S256ChallengeOption(l.verifier),
@@ -147,7 +146,7 @@ func (l *login) address() string {
 		oauth2.SetAuthURLParam("originator", "codex_cli_rs"))
 }
 
-// run serves the browser until the sign-in has ended and says how.
+// run serves the browser until the sign-in ends, and returns its error.
 func (l *login) run(ctx context.Context, listener net.Listener) error {
 	waiting, stop := context.WithCancel(ctx)
 	server := &http.Server{
@@ -165,10 +164,10 @@ func (l *login) run(ctx context.Context, listener net.Listener) error {
 		err = l.finish(ctx, r.code)
 	}
 	stop()
-	if r.told != nil {
-		r.told <- err
+	if r.outcome != nil {
+		r.outcome <- err
 		last, cancel := context.WithTimeout(ctx, farewell)
-		_ = server.Shutdown(last) // what is not sent by then is lost
+		_ = server.Shutdown(last) // a page not sent by then is lost
 		cancel()
 	}
 	_ = server.Close()
@@ -176,7 +175,7 @@ func (l *login) run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// wait waits for the browser.
+// wait waits for the browser's reply.
 func (l *login) wait(ctx context.Context) (reply, error) {
 	timeout := time.NewTimer(loginTimeout)
 	defer timeout.Stop()
@@ -205,7 +204,7 @@ func (l *login) finish(ctx context.Context, code string) error {
 	f.take(got)
 	l.keeper.file.Lock()
 	defer l.keeper.file.Unlock()
-	if errors.Is(context.Cause(ctx), ErrCancelled) { // a key or a logout that came later counts
+	if errors.Is(context.Cause(ctx), ErrCancelled) { // by a newer key or a logout
 		return ErrCancelled
 	}
 	return f.save(l.keeper.home)
@@ -215,7 +214,7 @@ func (l *login) finish(ctx context.Context, code string) error {
 func (l *login) handler(ctx context.Context, port int) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /auth/callback", func(w http.ResponseWriter, r *http.Request) {
-		// Other hosts would be pages that had their name resolved to loopback.
+		// Another host is a foreign site whose name resolves to loopback (DNS rebinding).
 		host := r.Host
 		if host != fmt.Sprintf("localhost:%d", port) && host != fmt.Sprintf("127.0.0.1:%d", port) {
 			page(w, http.StatusForbidden, "Not here.")
@@ -223,10 +222,10 @@ func (l *login) handler(ctx context.Context, port int) http.Handler {
 		}
 		q := r.URL.Query()
 		if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(l.state)) != 1 {
-			page(w, http.StatusBadRequest, "This is not the login that is waiting. Use the newest address.")
+			page(w, http.StatusBadRequest, "This address belongs to another login. Use the newest one.")
 			return
 		}
-		answer := reply{code: q.Get("code"), told: make(chan error, 1)}
+		answer := reply{code: q.Get("code"), outcome: make(chan error, 1)}
 		if answer.code == "" {
 			answer.err = errors.New("auth: the issuer sent no code")
 			if code := printable(q.Get("error")); code != "" {
@@ -241,8 +240,8 @@ func (l *login) handler(ctx context.Context, port int) http.Handler {
 		case <-r.Context().Done():
 			return
 		}
-		if err := <-answer.told; err != nil {
-			page(w, http.StatusBadGateway, "You are not signed in. The program that sent you here knows why.")
+		if err := <-answer.outcome; err != nil {
+			page(w, http.StatusBadGateway, "You are not signed in. The program that sent you here shows the reason.")
 			return
 		}
 		page(w, http.StatusOK, "You are signed in. You can close this page.")

@@ -16,11 +16,11 @@ import (
 // exchangeTimeout bounds one request to the token endpoint.
 const exchangeTimeout = 30 * time.Second
 
-// ErrNotConfigured says that no issuer is configured to sign in with.
+// ErrNotConfigured is returned if no issuer is configured.
 var ErrNotConfigured = errors.New("auth: signing in with ChatGPT needs auth.issuer and auth.client_id, which are not set: " +
 	"run \"codex login\" of the Codex CLI, whose sign-in is used here too, or use an API key")
 
-// configured says what is wrong with the options, if anything.
+// configured checks the options.
 func (k *Keeper) configured() error {
 	if k.options.Issuer == "" || k.options.ClientID == "" {
 		return ErrNotConfigured
@@ -30,10 +30,10 @@ func (k *Keeper) configured() error {
 		return errors.New("auth: auth.issuer: want an address such as https://auth.example.com")
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return errors.New("auth: auth.issuer: want https; http is for loopback alone")
+		return errors.New("auth: auth.issuer: want an https address (http is accepted for localhost only)")
 	}
 	if p := k.options.Port; p < 0 || p > 65535 {
-		return fmt.Errorf("auth: auth.port: %d is not a port", p)
+		return fmt.Errorf("auth: auth.port is %d, want 0 to 65535", p)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// oauth is the flow with the browser coming back to redirect.
+// oauth returns the flow that sends the browser back to redirect.
 func (k *Keeper) oauth(redirect string) *oauth2.Config {
 	issuer := strings.TrimRight(k.options.Issuer, "/")
 	return &oauth2.Config{
@@ -58,8 +58,8 @@ func (k *Keeper) oauth(redirect string) *oauth2.Config {
 	}
 }
 
-// client hands the HTTP client to the library. It follows no redirects: what it
-// posts is for the issuer alone.
+// client returns a context that holds the HTTP client for the oauth2 library. The client
+// follows no redirects, so that only the issuer receives codes and tokens.
 func (k *Keeper) client(ctx context.Context) context.Context {
 	c := http.Client{}
 	if k.options.HTTPClient != nil {
@@ -69,8 +69,8 @@ func (k *Keeper) client(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, &c)
 }
 
-// worded says why the server sent no tokens. It keeps only the error's code of the
-// answer, which may repeat what it was sent.
+// worded returns the reason why the server sent no tokens. Of the answer it quotes only
+// the error code: the rest may repeat the secrets that were sent.
 func worded(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) {
@@ -88,13 +88,13 @@ func worded(err error) error {
 	}
 	var request *url.Error
 	if errors.As(err, &request) {
-		return fmt.Errorf("auth: the issuer cannot be asked: %w", request.Err)
+		return fmt.Errorf("auth: the issuer (auth.issuer) cannot be reached: %w", request.Err)
 	}
-	return errors.New("auth: the issuer's answer cannot be read")
+	return errors.New("auth: the issuer's answer has no valid tokens: check auth.issuer")
 }
 
-// printable is an OAuth error code (RFC 6749, section 4.1.2.1: printable ASCII
-// but for " and \), cut short; "" for anything else.
+// printable returns the first 100 bytes of an OAuth error code, or "" if it is not one
+// (RFC 6749, section 4.1.2.1: printable ASCII except " and \).
 func printable(code string) string {
 	for _, r := range code {
 		if r < ' ' || r > '~' || r == '"' || r == '\\' {

@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// BenchmarkRun runs "true" in turn without and with a keeper, free and confined
-// in both tiers, and reports medians: the time of a free command without a
-// keeper, and those of the others as multiples of it.
+// BenchmarkRun runs "true" with and without a keeper, free and confined in both tiers. It
+// reports the median time of a free command without a keeper, and the medians of the
+// others as multiples of it.
 func BenchmarkRun(b *testing.B) {
 	specs := map[string]command.Spec{}
 	starters := map[string]command.Starter{"free": nil}

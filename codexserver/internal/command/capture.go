@@ -14,11 +14,11 @@ const (
 	keepHead = 512 << 10 // bytes kept of a stream's beginning
 	keepTail = 512 << 10 // and of its end
 
-	maxDeltas     = 10_000  // pieces handed on while a command runs
-	maxDeltaBytes = 1 << 20 // and their bytes together
+	maxDeltas     = 10_000  // pieces passed to onOutput
+	maxDeltaBytes = 1 << 20 // their bytes together
 )
 
-// capture collects a command's output and hands it on.
+// capture collects a command's output and passes it to onOutput.
 type capture struct {
 	mu         sync.Mutex
 	onOutput   func(protocol.OutputStream, []byte)
@@ -34,7 +34,7 @@ func newCapture(onOutput func(protocol.OutputStream, []byte)) *capture {
 	return &capture{onOutput: onOutput}
 }
 
-// write takes a piece of a stream; it does not keep b.
+// write adds a piece of a stream. It does not keep b.
 func (c *capture) write(stream protocol.OutputStream, b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,12 +87,12 @@ func (h *headTail) write(b []byte) {
 	}
 }
 
-// String is what was written, as valid UTF-8, with a line in place of what was dropped.
+// String returns what was written as valid UTF-8, with a line in place of what was dropped.
 func (h *headTail) String() string {
 	var b strings.Builder
 	head, tail := h.head, append(bytes.Clone(h.tail[h.next:]), h.tail[:h.next]...)
 	if h.dropped == 0 {
-		writeValid(&b, append(bytes.Clone(head), tail...)) // one rune may lie across the seam
+		writeValid(&b, append(bytes.Clone(head), tail...)) // joined, since a rune may be split
 		return b.String()
 	}
 	writeValid(&b, head)
@@ -101,7 +101,7 @@ func (h *headTail) String() string {
 	return b.String()
 }
 
-// writeValid writes p with U+FFFD for each longest piece that is not UTF-8.
+// writeValid writes p with U+FFFD in place of each invalid sequence.
 func writeValid(to *strings.Builder, p []byte) {
 	to.Grow(len(p))
 	for len(p) > 0 {

@@ -13,45 +13,44 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// DefaultTimeout bounds a command whose [Spec] names no timeout.
+// DefaultTimeout is the timeout of a command whose [Spec] has none.
 const DefaultTimeout = 10 * time.Second
 
 // TimeoutExitCode is the exit code of a command that was ended by its timeout.
 const TimeoutExitCode = 124
 
 const (
-	// Children that outlive the command's first process and hold its output get
-	// this long to finish before they are killed.
+	// stragglerGrace is how long children that outlive the command's first process may
+	// still write to its output before they are killed.
 	stragglerGrace = 200 * time.Millisecond
-	// What cannot be killed, such as a process of another user, is waited for
-	// no longer than this.
+	// killGrace is how long to wait for a killed process. Some cannot be killed, such as
+	// those of another user.
 	killGrace = 2 * time.Second
-	// When everything was killed the pipes are at their end, unless a process
-	// that could not be killed holds them.
+	// drainGrace is how long to wait for the end of the output after everything was
+	// killed. A process that could not be killed may hold it open.
 	drainGrace = time.Second
 )
 
 // Spec is one command to run.
 type Spec struct {
-	// Argv is the program and its arguments, not empty. A program without a
+	// Argv is the program and its arguments. It must not be empty. A program without a
 	// slash is looked up in the PATH of Env.
 	Argv []string
 	// Dir is the absolute folder to run in.
 	Dir string
-	// Exact runs the command in the folder that has the path Dir without symbolic
-	// links, or not at all.
+	// Exact makes the command fail to start if Dir leads through a symbolic link.
 	Exact bool
 	// Env is the whole environment, NAME=value.
 	Env []string
 	// Timeout ends the command; 0 is [DefaultTimeout].
 	Timeout time.Duration
-	// Starter starts the process; nil starts it as it is.
+	// Starter starts the process, for example in a sandbox. Nil starts it unchanged.
 	Starter Starter
-	// Keepers keep the command's processes; nil leaves them to this process,
-	// which loses sight of daemons that closed what they inherited.
+	// Keepers keep the command's processes. If it is nil, this process does, and cannot
+	// find daemons that closed the descriptors that they inherited.
 	Keepers *keeper.Pool
-	// Leftovers takes what the command leaves running when it ends by itself; it
-	// needs Keepers. Nil kills what is left.
+	// Leftovers takes the processes that are left when the command ends by itself. It needs
+	// Keepers. Nil kills them.
 	Leftovers *Leftovers
 }
 
@@ -64,22 +63,22 @@ type Starter interface {
 
 // Orderer is a [Starter] that can have a keeper start the command.
 type Orderer interface {
-	// Order is Start, but for the starting.
+	// Order returns the order with which a keeper starts cmd as Start would.
 	Order(cmd *exec.Cmd) (keeper.Order, error)
 }
 
-// Result is what became of a command that ran.
+// Result is the result of a command that ran.
 type Result struct {
-	// Stdout and Stderr are the two streams, valid UTF-8, the middle left out
-	// of what is longer than 1 MiB.
+	// Stdout and Stderr are the two streams as valid UTF-8. If a stream is longer than
+	// 1 MiB, its middle is left out.
 	Stdout, Stderr string
-	// Aggregated is both streams in the order of arrival, bounded likewise.
+	// Aggregated is both streams in the order of arrival, with the same limit.
 	Aggregated string
 	// Omitted is how many bytes Aggregated leaves out.
 	Omitted int64
-	// ExitCode is the process's own; 128 plus the signal's number when one
-	// ended it, [TimeoutExitCode] after a timeout, -1 when it could not be ended
-	// or its keeper was killed, which Stderr says then.
+	// ExitCode is that of the process, 128 plus the number of a signal that ended it,
+	// [TimeoutExitCode] after a timeout, or -1 if it could not be ended or its keeper was
+	// killed; Stderr then has the reason.
 	ExitCode int
 	// Duration is the time from start to end.
 	Duration time.Duration
@@ -87,7 +86,7 @@ type Result struct {
 	TimedOut bool
 }
 
-// StartError says that a command could not be started.
+// StartError reports that a command could not be started.
 type StartError struct {
 	// Program is the first word of the command.
 	Program string
@@ -103,18 +102,16 @@ func (e *StartError) Error() string {
 // Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Run runs a command to its end. It calls onOutput, unless that is nil, with each piece
-// of output as it arrives, one call at a time, up to a limit (1 MiB or 10,000 pieces).
+// Run runs a command until it ends. It calls onOutput, unless that is nil, with each piece
+// of output as it arrives, one call at a time, up to 1 MiB or 10,000 pieces.
 //
-// The error is a [*StartError], or the context's cause when that ended first; the result
-// then holds what had been written. A command that fails, or runs into its timeout, is
-// not an error.
+// The error is a [*StartError], or the cause of ctx if ctx ended first. The result then
+// has the output so far. Run returns no error for a command that fails or times out.
 //
 // When Run returns, the command's processes are gone, unless the command ended by itself
-// and [Spec.Leftovers] took what was left. With [Spec.Keepers] these are all processes
-// that it started. Without, on Linux, they are its session, its descendants, and daemons
-// that it left behind, unless they closed what they inherited; on other systems its
-// process group.
+// and [Spec.Leftovers] took the rest. With [Spec.Keepers] these are all processes that it
+// started. Without keepers they are, on Linux, its session, its descendants, and daemons
+// that kept an inherited descriptor; on other systems they are its process group.
 func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
@@ -186,14 +183,14 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 	return res, interrupted
 }
 
-// prepare makes the process's description, but for its streams.
+// prepare describes the process, without its streams.
 func prepare(spec Spec) (*exec.Cmd, error) {
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
-		return nil, &StartError{Err: errors.New("no program")}
+		return nil, &StartError{Err: errors.New("the command is empty")}
 	}
 	for _, word := range spec.Argv {
 		if strings.ContainsRune(word, 0) {
-			return nil, &StartError{Program: spec.Argv[0], Err: errors.New("a word holds a NUL byte")}
+			return nil, &StartError{Program: spec.Argv[0], Err: errors.New("a word of the command contains a NUL byte")}
 		}
 	}
 	if info, err := os.Stat(spec.Dir); err != nil {

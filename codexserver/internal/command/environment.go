@@ -8,21 +8,22 @@ import (
 	"strings"
 )
 
-// Inherit says with how much of the server's environment a command starts.
+// Inherit is how much of the server's environment a command inherits.
 type Inherit string
 
-// The values of shell_environment_policy.inherit. Everything is inherited by
-// default, which the configuration also spells "all".
+// The values of shell_environment_policy.inherit. The default, also spelled "all" in the
+// configuration, is to inherit everything.
 const (
-	InheritCore Inherit = "core" // what programs need to find home, shell and programs
+	InheritCore Inherit = "core" // the home, the user, the shell, PATH and temporary folders
 	InheritNone Inherit = "none" // nothing
 )
 
-// EnvPolicy is the configuration's shell_environment_policy: what a command sees of the
-// server's environment. The zero value passes on everything but names that look like
-// secrets. Names are compared without regard to case; patterns know *, ? and [class].
+// EnvPolicy is the configuration's shell_environment_policy. It decides which variables of
+// the server's environment a command sees. The zero value passes all of them but those
+// whose names look like secrets. Names are compared without regard to case. Patterns may
+// have *, ? and [class].
 type EnvPolicy struct {
-	// Inherit is the beginning.
+	// Inherit is what the other fields start from.
 	Inherit Inherit
 	// IgnoreDefaultExcludes keeps names that contain KEY, SECRET or TOKEN.
 	IgnoreDefaultExcludes bool
@@ -30,20 +31,20 @@ type EnvPolicy struct {
 	Exclude []string
 	// Set are variables to add or replace.
 	Set map[string]string
-	// IncludeOnly are patterns of the names to keep, applied last; none keeps all.
+	// IncludeOnly are patterns of the names to keep, applied last. An empty list keeps all.
 	IncludeOnly []string
-	// Withhold are names that are handed on by Set alone, as those of
-	// [Secrets] are.
+	// Withhold are names that are never inherited, like [Secrets]. Set can still add them.
 	Withhold []string
 }
 
-// Secrets are patterns of the names of keys and tokens that commands never
-// inherit: those of the model providers' own programs, and [ClientSecrets].
+// Secrets returns patterns of the names of keys and tokens that commands never inherit:
+// those for model providers, and [ClientSecrets].
 func Secrets() []string {
 	return append(ClientSecrets(), "AZURE_OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_*TOKEN", "OPENAI_API_KEY")
 }
 
-// ClientSecrets are those of the programs that start MCP servers.
+// ClientSecrets returns patterns of the names of keys and tokens for the programs that
+// start MCP servers.
 func ClientSecrets() []string {
 	return []string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_*TOKEN",
@@ -90,7 +91,7 @@ func (p EnvPolicy) inherits(name string) bool {
 	return !MatchName(p.Exclude, name)
 }
 
-// coreNames are the variables of [InheritCore].
+// coreNames returns the variables of [InheritCore].
 func coreNames() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
@@ -98,8 +99,7 @@ func coreNames() []string {
 	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
 }
 
-// MatchName reports whether a name fits one of the patterns, without regard to
-// case.
+// MatchName reports whether a name matches one of the patterns, without regard to case.
 func MatchName(patterns []string, name string) bool {
 	name = strings.ToUpper(name)
 	for _, pattern := range patterns {

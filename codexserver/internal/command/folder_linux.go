@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenFolder opens a folder by an absolute path, for reference only. Where there
-// is a symbolic link on the path, it fails.
+// OpenFolder opens a folder with O_PATH by an absolute path. It fails if the path has a
+// symbolic link.
 func OpenFolder(path string) (*os.File, error) {
 	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	at, err := unix.Open("/", flags, 0)
@@ -31,6 +31,6 @@ func OpenFolder(path string) (*os.File, error) {
 	return os.NewFile(uintptr(at), path), nil
 }
 
-// folderPath leads to an open folder, whatever has its name by now. It does in
-// the process that has the file, and in one that it forks.
+// folderPath returns a path of an open folder that does not depend on the folder's name.
+// It is valid in the process that has the file, and in one that it forks.
 func folderPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 )
 
-// OpenFolder opens a folder by an absolute path. Where there is a symbolic link
-// on the path, it fails.
+// OpenFolder opens a folder by an absolute path. It fails if the path has a symbolic link.
 func OpenFolder(path string) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
 	}
 	if real != filepath.Clean(path) {
-		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("there is a symbolic link on the path")}
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("the path has a symbolic link")}
 	}
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
@@ -26,5 +25,5 @@ func OpenFolder(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// folderPath leads to an open folder. These systems find it by its name alone.
+// folderPath returns the name of an open folder. These systems have no other path to it.
 func folderPath(f *os.File) string { return f.Name() }

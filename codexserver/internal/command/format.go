@@ -16,9 +16,9 @@ const (
 	maxMarker     = 64 // room for the marker between head and tail
 )
 
-// FormatOutput cuts a command's output to what the model is shown: at most 256
-// lines and 10 KiB, the half of them from the beginning and the half from the
-// end, with a line between that says what is missing.
+// FormatOutput shortens a command's output for the model to at most 256 lines and 10 KiB,
+// half from the beginning and half from the end. A line between them reports how much is
+// missing.
 func FormatOutput(aggregated string) string {
 	lines := strings.SplitAfter(aggregated, "\n")
 	if lines[len(lines)-1] == "" {
@@ -38,8 +38,8 @@ func FormatOutput(aggregated string) string {
 	return withMarker(head, fmt.Sprintf("[... omitted %d of %d lines ...]", len(lines)-maxModelLines, len(lines)), tail)
 }
 
-// withMarker puts marker on a line of its own. The last line of a text that was
-// cut has no newline.
+// withMarker joins head and tail with marker on a line of its own. It removes the last
+// newline.
 func withMarker(head, marker, tail string) string {
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
@@ -47,8 +47,8 @@ func withMarker(head, marker, tail string) string {
 	return head + marker + "\n\n" + strings.TrimSuffix(tail, "\n")
 }
 
-// firstBytes is the longest beginning of s that has at most n bytes and ends
-// with a whole rune.
+// firstBytes returns the longest beginning of s that has at most n bytes and ends with a
+// whole rune.
 func firstBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -59,8 +59,8 @@ func firstBytes(s string, n int) string {
 	return s[:n]
 }
 
-// lastBytes is the longest end of s that has at most n bytes and begins with a
-// whole rune.
+// lastBytes returns the longest end of s that has at most n bytes and begins with a whole
+// rune.
 func lastBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -72,8 +72,8 @@ func lastBytes(s string, n int) string {
 	return s[from:]
 }
 
-// Formatted is the output as the model sees it: [FormatOutput] of what was
-// written, after a line that says so when the command ran into its timeout.
+// Formatted returns the output for the model, see [FormatOutput]. After a timeout a line
+// before the output reports it.
 func (r Result) Formatted() string {
 	if !r.TimedOut {
 		return FormatOutput(r.Aggregated)
@@ -86,7 +86,7 @@ func (r Result) Formatted() string {
 //	{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}
 func ModelOutput(r Result) string {
 	output, err := json.Marshal(r.Formatted())
-	if err != nil { // only for bad UTF-8, of which a Result has none
+	if err != nil { // only for invalid UTF-8, which a Result does not have
 		output = []byte(`""`)
 	}
 	seconds := math.Round(r.Duration.Seconds()*10) / 10

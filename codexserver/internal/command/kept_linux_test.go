@@ -28,8 +28,8 @@ func pool(t testing.TB) *keeper.Pool {
 	return p
 }
 
-// TestLeftovers lets a command leave a daemon, which lives until the leftovers
-// are closed, also when it writes all the while.
+// TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed,
+// even if it keeps writing.
 func TestLeftovers(t *testing.T) {
 	mark := "77" + strconv.Itoa(os.Getpid())
 	var left command.Leftovers
@@ -45,7 +45,7 @@ func TestLeftovers(t *testing.T) {
 	if len(daemons) != 2 {
 		t.Errorf("left: %v, want two processes", daemons)
 	}
-	// Longer than it takes for the daemon to end by a pipe without a reader.
+	// Longer than a daemon lives that writes to a pipe without a reader.
 	spec.Argv = []string{"sleep", "0.3"}
 	if _, err := command.Run(t.Context(), spec, nil); err != nil {
 		t.Error(err)
@@ -67,7 +67,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestLeftoversOfAnEndedCommand times a command out, whose daemon ends with it.
+// TestLeftoversOfAnEndedCommand times out a command. Its daemon ends with it.
 func TestLeftoversOfAnEndedCommand(t *testing.T) {
 	mark := "78" + strconv.Itoa(os.Getpid())
 	var left command.Leftovers
@@ -84,7 +84,7 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 	}
 }
 
-// TestKeeperKilled has a command kill its keeper: it ends with an explanation,
+// TestKeeperKilled has a command kill its keeper. The command ends with an explanation,
 // and the next one has a keeper again.
 func TestKeeperKilled(t *testing.T) {
 	mark := "79" + strconv.Itoa(os.Getpid())
@@ -100,7 +100,7 @@ func TestKeeperKilled(t *testing.T) {
 	if now := find(mark); len(now) != 0 {
 		t.Errorf("left: %v", now)
 	}
-	// A command may be faster than the keeper's word that it has started.
+	// The command may kill the keeper before the keeper reports the start.
 	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
 	for range 20 {
 		var start *command.StartError
@@ -111,7 +111,7 @@ func TestKeeperKilled(t *testing.T) {
 			t.Fatalf("left: %v", now)
 		}
 	}
-	// One that is killed while it waits for a command is replaced unseen.
+	// A keeper that is killed while it is idle is replaced.
 	spec.Argv = []string{"sh", "-c", "echo $PPID"}
 	res, err = command.Run(t.Context(), spec, nil)
 	if err != nil || res.ExitCode != 0 {
@@ -127,9 +127,9 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestKeeperKilledWithoutOutput has a command kill its keeper in a process whose own
-// standard output is closed, so that a pipe of the command takes its number. That
-// process does not kill its own session.
+// TestKeeperKilledWithoutOutput has a command kill its keeper in a process whose standard
+// output is closed, so that a pipe of the command gets that number. The process must not
+// kill its own session.
 func TestKeeperKilledWithoutOutput(t *testing.T) {
 	const child = "COMMAND_TEST_WITHOUT_OUTPUT"
 	if os.Getenv(child) != "" {
@@ -173,8 +173,7 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// TestKeptRunsAsOwn compares what a command sees of its process with and without
-// a keeper.
+// TestKeptRunsAsOwn compares a command's process with and without a keeper.
 func TestKeptRunsAsOwn(t *testing.T) {
 	script := `echo $0; cat; pwd; ulimit -Sn; ulimit -Hn; umask; ls -l /proc/self/fd | grep -c -v pipe:; grep -E '^(Sig(Ign|Blk|Cgt)|NoNewPrivs|Cap|Cpus_allowed:)' /proc/self/status; cut -d' ' -f19 /proc/self/stat; env | sort`
 	var seen [2]command.Result

@@ -9,8 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 )
 
-// orderOf returns how a keeper can start the command, and false when there is
-// no keeper, or the starter can only start the command itself.
+// orderOf returns the function that makes the order for a keeper. It returns false when
+// there is no keeper, or when the starter must start the command itself.
 func orderOf(spec Spec) (order func(*exec.Cmd) (keeper.Order, error), ok bool) {
 	if spec.Keepers == nil {
 		return nil, false
@@ -37,7 +37,7 @@ func startKept(ctx context.Context, cmd *exec.Cmd, output *pipes, pool *keeper.P
 		return keptProcess{}, err
 	}
 	p, err := pool.Start(ctx, o)
-	if errors.Is(err, keeper.ErrLost) { // the command may have started, and may be who killed it
+	if errors.Is(err, keeper.ErrLost) { // the command may have started and killed its keeper
 		killLost(0, output)
 	}
 	return keptProcess{p, output}, err
@@ -49,12 +49,12 @@ func (p keptProcess) end() (int, error) {
 	err := p.End()
 	if errors.Is(err, keeper.ErrLost) {
 		killLost(p.PID, p.output)
-		return -1, fmt.Errorf("%w: what could be found of it was killed", err)
+		return -1, fmt.Errorf("%w: those of its processes that could be found were killed", err)
 	}
 	return p.code(), err
 }
 
-// code is the exit code of the first process, -1 when it has not ended.
+// code returns the exit code of the first process, or -1 if it has not ended.
 func (p keptProcess) code() int {
 	select {
 	case <-p.Exited():

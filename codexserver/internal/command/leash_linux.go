@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// leashFD is the descriptor by which a command's processes are known again. It
-// is high, so that no script uses it for something else.
+// leashFD is the descriptor that identifies a command's processes. It is high, so that
+// scripts do not use it for something else.
 const leashFD = 99
 
-// leash marks the processes of a command that has no keeper: each inherits the
-// writing end of a pipe, also a daemon that has left the session and whose
-// parents are gone. Only one that closes what it inherits is lost.
+// leash identifies the processes of a command that has no keeper. Each inherits the
+// writing end of a pipe, even a daemon that has left the session and whose parents are
+// gone. A process that closes it cannot be found.
 type leash struct {
 	read, write *os.File
-	link        string // what /proc says of the descriptor
+	link        string // the target of the descriptor's link in /proc
 }
 
 func newLeash(cmd *exec.Cmd) (*leash, error) {
@@ -33,14 +33,14 @@ func newLeash(cmd *exec.Cmd) (*leash, error) {
 // started closes the end that now belongs to the command.
 func (l *leash) started() { l.write.Close() }
 
-// drop forgets the command. The pipe must live until then: its number may be
-// used again afterwards.
+// drop closes the pipe. It must stay open until the command has ended, because a new pipe
+// could get its number.
 func (l *leash) drop() {
 	l.write.Close()
 	l.read.Close()
 }
 
-// holds reports whether a process is on the leash. Nil holds none.
+// holds reports whether a process has the pipe. A nil leash holds no process.
 func (l *leash) holds(pid int) bool {
 	if l == nil {
 		return false

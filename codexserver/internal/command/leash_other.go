@@ -4,7 +4,7 @@ package command
 
 import "os/exec"
 
-// leash marks the processes of a command where that can be done.
+// leash does nothing on this system.
 type leash struct{}
 
 func newLeash(*exec.Cmd) (*leash, error) { return &leash{}, nil }

@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// Leftovers are what the commands of a conversation left running, such as a
-// server that they started in the background. The zero value is ready. It is
-// safe for concurrent use.
+// Leftovers are the processes that the commands of a conversation left running, such as a
+// server in the background. The zero value is ready. It is safe for concurrent use.
 type Leftovers struct {
 	mu     sync.Mutex
 	left   []keptProcess
 	closed bool
 }
 
-// add takes what is left of a command, and drops its further output. It reports
-// false when it is closed.
+// add takes the rest of a command, and drops its further output. It returns false after
+// Close.
 func (l *Leftovers) add(p keptProcess) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -27,7 +26,7 @@ func (l *Leftovers) add(p keptProcess) bool {
 	return true
 }
 
-// Close kills what is left, and what is added later is killed at once.
+// Close kills the processes. Commands that end later do not leave any.
 func (l *Leftovers) Close() {
 	l.mu.Lock()
 	left := l.left

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// LookPath finds a program as a shell with the environment env would in dir,
-// but never in a relative folder of the path.
+// LookPath finds a program as a shell in dir with the environment env would. It ignores
+// relative folders in PATH.
 func LookPath(program, dir string, env []string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return exec.LookPath(program)
@@ -52,7 +52,7 @@ func executable(path string) error {
 	return nil
 }
 
-// lastValue is the value of name in env; the last entry counts.
+// lastValue returns the value of name in env. The last entry counts.
 func lastValue(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if key, value, ok := strings.Cut(env[i], "="); ok && key == name {

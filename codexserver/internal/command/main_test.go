@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Main() // this may be a keeper
+	sandbox.Main() // this process may be a keeper
 	os.Exit(m.Run())
 }

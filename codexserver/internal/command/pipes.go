@@ -12,8 +12,8 @@ import (
 
 const chunkSize = 8 << 10
 
-// pipes are the reading ends of a command's streams and, until it has started,
-// the writing ends.
+// pipes are the reading ends of a command's streams and, until the command has started,
+// their writing ends.
 type pipes struct {
 	out     *capture
 	readers [2]*os.File
@@ -45,7 +45,7 @@ func (p *pipes) closeChildEnds() {
 	}
 }
 
-// read begins to read both streams.
+// read starts the goroutines that read both streams.
 func (p *pipes) read() {
 	for i, stream := range []protocol.OutputStream{protocol.Stdout, protocol.Stderr} {
 		p.busy.Go(func() {
@@ -68,7 +68,8 @@ func (p *pipes) read() {
 	}()
 }
 
-// wait waits for the end of both streams and reports whether it came.
+// wait waits for the end of both streams. It returns false if that takes longer than
+// atMost.
 func (p *pipes) wait(atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -80,11 +81,10 @@ func (p *pipes) wait(atMost time.Duration) bool {
 	}
 }
 
-// drop reads on and drops what comes, so that who writes is not held up.
+// drop drops all further output. It keeps reading, so that writers are not blocked.
 func (p *pipes) drop() { p.out.close() }
 
-// abandon closes the reading ends, which ends the readers, and drops what may
-// still come.
+// abandon drops all further output and closes the reading ends, which ends the readers.
 func (p *pipes) abandon() {
 	p.out.close()
 	for _, r := range p.readers {

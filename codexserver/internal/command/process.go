@@ -10,16 +10,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 )
 
-// process is a started command. Something of it may be left when its first
-// process has ended.
+// process is a started command. Other processes of the command may outlive the first.
 type process interface {
-	// exited is closed when the first process has ended.
+	// exited returns a channel that is closed when the first process has ended.
 	exited() <-chan struct{}
-	// end kills all that is left and returns the exit code of the first process,
-	// -1 when it cannot be killed.
+	// end kills all processes and returns the exit code of the first, or -1 if it cannot
+	// be killed.
 	end() (int, error)
-	// leave hands what is left to l, with its output, after the first process
-	// has ended. It returns what end does.
+	// leave passes the remaining processes and their output to l. The first process must
+	// have ended. It returns what end returns.
 	leave(l *Leftovers) (int, error)
 }
 
@@ -88,7 +87,7 @@ func (p *own) end() (int, error) {
 	case <-p.done:
 		return exitCode(p.reap()), nil
 	case <-timer.C:
-		go func() { // it ends when the process does
+		go func() { // ends with the process
 			<-p.done
 			p.reap()
 		}()
@@ -96,7 +95,7 @@ func (p *own) end() (int, error) {
 	}
 }
 
-// leave kills what is left, because nothing could find it later.
+// leave kills the remaining processes, because they could not be found later.
 func (p *own) leave(*Leftovers) (int, error) {
 	code, err := p.end()
 	if !p.output.wait(drainGrace) {
@@ -107,7 +106,7 @@ func (p *own) leave(*Leftovers) (int, error) {
 
 func (p *own) reap() *os.ProcessState {
 	if p.cmd.ProcessState == nil {
-		_ = p.cmd.Wait() // the state says it all
+		_ = p.cmd.Wait() // ProcessState has the result
 	}
 	return p.cmd.ProcessState
 }

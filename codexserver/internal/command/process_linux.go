@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitExit returns when the process has ended, and leaves it to be reaped:
-// until then its id, and with it its group's and its session's, is not used again.
+// awaitExit returns when the process has ended. It does not reap it: until that is done,
+// the id of the process, its group and its session is not used again.
 func awaitExit(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -25,11 +25,12 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
-// killAll kills the session of leader, everything that descends from it and everything on
-// its leash, and waits until all of it is dead.
+// killAll kills the session of leader, its descendants and the processes that have the
+// leash, and waits until they are dead.
 //
-// A process that has left the session is also found by its parents. So they are stopped
-// first: killed, they would leave it to init, and only the leash would show whose it was.
+// A process that has left the session is found by its parent. So killAll first stops all
+// processes: if it killed a parent, the child would become one of init, and could be found
+// only by the leash.
 func killAll(leader int, l *leash) {
 	mine := family{leader: leader, leash: l, known: map[int]bool{}}
 	left := mine.members()
@@ -42,17 +43,16 @@ func killAll(leader int, l *leash) {
 			}
 		}
 	}
-	_ = unix.Kill(-leader, unix.SIGKILL) // in case /proc shows nothing
+	_ = unix.Kill(-leader, unix.SIGKILL) // in case /proc does not show the processes
 	for deadline := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(deadline); left = mine.members() {
 		killEach(left, time.Until(deadline))
 	}
 }
 
-// killLost kills what can be found of a command whose keeper was killed: its processes
-// have another parent now. These are the command's session, unless leader is 0, and those
-// of the processes that write to its output, with all that descends from them. It is
-// never this process's session, which may have a pipe of the command as descriptor 1 or 2
-// itself.
+// killLost kills the processes of a command whose keeper was killed, as far as it can find
+// them; they have another parent now. It kills the command's session, unless leader is 0,
+// the sessions of processes that write to its output, and all their descendants. It never
+// kills this process's session, which may have a pipe of the command as descriptor 1 or 2.
 func killLost(leader int, output *pipes) {
 	sessions := map[int]bool{}
 	if leader > 0 {
@@ -76,7 +76,7 @@ func killLost(leader int, output *pipes) {
 	}
 }
 
-// links are what /proc says of the descriptors of both streams.
+// links returns the targets of the links in /proc for descriptors of both streams.
 func (p *pipes) links() (links []string) {
 	for _, r := range p.readers {
 		if info, err := r.Stat(); err == nil {
@@ -120,18 +120,18 @@ func killEach(pids []int, wait time.Duration) {
 	}
 }
 
-// family is how the processes of a command are distinguished from others.
+// family identifies the processes of a command.
 type family struct {
 	leader int
 	leash  *leash
 	known  map[int]bool // found before
 }
 
-// members are the live processes of the leader's session and group, those on its
-// leash, those that are known, and the descendants of all of them.
+// members returns the live processes of the leader's session and group, those that have
+// the leash, the known ones, and the descendants of all of them.
 func (f family) members() []int {
 	oldest := 0
-	if proctable.Last() >= f.leader { // ids have not wrapped around since
+	if proctable.Last() >= f.leader { // ids have not wrapped around since the start
 		oldest = f.leader
 	}
 	all := proctable.List(oldest)
@@ -156,9 +156,9 @@ func (f family) members() []int {
 	return live
 }
 
-// SealDescriptors keeps what this process inherited itself from its commands. A
-// program calls it once, before it opens anything; standard input, output and
-// error stay as they are.
+// SealDescriptors prevents commands from inheriting the descriptors that this process
+// inherited, except standard input, output and error. A program calls it once, before it
+// opens any file.
 func SealDescriptors() error {
 	return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// sessionAttr makes the command the leader of a session, and so of a process
-// group, without a terminal.
+// sessionAttr makes the command the leader of a new session and process group without a
+// terminal.
 func sessionAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func exitCode(state *os.ProcessState) int {
@@ -21,7 +21,7 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// codeOf is the exit code as shells know it.
+// codeOf returns the exit code as shells report it.
 func codeOf(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// sessionAttr keeps the console's Ctrl-C away from the command.
+// sessionAttr prevents the console's Ctrl-C from reaching the command.
 func sessionAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }

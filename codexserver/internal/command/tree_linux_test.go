@@ -16,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// tree is a script that makes children and grandchildren, some in groups and
-// sessions of their own, and says "ready" at different points of it.
+// tree is a script that starts children and grandchildren, some in groups and sessions of
+// their own. It prints "ready" at one of several points.
 const tree = `
 mark=$1 ready=$2 keeping=$3
 say() { [ "$ready" = "$1" ] && echo ready; }
@@ -40,8 +40,8 @@ say fourth
 wait
 `
 
-// TestTreeIsGone ends commands at every stage in every way: nothing of them is
-// left when Run returns. Only a keeper finds daemons that closed everything.
+// TestTreeIsGone ends commands at every stage in every way. No process is left when Run
+// returns. Only a keeper finds daemons that closed everything.
 func TestTreeIsGone(t *testing.T) {
 	t.Run("own", func(t *testing.T) { treeIsGone(t, nil) })
 	t.Run("kept", func(t *testing.T) { treeIsGone(t, pool(t)) })

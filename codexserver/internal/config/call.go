@@ -13,14 +13,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CallKeys returns what a call of the tool codex may set of its argument
-// config, and a warning for each thing that is left out. The keys of raw may be
-// dotted, the result has nested tables alone. Cwd is the call's working folder.
-// Bounded is true when the server limits the folders that calls may name.
-// A key that is known and not for calls is a [*CallKeyError].
+// CallKeys returns the keys of the argument config that a call of the tool codex may set,
+// and warnings about keys that it drops. The keys of raw may be dotted; the result has
+// nested tables. Cwd is the call's working folder. Bounded is true when the server limits
+// the folders that calls may name. The error is a [*CallKeyError] if a known key is not
+// for calls.
 //
-// What the result says of shell_environment_policy may narrow the policy of the
-// configuration; [Load] refuses what does not.
+// The result may have a shell_environment_policy. [Load] refuses it if it widens that of
+// the configuration.
 func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys map[string]stdjson.RawMessage, warnings []string, err error) {
 	tree, err := callTree(raw)
 	if err != nil {
@@ -54,7 +54,7 @@ func whoAllows(bounded bool) string {
 	return "trusted_calls = true in " + SettingsFile + " allows it"
 }
 
-// CallKeyError says that a call set keys that are not for calls.
+// CallKeyError reports that a call set keys that are not for calls.
 type CallKeyError struct {
 	// Keys are dotted.
 	Keys []string
@@ -67,7 +67,7 @@ func (e *CallKeyError) Error() string {
 	return fmt.Sprintf("a call may not set %s; %s", enumerate(e.Keys), whoAllows(e.Bounded))
 }
 
-// enumerate writes keys for people: the first ones, each cut short.
+// enumerate lists the first keys for a message, each shortened.
 func enumerate(keys []string) string {
 	const most, longest = 8, 80
 	var shown []string
@@ -97,8 +97,7 @@ func callTree(raw map[string]stdjson.RawMessage) (layer, error) {
 	return unflatten(flat)
 }
 
-// tableOf reads objects as tables and leaves everything else as it is; null is
-// nil.
+// tableOf converts objects to tables and null to nil. Other values stay JSON text.
 func tableOf(v jsontext.Value) (any, error) {
 	switch v.Kind() {
 	case '{':
@@ -130,17 +129,17 @@ type callKeys struct {
 	known    map[string]bool // keys of config.toml
 	admitted layer
 	refused  []string
-	programs []string // left out: they name programs to start
-	unknown  []string // left out
+	programs []string // dropped: they name programs to start
+	unknown  []string // dropped
 }
 
-// ruling is what becomes of a key.
+// ruling is the decision about a key.
 type ruling int
 
 const (
-	rulingUnknown ruling = iota // left out, with a warning
-	rulingRefuse
-	rulingProgram // left out, with a warning: callers send these along
+	rulingUnknown ruling = iota // drop it with a warning
+	rulingRefuse                // the call fails
+	rulingProgram               // drop it with a warning, because many callers send it
 	rulingAdmit
 )
 
@@ -184,7 +183,7 @@ func (c *callKeys) walk(path []string, v any) error {
 // callTables are the tables that a call may set keys of.
 var callTables = []string{"features", "sandbox_workspace_write", "shell_environment_policy", "tools"}
 
-// callScalars are the keys that a call may set whatever their value is.
+// callScalars are the keys that a call may set to any value.
 var callScalars = []string{
 	"approval_policy", "compact_prompt", "developer_instructions", "hide_agent_reasoning", "model",
 	"model_auto_compact_token_limit", "model_context_window", "model_provider", "model_reasoning_effort",
@@ -192,8 +191,8 @@ var callScalars = []string{
 	"show_raw_agent_reasoning",
 }
 
-// callMembers are the members of callTables, and of approval_policy, that a
-// call may set whatever their value is.
+// callMembers are the members of callTables, and of approval_policy, that a call may set
+// to any value.
 var callMembers = map[string][]string{
 	"approval_policy":         {"granular"},
 	"sandbox_workspace_write": {"exclude_slash_tmp", "exclude_tmpdir_env_var", "network_access", "writable_roots"},
@@ -203,14 +202,14 @@ var callMembers = map[string][]string{
 	},
 }
 
-// rule says what becomes of one leaf. An empty table has no value.
+// rule decides about one leaf. An empty table has no value.
 func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 	top, isTrue, isFalse := path[0], string(value) == "true", string(value) == "false"
 	switch {
 	case len(path) == 1 && slices.Contains(callScalars, top):
 		return rulingAdmit
 	case len(path) == 1 && slices.Contains(callTables, top):
-		return rulingAdmit // an empty table says nothing
+		return rulingAdmit // an empty table sets nothing
 	case len(path) > 1 && slices.Contains(callMembers[top], path[1]):
 		return rulingAdmit
 	}
@@ -243,8 +242,8 @@ func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 	return rulingRefuse
 }
 
-// featureRule: a feature may start programs, reach out, or be what asks the user, as
-// hooks do. Features that do none of this may be switched.
+// featureRule decides about a feature. A feature may start programs, use the network, or,
+// as hooks do, ask the user. A call may switch only features that do none of this.
 func featureRule(path []string, isTrue, isFalse bool) ruling {
 	is := func(names string) bool { return slices.Contains(strings.Fields(names), path[1]) }
 	switch {
@@ -256,7 +255,7 @@ func featureRule(path []string, isTrue, isFalse bool) ruling {
 	return rulingUnknown
 }
 
-// environmentRule admits what can narrow the policy; [Load] sees whether it does.
+// environmentRule admits keys that can narrow the policy. [Load] checks that they do.
 func environmentRule(path []string, isFalse bool) ruling {
 	switch path[1] {
 	case "exclude", "include_only", "inherit":
@@ -274,9 +273,8 @@ func environmentRule(path []string, isFalse bool) ruling {
 	return rulingRefuse
 }
 
-// inWorkspace reports whether a path, relative to the working folder or absolute, leads
-// to something in that folder, links followed. A call may also pass instructions as a
-// text; it may not have another file sent.
+// inWorkspace reports whether a path, with links followed, leads into the working folder. A
+// relative path begins there. A call must not have other files sent to the model.
 func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 	var path string
 	if json.Unmarshal(value, &path) != nil || path == "" || c.cwd == "" {
@@ -297,7 +295,7 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// knownKeys are the top keys of config.toml.
+// knownKeys returns the top keys of config.toml.
 func knownKeys() map[string]bool {
 	known := map[string]bool{}
 	for _, names := range [][]string{members(reflect.TypeFor[Config]()), theirKeys, strings.Fields(codexKeys)} {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// ShellEnvironmentKey is the table that a call may narrow.
+// ShellEnvironmentKey is the name of the table of [ShellEnvironment].
 const ShellEnvironmentKey = "shell_environment_policy"
 
-// callEnvironment is what a call may say of the policy.
+// callEnvironment is the part of the policy that a call may set.
 type callEnvironment struct {
 	Inherit     *string   `json:"inherit"`
 	Exclude     []string  `json:"exclude"`
@@ -22,9 +22,9 @@ type callEnvironment struct {
 	UseProfile            bool `json:"experimental_use_profile"`
 }
 
-// NarrowEnvironment returns what a call's table shell_environment_policy makes
-// of that of the configuration: patterns to exclude are added to those of base.
-// A call that would widen the policy is an error.
+// NarrowEnvironment applies a call's table shell_environment_policy to base, that of the
+// configuration, and returns the result as a table. The call's patterns to exclude are
+// added to those of base. NarrowEnvironment fails if the call would widen the policy.
 func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
 	wider := func(key string) error {
 		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, joinKey([]string{key}), whoAllows(false))
@@ -71,7 +71,7 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 		}
 		out["include_only"] = *e.IncludeOnly
 	}
-	// The two booleans can only be as they are, or false.
+	// The two booleans are false here, or unchanged.
 	for _, key := range []string{"ignore_default_excludes", "experimental_use_profile"} {
 		if v, ok := table[key]; ok {
 			out[key] = v
@@ -83,8 +83,8 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 // inheritWords are the values of inherit; "" is "all".
 var inheritWords = []string{"", "all", "core", "none"}
 
-// breadth orders the words of inherit by how much they let through. Any other word counts
-// as the narrowest.
+// breadth orders the words of inherit by how many variables they pass. An unknown word is
+// the narrowest.
 func breadth(word string) int {
 	i := slices.Index(inheritWords, word)
 	if i < 0 {
@@ -93,8 +93,8 @@ func breadth(word string) int {
 	return -max(1, i)
 }
 
-// covers reports whether each name that a pattern fits fits another too. Of two
-// patterns it says so when they are the same.
+// covers reports whether wide matches every name that pattern matches. If pattern is not a
+// plain name, it must be equal to wide.
 func covers(wide, pattern string) bool {
 	if strings.EqualFold(wide, pattern) {
 		return true

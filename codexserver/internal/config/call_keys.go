@@ -1,7 +1,7 @@
 package config
 
-// The names below are the vocabulary of Codex 0.42 to 0.169: a key that a call may not
-// set is distinguished from an unknown one. They are read only.
+// The names below are those of Codex 0.42 to 0.169. They distinguish a key that a call may
+// not set from an unknown one. They are read only.
 
 // codexKeys are the keys of Codex's config.toml, other than those of [Config] and
 // theirKeys.
@@ -24,7 +24,7 @@ responses_api_metadata sandbox_permissions service_tier skills sqlite_home suppr
 thread_unload_delay_secs tool_output_token_limit tool_suggest web_search windows zsh_path
 `
 
-// freeFeatures start nothing and hold nothing back, switched on or off.
+// freeFeatures may be switched on and off: they start nothing and protect nothing.
 const freeFeatures = `
 apply_patch_freeform apply_patch_preserve_line_endings async_compaction concurrent_reasoning_summaries
 current_time_reminder enable_request_compression fast_mode image_resize_notice personality
@@ -32,8 +32,8 @@ reasoning_effort_override remote_compaction_v2 standalone_web_search terminal_vi
 token_budget ultrafast_mode unified_exec view_image view_image_tool web_search_cached web_search_request
 `
 
-// offFeatures start something or reach out when they are on, and hold nothing
-// back: they may be switched off.
+// offFeatures may only be switched off: they start something or use the network, and
+// protect nothing.
 const offFeatures = `
 apps browser_use browser_use_external chronicle code_mode code_mode_host computer_use image_generation
 in_app_browser js_repl memories multi_agent multi_agent_v2 remote_control remote_plugin shell_snapshot

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestCallShapesInTheNativeEngine: whatever shape a call's config has, what it
-// may not change is as in the files.
+// TestCallShapesInTheNativeEngine checks that no shape of a call's config changes a
+// setting that a call may not change.
 func TestCallShapesInTheNativeEngine(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": `
 model_provider = "local"
@@ -79,7 +79,8 @@ exclude = ["MINE*"]
 	}
 }
 
-// TestNarrowEnvironment: a call may narrow what commands see, and not widen it.
+// TestNarrowEnvironment checks that a call can hide variables from commands, but cannot
+// show them more.
 func TestNarrowEnvironment(t *testing.T) {
 	const wide = "a call may narrow the configuration's, not widen it; trusted_calls"
 	for _, tt := range []struct {
@@ -135,7 +136,8 @@ func TestNarrowEnvironment(t *testing.T) {
 	}
 }
 
-// TestNamedRoots: a root that a call adds is not one that the configuration names.
+// TestNamedRoots checks that a writable root of a call does not count as one of the
+// configuration.
 func TestNamedRoots(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"})
 	call := raw("sandbox_workspace_write", `{"writable_roots":["/call"]}`)

@@ -125,8 +125,8 @@ func canonical(t *testing.T, text string) any {
 	return v
 }
 
-// FuzzCallKeys: what is let through has nothing in it that would not be let
-// through again, and no key of another table.
+// FuzzCallKeys checks that whatever a call's config lets through is let through again,
+// and sets no key of another table.
 func FuzzCallKeys(f *testing.F) {
 	for _, shape := range callShapes(f) {
 		f.Add(shape[1])

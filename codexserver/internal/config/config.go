@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Config is config.toml with everything that lies over it. Keys that the native
-// engine has no use for are not read.
+// Config is the configuration of a conversation, from config.toml and the layers over it.
+// It has only keys that the native engine uses.
 type Config struct {
 	Model         string `json:"model"`
 	ModelProvider string `json:"model_provider"`
@@ -27,52 +27,52 @@ type Config struct {
 
 	ReasoningEffort  protocol.ReasoningEffort  `json:"model_reasoning_effort"`
 	ReasoningSummary protocol.ReasoningSummary `json:"model_reasoning_summary"`
-	// SupportsReasoningSummaries says so of a model that is not known to.
+	// SupportsReasoningSummaries states that an unknown model has reasoning summaries.
 	SupportsReasoningSummaries bool `json:"model_supports_reasoning_summaries"`
 	// Verbosity is "", "low", "medium" or "high".
 	Verbosity string `json:"model_verbosity"`
-	// ContextWindow and AutoCompactTokenLimit are in tokens, 0 = as the model is known.
+	// ContextWindow and AutoCompactTokenLimit are in tokens. 0 is the known value of the
+	// model.
 	ContextWindow         int64 `json:"model_context_window"`
 	AutoCompactTokenLimit int64 `json:"model_auto_compact_token_limit"`
 
 	HideAgentReasoning    bool `json:"hide_agent_reasoning"`
 	ShowRawAgentReasoning bool `json:"show_raw_agent_reasoning"`
 
-	// InstructionsFile replaces the model's instructions; relative to Cwd. In
-	// September 2025 its key was experimental_instructions_file.
+	// InstructionsFile is a file that replaces the model's instructions, relative to Cwd.
+	// In September 2025 its key was experimental_instructions_file.
 	InstructionsFile string `json:"model_instructions_file"`
-	// DeveloperInstructions are a message with the role developer at the
-	// beginning of the history, "" for none.
+	// DeveloperInstructions, unless empty, are a message with the role developer at the
+	// beginning of the history.
 	DeveloperInstructions string `json:"developer_instructions"`
-	// CompactPrompt is what the model is asked for in a compaction; blank is
-	// the engine's own.
+	// CompactPrompt is the prompt of a compaction. Default: the engine's own.
 	CompactPrompt string `json:"compact_prompt"`
-	// ProjectDocMaxBytes caps what is read of AGENTS.md files in the project.
+	// ProjectDocMaxBytes is how many bytes of the project's AGENTS.md files are read.
 	ProjectDocMaxBytes int64 `json:"project_doc_max_bytes"`
-	// ProjectDocFallbacks are names to look for where there is no AGENTS.md.
+	// ProjectDocFallbacks are names of files to read where AGENTS.md is missing.
 	ProjectDocFallbacks []string `json:"project_doc_fallback_filenames"`
 
 	IncludePlanTool       bool  `json:"include_plan_tool"`
 	IncludeApplyPatchTool bool  `json:"include_apply_patch_tool"`
 	Tools                 Tools `json:"tools"`
 
-	// WebSearchMode is what decides over Tools.WebSearch where it is there:
-	// "disabled", "cached", "indexed" or "live".
+	// WebSearchMode is "disabled", "cached", "indexed" or "live". Unless empty, it
+	// overrides Tools.WebSearch.
 	WebSearchMode string `json:"web_search"`
-	// OpenAIBaseURL is the address of the built-in provider.
+	// OpenAIBaseURL is the base URL of the built-in provider.
 	OpenAIBaseURL string `json:"openai_base_url"`
 
 	MCPServers map[string]MCPServer `json:"mcp_servers"`
-	// ServerKeys are the environment variables that keys of MCP servers with an
-	// address come from; these servers themselves are Codex's alone.
+	// ServerKeys are the environment variables with the keys of MCP servers that have a
+	// URL. Only Codex itself uses these servers.
 	ServerKeys []string `json:"-"`
 	// Notify is the argv of a program that runs when a turn is complete.
 	Notify []string `json:"notify"`
 
 	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
-	// configuration: of config.toml and the command line, not of a call.
+	// configuration, that is of config.toml and the command line, but not of a call.
 	NamedRoots []string `json:"-"`
-	// ReadOnly are places that stay read-only below a writable folder.
+	// ReadOnly are paths that stay read-only below a writable folder.
 	ReadOnly []string `json:"-"`
 
 	// Home is the folder of config.toml.
@@ -81,42 +81,42 @@ type Config struct {
 	Cwd string `json:"-"`
 	// BaseInstructions replaces the model's instructions when it is not nil.
 	BaseInstructions *string `json:"-"`
-	// WebSearch says how to search the web where Tools.WebSearch is on.
+	// WebSearch says how to search the web if Tools.WebSearch is on.
 	WebSearch WebSearch `json:"-"`
-	// DeclineElicitations declines the questions of MCP servers unasked.
+	// DeclineElicitations declines the questions of MCP servers without asking the user.
 	DeclineElicitations bool `json:"-"`
-	// Notes say, each with its key, what is read differently from what is written there.
+	// Notes report keys that are not read as written.
 	Notes []string `json:"-"`
 }
 
-// WireAPI is how a provider is spoken to.
+// WireAPI is the protocol of a provider.
 type WireAPI string
 
-// The wires.
+// The protocols.
 const (
 	WireChat      WireAPI = "chat"
 	WireResponses WireAPI = "responses"
 )
 
-// Provider is a model provider. Its base URL is all that it needs.
+// Provider is a model provider. It needs only a base URL.
 type Provider struct {
 	Name    string `json:"name"`
 	BaseURL string `json:"base_url"`
-	// WireAPI is WireChat when it is empty.
+	// WireAPI is the protocol. Default: WireChat.
 	WireAPI WireAPI `json:"wire_api"`
-	// EnvKey names the environment variable with the key; "" = no key.
+	// EnvKey names the environment variable with the key. Default: no key.
 	EnvKey string `json:"env_key"`
-	// EnvKeyInstructions explains to users how to get one.
+	// EnvKeyInstructions explains to users how to get a key.
 	EnvKeyInstructions string            `json:"env_key_instructions"`
 	QueryParams        map[string]string `json:"query_params"`
 	HTTPHeaders        map[string]string `json:"http_headers"`
-	// EnvHTTPHeaders maps headers to environment variables. A variable that is
-	// unset or empty leaves its header out.
+	// EnvHTTPHeaders maps headers to environment variables. A header is not sent if its
+	// variable is unset or empty.
 	EnvHTTPHeaders map[string]string `json:"env_http_headers"`
-	// RequestMaxRetries is 4 when it is nil, StreamMaxRetries 5.
+	// RequestMaxRetries is 4 by default, StreamMaxRetries 5.
 	RequestMaxRetries *int64 `json:"request_max_retries"`
 	StreamMaxRetries  *int64 `json:"stream_max_retries"`
-	// StreamIdleTimeoutMS is 300,000 when it is nil.
+	// StreamIdleTimeoutMS is 300,000 by default.
 	StreamIdleTimeoutMS *int64 `json:"stream_idle_timeout_ms"`
 	// RequiresOpenAIAuth takes the key from the environment's OPENAI_API_KEY or
 	// from auth.json.
@@ -148,7 +148,7 @@ type ShellEnvironment struct {
 // Tools switches tools on and off.
 type Tools struct {
 	WebSearch bool `json:"web_search"`
-	// ViewImage is on when it is nil.
+	// ViewImage is on by default.
 	ViewImage *bool `json:"view_image"`
 }
 
@@ -157,19 +157,18 @@ type MCPServer struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
-	// StartupTimeoutSec is 10 when it is 0, ToolTimeoutSec 60.
+	// StartupTimeoutSec is 10 by default, ToolTimeoutSec 60.
 	StartupTimeoutSec float64 `json:"startup_timeout_sec"`
 	ToolTimeoutSec    float64 `json:"tool_timeout_sec"`
-	// Disabled servers are not started.
+	// Enabled is true by default. Other servers are not started.
 	Enabled *bool `json:"enabled"`
-	// Cwd is the folder that it runs in; relative to the conversation's, which
-	// it is when it is empty.
+	// Cwd is the folder to run in, relative to the conversation's. Default: that folder.
 	Cwd string `json:"cwd"`
-	// EnabledTools are the only ones to offer, nil for all but DisabledTools.
+	// EnabledTools are the only tools to offer. Nil offers all but DisabledTools.
 	EnabledTools  []string `json:"enabled_tools"`
 	DisabledTools []string `json:"disabled_tools"`
-	// DefaultToolsApprovalMode is "auto", "prompt" or "approve"; a tool has its
-	// own in Tools.
+	// DefaultToolsApprovalMode is "auto", "prompt" or "approve". Tools may set another for
+	// a tool.
 	DefaultToolsApprovalMode string         `json:"default_tools_approval_mode"`
 	Tools                    map[string]any `json:"tools"`
 }
@@ -187,11 +186,11 @@ func (c *Config) Sandbox() protocol.SandboxPolicy {
 	return p
 }
 
-// Provider is the provider that the conversation uses.
+// Provider returns the provider that the conversation uses.
 func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] }
 
-// KeyVariables are the environment variables that keys of providers and of MCP
-// servers come from, sorted.
+// KeyVariables returns the environment variables with the keys of providers and MCP
+// servers, sorted.
 func (c *Config) KeyVariables() []string {
 	names := slices.Clone(c.ServerKeys)
 	for _, p := range c.ModelProviders {
@@ -204,7 +203,7 @@ func (c *Config) KeyVariables() []string {
 	return slices.Compact(names)
 }
 
-// serverKeys are the variables that the tables of MCP servers name for their keys.
+// serverKeys returns the variables that the tables of MCP servers name for their keys.
 func serverKeys(merged layer) (names []string) {
 	servers, _ := merged["mcp_servers"].(layer)
 	for _, server := range servers {
@@ -219,7 +218,7 @@ func serverKeys(merged layer) (names []string) {
 	return names
 }
 
-// MissingError is a profile or provider that is named and not there.
+// MissingError reports a profile or provider that is named but not defined.
 type MissingError struct {
 	// Key is "profile" or "model_provider".
 	Key string
@@ -233,20 +232,20 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s: there is no %q: %s%s] is missing", e.Key, e.Name, what, joinKey([]string{e.Name}))
 }
 
-// Layers are the places that a conversation's configuration comes from.
+// Layers are the sources of a conversation's configuration.
 type Layers struct {
 	// Home is the folder of config.toml.
 	Home string
-	// Overrides are the command line's, dotted or nested. Keys that are ours
-	// are skipped.
+	// Overrides are the keys of the command line, dotted or nested. Those of our own
+	// settings are ignored.
 	Overrides map[string]any
-	// Call is what the caller of the conversation asked for.
+	// Call is the caller's configuration for the conversation.
 	Call protocol.Config
-	// OpenAIBaseURL replaces the address of the built-in provider.
+	// OpenAIBaseURL replaces the base URL of the built-in provider.
 	OpenAIBaseURL string
 }
 
-// Load reads config.toml and lays the rest over it.
+// Load reads config.toml and applies the other layers to it.
 func Load(l Layers) (*Config, error) {
 	path := filepath.Join(l.Home, "config.toml")
 	file, err := readFile(path)
@@ -312,11 +311,11 @@ func Load(l Layers) (*Config, error) {
 	return c, nil
 }
 
-// SearchWeb switches the web search of one conversation on or off. How it searches
-// stays as the configuration says. The error says why it cannot be switched on.
+// SearchWeb switches the web search of one conversation on or off. It does not change how
+// to search. It fails if the web search cannot be switched on.
 func (c *Config) SearchWeb(on bool) error {
 	if p := c.Provider(); on && p.WireAPI != WireResponses {
-		return fmt.Errorf("argument /web-search: the provider %q has none: it is spoken to by wire_api = %q, and only %q has a web search",
+		return fmt.Errorf("argument /web-search: the provider %q has no web search: it uses wire_api = %q, and only %q has one",
 			c.ModelProvider, cmp.Or(p.WireAPI, WireChat), WireResponses)
 	}
 	if on && c.WebSearchMode == "disabled" {
@@ -326,7 +325,7 @@ func (c *Config) SearchWeb(on bool) error {
 	return nil
 }
 
-// keepTo leaves nothing writable but a worktree.
+// keepTo makes everything read-only except a worktree.
 func (c *Config) keepTo(w *protocol.Worktree) {
 	c.SandboxWorkspaceWrite.WritableRoots = []string{w.Path}
 	c.SandboxWorkspaceWrite.ExcludeSlashTmp, c.SandboxWorkspaceWrite.ExcludeTmpdirEnvVar = true, true
@@ -336,13 +335,13 @@ func (c *Config) keepTo(w *protocol.Worktree) {
 	}
 }
 
-// userConfig is what calls are measured against.
+// userConfig is the part of the user's own configuration that calls are compared with.
 type userConfig struct {
 	WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
 	ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
 }
 
-// stack lays later layers over earlier ones, the first of which it changes.
+// stack merges layers into the first one, later ones over earlier ones.
 func stack(bottom layer, over ...layer) layer {
 	for _, l := range over {
 		merge(bottom, l)
@@ -360,7 +359,7 @@ func theirs(overrides map[string]any) layer {
 	return out
 }
 
-// arguments are the fields of a call that are keys of config.toml too.
+// arguments returns the fields of a call that are also keys of config.toml.
 func arguments(c protocol.Config) layer {
 	out := layer{}
 	set := func(key, value string) {
@@ -388,7 +387,7 @@ func arguments(c protocol.Config) layer {
 	return out
 }
 
-// profileOf finds the profile that the layers name, nil for none: a file of its
+// profileOf returns the profile that the layers name, or nil. A profile is a file of its
 // own, or a table of the layers.
 func profileOf(merged layer, home string) (layer, error) {
 	var head struct {
@@ -412,7 +411,7 @@ func profileOf(merged layer, home string) (layer, error) {
 	return table, nil
 }
 
-// builtinBaseURL is the address of the provider openai where no file says one.
+// builtinBaseURL returns the base URL of the provider openai if no file sets one.
 func builtinBaseURL(ofEnvironment string) string {
 	return cmp.Or(ofEnvironment, "https://api.openai.com/v1")
 }
@@ -440,7 +439,7 @@ func defaults(openAIBaseURL string) layer {
 	}
 }
 
-// check finds what the types cannot: words that are not of their list.
+// check finds values that are not allowed.
 func (c *Config) check() error {
 	for _, word := range []struct {
 		key, value string

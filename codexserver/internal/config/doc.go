@@ -5,11 +5,11 @@
 //
 //	defaults < file < profile < -c key=value < a call's config < a call's arguments
 //
-// A table is merged key by key, every other value is replaced. All layers meet in one
-// JSON document that is decoded strictly, so that a value of the wrong type is an error
-// that names its key, wherever it came from.
+// A table is merged key by key; every other value is replaced. The merged layers become
+// one JSON document, which is decoded strictly. So a value of the wrong type in any layer
+// is an error that names its key.
 //
-// The files and -c are the user's. A call's config is mostly written by a model, and
-// [CallKeys] takes out of it, in front of every engine, what could name a program, a
-// provider or a key.
+// The user writes the files and -c. A call's config is mostly written by a model.
+// [CallKeys] removes from it everything that could name a program, a provider or a key,
+// before an engine sees it.
 package config

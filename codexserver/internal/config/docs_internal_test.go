@@ -15,8 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// TestDocsKeys compares docs/configuration.md with the keys and defaults that
-// there are.
+// TestDocsKeys compares docs/configuration.md with the real keys and defaults.
 func TestDocsKeys(t *testing.T) {
 	b, err := os.ReadFile("../../../docs/configuration.md")
 	if err != nil {

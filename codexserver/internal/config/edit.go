@@ -15,10 +15,10 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// SetDefaultModel writes model and model_reasoning_effort into config.toml in
-// home, at the top or, where the file names a profile, into that profile's
-// table; nil takes the key out. All else in the file stays as it is, comments
-// and order too. The file is replaced as a whole, or not at all.
+// SetDefaultModel writes model and model_reasoning_effort to config.toml in home. If the
+// file names a profile, it writes them to that profile's table. Nil removes a key. The rest
+// of the file does not change, including comments and order. The file is replaced as a
+// whole, or not at all.
 func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffort) error {
 	path := filepath.Join(home, "config.toml")
 	before, err := regularfile.Read(path, maxFile)
@@ -47,9 +47,8 @@ func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffor
 	return atomicfile.Write(path, after, 0o600)
 }
 
-// edit sets the string at path in a TOML document, or takes it out when it is
-// nil. What comes out is read again, so that a document that is written in an
-// unforeseen way is an error and never spoilt.
+// edit sets the string at path in a TOML document, or removes it if value is nil. It
+// parses the result again, and fails if that is not as expected.
 func edit(doc []byte, path []string, value *string) ([]byte, error) {
 	var want, got map[string]any
 	if err := toml.Unmarshal(doc, &want); err != nil {
@@ -72,12 +71,12 @@ func edit(doc []byte, path []string, value *string) ([]byte, error) {
 		out = layout.remove(path)
 	}
 	if err := toml.Unmarshal(out, &got); err != nil || !same(want, got) {
-		return nil, fmt.Errorf("%s cannot be changed in the way that the file is written; change it by hand", joinKey(path))
+		return nil, fmt.Errorf("%s cannot be changed automatically in a file with this layout; edit the file", joinKey(path))
 	}
 	return out, nil
 }
 
-// put does to a document that was read what edit does to its text.
+// put makes the change of edit in the parsed document.
 func put(doc map[string]any, path []string, value *string) error {
 	for i, name := range path[:len(path)-1] {
 		next, there := doc[name]
@@ -102,8 +101,8 @@ func put(doc map[string]any, path []string, value *string) error {
 	return nil
 }
 
-// same compares documents. A table that is empty may as well not be there: one
-// that only dotted keys make goes with the last of them.
+// same compares documents. It ignores empty tables, because a table that only dotted keys
+// define disappears with the last of them.
 func same(a, b map[string]any) bool {
 	left, errLeft := toml.Marshal(pruned(a))
 	right, errRight := toml.Marshal(pruned(b))
@@ -147,7 +146,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-// quoteKey writes a key, bare where it can be.
+// quoteKey writes a key, without quotes if possible.
 func quoteKey(s string) string {
 	for _, r := range s {
 		if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", r) {

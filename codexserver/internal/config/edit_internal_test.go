@@ -33,7 +33,7 @@ func comments(t *testing.T, doc []byte) (found []string) {
 	return found
 }
 
-// An edit changes one key, keeps every comment, or says that it cannot.
+// FuzzEdit checks that an edit either changes one key and keeps every comment, or fails.
 func FuzzEdit(f *testing.F) {
 	for _, doc := range []string{
 		"", "# c\nmodel = \"a\" # d\n[t]\n", "profiles.p.model = 1\n", "profiles = { p = { model = \"x\", a = 1 } } # c", "[profiles.p]\r\nx = [1, # c\r\n2]\r\n",

@@ -7,7 +7,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// layout is where things stand in a TOML document.
+// layout has the positions of tables and keys in a TOML document.
 type layout struct {
 	doc      []byte
 	sections []section // the first is what comes before any header
@@ -80,7 +80,7 @@ func keyOf(n *unstable.Node) (names []string, ends []int) {
 	return names, ends
 }
 
-// lineEnd is behind the line break that follows at.
+// lineEnd returns the position after the next line break.
 func (l *layout) lineEnd(at int) int {
 	if i := bytes.IndexByte(l.doc[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -90,8 +90,8 @@ func (l *layout) lineEnd(at int) int {
 
 func blanks(b []byte) int { return len(b) - len(bytes.TrimLeft(b, " \t")) }
 
-// find returns the entry at path, and the innermost inline table on the way to it; nil
-// where there is none.
+// find returns the entry at path and the innermost inline table that contains it. Either
+// may be nil.
 func (l *layout) find(path []string) (at, within *entry) {
 	for i := range l.sections {
 		if l.sections[i].array {
@@ -125,7 +125,7 @@ func (l *layout) splice(from, to int, text string) []byte {
 	return slices.Concat(l.doc[:from], []byte(text), l.doc[to:])
 }
 
-// set returns the document with value, as it is written, at path.
+// set returns the document with value, in TOML, at path.
 func (l *layout) set(path []string, value string) []byte {
 	at, within := l.find(path)
 	if at != nil {
@@ -144,7 +144,7 @@ func (l *layout) set(path []string, value string) []byte {
 			return l.line(end, key+" = "+value)
 		}
 	}
-	// Next to dotted keys of the same table, which then has no header.
+	// The table may have no header, but dotted keys. Add the key after them.
 	for _, s := range slices.Backward(l.sections) {
 		for _, e := range slices.Backward(s.entries) {
 			if !s.array && len(e.path) > len(table) && begins(e.path, table) && len(table) > len(s.path) {
@@ -161,7 +161,7 @@ func (l *layout) set(path []string, value string) []byte {
 	return l.line(len(l.doc), header)
 }
 
-// line puts a line of its own at the beginning of a line or at the end.
+// line inserts a line before the line at a position, or at the end.
 func (l *layout) line(at int, text string) []byte {
 	newline := l.newline(at)
 	if at > 0 && l.doc[at-1] != '\n' {
@@ -170,7 +170,7 @@ func (l *layout) line(at int, text string) []byte {
 	return l.splice(at, at, text+newline)
 }
 
-// newline is how the line before at ends.
+// newline returns the line break of the line before at.
 func (l *layout) newline(at int) string {
 	if i := bytes.LastIndexByte(l.doc[:at], '\n'); i > 0 && l.doc[i-1] == '\r' {
 		return "\r\n"
@@ -178,7 +178,7 @@ func (l *layout) newline(at int) string {
 	return "\n"
 }
 
-// inside puts a key and its value into an inline table.
+// inside adds a key and its value to an inline table.
 func (l *layout) inside(table *entry, text string) []byte {
 	if n := len(table.entries); n > 0 {
 		end := table.entries[n-1].end
@@ -205,7 +205,7 @@ func (l *layout) remove(path []string) []byte {
 	return l.splice(begin, end, "")
 }
 
-// without takes an entry out of its inline table, with one comma.
+// without removes an entry and one comma from its inline table.
 func (l *layout) without(e *entry) []byte {
 	from, to := e.start, e.end
 	if next := to + blanks(l.doc[to:]); l.doc[next] == ',' {

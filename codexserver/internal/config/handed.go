@@ -12,13 +12,13 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// handed are patterns of the files of a configuration other than [SettingsFile]. What
-// else lies in its folder is state.
+// handed are patterns of the configuration files other than [SettingsFile]. Other files in
+// the folder are state.
 var handed = []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", filepath.Join("rules", "*.rules")}
 
-// Hand returns the configuration in home for a principal's own home: its files by name.
-// The settings are without the table http, which has the hashes of all tokens, and
-// without what one file or one port of the server's is for.
+// Hand returns the files of the configuration in home, by name, for a principal's own
+// home. It removes settings: the table http, which has the hashes of all tokens, and the
+// file and the port that only the server may use.
 func Hand(home string) (map[string][]byte, error) {
 	settings, err := readFile(filepath.Join(home, SettingsFile))
 	if err != nil {
@@ -54,8 +54,8 @@ func Hand(home string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// Take makes the configuration in home what [Hand] has returned. Files of a
-// configuration before are removed.
+// Take writes the files that [Hand] returned to home. It removes those of an earlier
+// configuration.
 func Take(home string, files map[string][]byte) error {
 	for _, pattern := range handed {
 		paths, err := filepath.Glob(filepath.Join(home, pattern))
@@ -77,7 +77,7 @@ func Take(home string, files map[string][]byte) error {
 			return err
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // a link would be followed
+			return err // must be gone, because writing follows a link
 		}
 		if err := atomicfile.Write(path, text, 0o600); err != nil {
 			return err

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHand: a principal's home gets the configuration, and nothing of how others sign in.
+// TestHand checks that a principal's home gets the configuration, except how others sign
+// in.
 func TestHand(t *testing.T) {
 	server, own := t.TempDir(), t.TempDir()
 	write := func(path, text string) {

@@ -11,8 +11,7 @@ import (
 
 var hashOfA, hashOfB = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)
 
-// TestPrincipals reads users with all that there is to say of them, and with nothing
-// but what they need.
+// TestPrincipals reads users with every field, and with the required ones only.
 func TestPrincipals(t *testing.T) {
 	s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: `
 [limits]

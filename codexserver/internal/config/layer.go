@@ -15,14 +15,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// layer is a configuration as nested tables. Its values are those of
-// encoding/json: maps, slices, strings, bools, nil, and numbers of any type.
+// layer is a configuration as nested tables. Its values are those of encoding/json: maps,
+// slices, strings, bools, nil, and numbers of any type.
 type layer = map[string]any
 
-// maxFile bounds a configuration file.
+// maxFile is the size of the largest configuration file in bytes.
 const maxFile = 4 << 20
 
-// readFile reads a TOML file. A file that is not there is an empty layer.
+// readFile reads a TOML file. A missing file is an empty layer.
 func readFile(path string) (layer, error) {
 	data, err := regularfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func readFile(path string) (layer, error) {
 	return plain(doc).(layer), nil
 }
 
-// plain turns the dates of TOML into text, which no key of ours wants anyway.
+// plain converts dates of TOML to text. No key has a date as its value.
 func plain(v any) any {
 	switch v := v.(type) {
 	case layer:
@@ -63,7 +63,7 @@ func plain(v any) any {
 	return v
 }
 
-// fromJSON turns a call's config object into a layer. Its keys may be dotted.
+// fromJSON converts a call's config object to a layer. Its keys may be dotted.
 func fromJSON(raw map[string]stdjson.RawMessage) (layer, error) {
 	flat := make(layer, len(raw))
 	for key, text := range raw {
@@ -76,8 +76,8 @@ func fromJSON(raw map[string]stdjson.RawMessage) (layer, error) {
 	return unflatten(flat)
 }
 
-// unflatten turns dotted keys into nested tables. Nested tables keep their keys
-// as they are. A nil value says nothing and is left out.
+// unflatten converts dotted keys to nested tables. It does not change the keys of nested
+// tables, and drops nil values.
 func unflatten(flat layer) (layer, error) {
 	out := layer{}
 	// In sorted order a table comes before its dotted members.
@@ -98,8 +98,7 @@ func unflatten(flat layer) (layer, error) {
 	return out, nil
 }
 
-// merge lays over on top of dst, which it changes and whose tables it copies
-// before it changes them.
+// merge merges over into dst. It copies tables of dst before it changes them.
 func merge(dst, over layer) {
 	for k, v := range over {
 		table, isTable := v.(layer)
@@ -117,7 +116,7 @@ func merge(dst, over layer) {
 	}
 }
 
-// decode reads a merged layer into dst. The error names the key.
+// decode decodes a merged layer into dst. The error names the key.
 func decode(from layer, dst any, opts ...json.Options) error {
 	data, err := json.Marshal(from, json.Deterministic(true))
 	if err != nil {
@@ -129,8 +128,8 @@ func decode(from layer, dst any, opts ...json.Options) error {
 	return nil
 }
 
-// keyError words a fault by its dotted key and without its value, which may be
-// a secret.
+// keyError returns an error with the dotted key, but without the value, which may be a
+// secret.
 func keyError(err error) error {
 	var sem *json.SemanticError
 	if !errors.As(err, &sem) {
@@ -171,7 +170,7 @@ func kindWord(k jsontext.Kind) string {
 	return "something else"
 }
 
-// typeWord says what TOML calls the values of a Go kind.
+// typeWord returns the name that TOML has for the values of a Go kind.
 func typeWord(k reflect.Kind) string {
 	switch k {
 	case reflect.String:

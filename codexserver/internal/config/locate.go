@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// locate adds the file and the line to a fault whose key is set in config.toml and in no
-// layer above it. Every fault begins with its dotted key.
+// locate adds the file and the line to an error whose key is set in config.toml and in no
+// layer above it. The text of such an error begins with the dotted key.
 func locate(path string, err error, profile string, above ...layer) error {
 	key, _, _ := strings.Cut(err.Error(), ": ")
 	var missing *MissingError
@@ -56,8 +56,8 @@ func holds(l layer, segments []string) bool {
 	return true
 }
 
-// keyLine is the first line that sets a key, what it is a part of, or a part of
-// it; 0 for none.
+// keyLine returns the first line that sets a key, a table that contains it, or a part of
+// it. It returns 0 if there is none.
 func keyLine(doc []byte, path []string) int {
 	l, err := parseLayout(doc)
 	if err != nil {
@@ -65,7 +65,7 @@ func keyLine(doc []byte, path []string) int {
 	}
 	for _, s := range l.sections {
 		if len(s.path) > 0 && begins(s.path, path) {
-			return 1 + bytes.Count(doc[:s.header-1], []byte("\n")) // its line break set aside
+			return 1 + bytes.Count(doc[:s.header-1], []byte("\n")) // without its own line break
 		}
 		for _, e := range s.entries {
 			if begins(path, e.path) || begins(e.path, path) {
@@ -76,11 +76,11 @@ func keyLine(doc []byte, path []string) int {
 	return 0
 }
 
-// Unknown returns the keys of config.toml in home that mean nothing here, each
-// with file and line: they may be misspelt, or belong to what only Codex can do.
+// Unknown returns the keys of config.toml in home that have no effect here, each with file
+// and line. They may be misspelt, or belong to a feature of Codex alone.
 func Unknown(home string) []string { return unknownKeys(home, readHere()) }
 
-// UnknownOverrides returns the keys of the command line that mean nothing here.
+// UnknownOverrides returns the keys of the command line that have no effect here.
 func UnknownOverrides(overrides map[string]any) []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(overrides)) {
@@ -91,11 +91,10 @@ func UnknownOverrides(overrides map[string]any) []string {
 	return found
 }
 
-// readHere are the top keys of config.toml that this package reads or may leave
-// unread.
+// readHere returns the top keys of config.toml that this package reads or may ignore.
 func readHere() []string { return append(members(reflect.TypeFor[Config]()), theirKeys...) }
 
-// explain adds to a text about a key what decides in its place.
+// explain adds to a text about a key what decides instead of it, if anything.
 func explain(text, key string) string {
 	if why := decidesElsewhere[key]; why != "" {
 		return text + ": " + why
@@ -103,7 +102,7 @@ func explain(text, key string) string {
 	return text
 }
 
-// UnknownToCodex returns those of [Unknown] that mean nothing to Codex either.
+// UnknownToCodex returns those keys of [Unknown] that Codex does not know either.
 func UnknownToCodex(home string) []string {
 	return unknownKeys(home, slices.Collect(maps.Keys(knownKeys())))
 }
@@ -112,7 +111,7 @@ func unknownKeys(home string, known []string) []string {
 	path := filepath.Join(home, "config.toml")
 	file, err := readFile(path)
 	if err != nil {
-		return nil // the file's own fault is reported elsewhere
+		return nil // Load reports the error
 	}
 	doc, err := regularfile.Read(path, maxFile)
 	if err != nil {
@@ -145,7 +144,7 @@ func unknownKeys(home string, known []string) []string {
 	return found
 }
 
-// at returns the value of a key, nil for none.
+// at returns the value of a key, or nil.
 func at(l layer, segments []string) any {
 	var v any = l
 	for _, s := range segments {
@@ -155,7 +154,7 @@ func at(l layer, segments []string) any {
 	return v
 }
 
-// members are the keys of a table.
+// members returns the keys of a table.
 func members(t reflect.Type) []string {
 	var names []string
 	for field := range t.Fields() {

@@ -91,7 +91,8 @@ func TestUnknownOverrides(t *testing.T) {
 	}
 }
 
-// A key that Codex knows is not misspelt, whatever the native engine does with it.
+// TestUnknownToCodex checks that a key of Codex never counts as misspelt, even if the
+// native engine ignores it.
 func TestUnknownToCodex(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "config.toml")

@@ -8,9 +8,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// ParseOverride reads one key=value of the command line. The key is dotted, its
-// segments quoted where they contain a dot. The value is a TOML value, or else
-// a plain string without the quotes around it.
+// ParseOverride parses a key=value of the command line. The key is dotted; a segment with
+// a dot must be quoted. The value is a TOML value or, if it cannot be parsed as one, a
+// plain string, with quotes around it removed.
 func ParseOverride(s string) (key string, value any, err error) {
 	key, text, found := strings.Cut(s, "=")
 	if !found {
@@ -22,14 +22,14 @@ func ParseOverride(s string) (key string, value any, err error) {
 	}
 	text = strings.TrimSpace(text)
 	var doc map[string]any
-	// A line break could smuggle a second key into the document.
+	// A line break could add a second key to the document.
 	if err := toml.Unmarshal([]byte("v = "+text), &doc); err == nil && len(doc) == 1 {
 		return key, plain(doc["v"]), nil
 	}
 	return key, strings.Trim(text, `"'`), nil
 }
 
-// splitKey cuts a dotted key at the dots outside quotes.
+// splitKey splits a dotted key at the dots outside quotes.
 func splitKey(key string) ([]string, error) {
 	var segments []string
 	rest := key

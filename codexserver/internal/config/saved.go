@@ -9,8 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// savedFile is the part of config.toml that clients show. What is not in the
-// file is nil.
+// savedFile is the part of config.toml that clients show. A missing key is nil.
 type savedFile struct {
 	savedModel
 	SandboxMode           *protocol.SandboxMode `json:"sandbox_mode"`
@@ -24,7 +23,7 @@ type savedFile struct {
 	} `json:"profiles"`
 }
 
-// savedModel are the keys that a profile and the top of the file share.
+// savedModel has the keys that may be in a profile and at the top of the file.
 type savedModel struct {
 	Model            *string                    `json:"model"`
 	ApprovalPolicy   *protocol.ApprovalPolicy   `json:"approval_policy"`
@@ -39,8 +38,8 @@ type savedTools struct {
 	ViewImage        *bool `json:"view_image"`
 }
 
-// Saved reads what config.toml in home says by itself, without defaults,
-// profiles or overrides. A file that is not there says nothing.
+// Saved reads config.toml in home alone, without defaults, profiles or overrides. A missing
+// file is an empty one.
 func Saved(home string) (*protocol.UserSavedConfig, error) {
 	path := filepath.Join(home, "config.toml")
 	doc, err := readFile(path)
@@ -97,8 +96,8 @@ func (m savedModel) check(prefix string) error {
 	return nil
 }
 
-// adoptSaved puts what today's Codex writes into the words of September 2025.
-// A web search that is a table says nothing in them.
+// adoptSaved converts values of today's Codex to those of September 2025. It drops a table
+// tools.web_search, which has no equivalent.
 func adoptSaved(doc layer) error {
 	profiles, _ := doc["profiles"].(layer)
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {

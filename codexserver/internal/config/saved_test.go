@@ -21,7 +21,7 @@ func homeWith(t testing.TB, configTOML string) string {
 	return home
 }
 
-// What Codex 0.42 answered to getUserSavedConfig.
+// TestSaved compares with the answers of Codex 0.42 to getUserSavedConfig.
 func TestSaved(t *testing.T) {
 	full, err := os.ReadFile("testdata/saved/full.toml")
 	if err != nil {

@@ -13,22 +13,20 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// SettingsFile is the name of our own file, next to config.toml: the real Codex warns
-// about tables that it does not know.
+// SettingsFile is the name of our own file next to config.toml. Our settings are not in
+// config.toml, because Codex warns about tables that it does not know.
 const SettingsFile = "codex-mcp.toml"
 
-// Settings are the keys of ours, complete with their defaults.
+// Settings are our own settings, with their defaults.
 type Settings struct {
-	// Approvals say how the client is asked and what becomes of the question
-	// when it does not answer.
+	// Approvals say how the client is asked, and what happens if it does not answer.
 	Approvals elicit.Options
 	// Allow and Deny are the user's rules: beginnings of argv.
 	Allow, Deny [][]string
-	// ApprovalLog is a file that every question and decision is appended to;
-	// "" = none.
+	// ApprovalLog is a file to which every question and decision is appended. Default:
+	// none.
 	ApprovalLog string
-	// Page asks on a page in the browser too, PagePort is the page's port; 0
-	// takes one that is free.
+	// Page also asks on a page in the browser. PagePort is its port; 0 is a free one.
 	Page     bool
 	PagePort int
 	// Tools are the tools to offer besides codex and codex-reply.
@@ -37,10 +35,10 @@ type Settings struct {
 	AlwaysLoad bool
 	// Tasks say how calls become tasks.
 	Tasks Tasks
-	// MaxResult bounds the structured content of a result, in bytes.
+	// MaxResult is the size of the largest structured content of a result, in bytes.
 	MaxResult int
-	// Stall is how long a model may be silent before it is called stuck; less than 0
-	// is for ever.
+	// Stall is how long a model may be silent before it is reported as stuck. A negative
+	// value means forever.
 	Stall time.Duration
 	// LockedArguments are arguments of the tool codex that calls may not choose.
 	LockedArguments []string
@@ -50,12 +48,11 @@ type Settings struct {
 	Auth         Auth
 	Limits       Limits
 	Sandbox      Sandbox
-	// Ignored say which key=value arguments mean nothing, and what to write.
+	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string
 }
 
-// settingsFile is the form of the file. Words and times are checked by
-// [elicit.Options].
+// settingsFile is the schema of the file. [elicit.Options] checks words and times.
 type settingsFile struct {
 	Approvals struct {
 		OnUnsupported string   `json:"on_unsupported"`
@@ -114,7 +111,7 @@ func (f *settingsFile) settings() *Settings {
 	timeout := time.Duration(a.Timeout)
 	switch a.Timeout {
 	case 0:
-		timeout = -1 // elicit's word for ever
+		timeout = -1 // means forever in elicit
 	case unset:
 		timeout = 0
 	}
@@ -157,7 +154,7 @@ func (f *settingsFile) settings() *Settings {
 	}
 }
 
-// orNone turns a limit of 0 into none.
+// orNone converts 0, which means no limit in the file, to -1, which means it in Settings.
 func orNone[N int | int64 | time.Duration](n N) N {
 	if n == 0 {
 		return -1
@@ -165,19 +162,18 @@ func orNone[N int | int64 | time.Duration](n N) N {
 	return n
 }
 
-// Auth is where users sign in with ChatGPT. There is no default: without an issuer
-// and a client id, signing in fails.
+// Auth says how users sign in with ChatGPT. Signing in fails without an issuer and a client
+// id. They have no defaults.
 type Auth struct {
-	// Issuer is the base address of the OAuth server.
+	// Issuer is the base URL of the OAuth server.
 	Issuer string `json:"issuer"`
-	// ClientID is how the server knows us.
+	// ClientID is our id at the server.
 	ClientID string `json:"client_id"`
-	// Port is where the browser comes back to; 0 is 1455 or one that is free.
+	// Port is the port to which the browser returns. Default: 1455, or a free one.
 	Port int `json:"port"`
 }
 
-// Sandbox says how commands are confined, as the native engine's type of the
-// same name explains.
+// Sandbox says how commands are confined. See the native engine's type of the same name.
 type Sandbox struct {
 	Tier   string
 	Helper []string
@@ -188,9 +184,9 @@ type Sandbox struct {
 type Tasks struct {
 	// Never keeps calls synchronous.
 	Never bool
-	// Grace is how long a call is waited for before it becomes a task.
+	// Grace is how long a call may take before it becomes a task.
 	Grace time.Duration
-	// Limit is how many tasks are unfinished at a time.
+	// Limit is how many tasks may be unfinished at a time.
 	Limit int
 }
 
@@ -200,11 +196,11 @@ const (
 	tasksNever = "never"
 )
 
-// unset is a duration that no file and no argument sets.
+// unset is the value of a duration that is not set.
 const unset Duration = -1
 
-// Limits are those of the native engine, whose type of the same name says what they mean.
-// A negative value means no limit.
+// Limits are the limits of the native engine. See its type of the same name. A negative
+// value means no limit.
 type Limits struct {
 	ModelRequests int
 	Tokens        int64
@@ -214,7 +210,7 @@ type Limits struct {
 	Idle          time.Duration
 }
 
-// The defaults of [Limits]. The others have none.
+// The defaults. Other limits have none.
 const (
 	DefaultModelRequests = 1000
 	DefaultResponseBytes = 64 << 20
@@ -227,10 +223,10 @@ const (
 	DefaultStall         = stall.Default
 )
 
-// Duration is written as in Go, "90s" or "10m"; 0 may be a number.
+// Duration is written as in Go, "90s" or "10m". 0 may be a number.
 type Duration time.Duration
 
-// UnmarshalJSON implements the reading of settings.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
@@ -247,24 +243,23 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ours are the tables and keys of our file but tools, ourTables the tables alone.
+// ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
 	ourTables = []string{"approvals", "auth", "drain", "http", "limits", "sandbox", "tasks"}
 )
 
-// Ours reports whether an override's key is one of our settings, which are never handed
-// to an engine as configuration of Codex.
+// Ours reports whether the key of an override is one of our settings. An engine does not
+// get these as configuration of Codex.
 func Ours(key string) bool {
 	segments, err := splitKey(key)
 	return err == nil && slices.Contains(ours, segments[0])
 }
 
-// toolsKey is a key of Codex, whose value is a table, and one of ours, whose value is
-// a list.
+// toolsKey is a key of Codex if its value is a table, and ours if it is a list.
 const toolsKey = "tools"
 
-// choosesTools reports whether an override is our list of tools.
+// choosesTools reports whether an override sets our list of tools.
 func choosesTools(key string, value any) bool {
 	segments, err := splitKey(key)
 	return err == nil && len(segments) == 1 && segments[0] == toolsKey && !isTable(value)
@@ -275,9 +270,9 @@ func isTable(value any) bool {
 	return is
 }
 
-// parseOverrides reads key=value arguments in their order, later ones over
-// earlier ones, and separates our settings from the keys of config.toml. Both
-// are nested tables. ignored has a warning for each argument that sets nothing.
+// parseOverrides parses key=value arguments, later ones over earlier ones, and separates
+// our settings from the keys of config.toml. Both are nested tables. ignored has a warning
+// for each argument that has no effect.
 func parseOverrides(args []string) (settings, codex layer, ignored []string, err error) {
 	settings, codex = layer{}, layer{}
 	for _, arg := range args {
@@ -302,8 +297,8 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 	return settings, codex, ignored, nil
 }
 
-// misplaced reports whether an override sets a table of ours to a value that is not
-// a table. It was meant for Codex, which ignores unknown keys.
+// misplaced reports whether an override sets a table of ours to another value. It was
+// meant for Codex, which ignores unknown keys.
 func misplaced(key string, value any) (table string, is bool) {
 	segments, err := splitKey(key)
 	if err != nil || len(segments) != 1 || isTable(value) {
@@ -312,13 +307,12 @@ func misplaced(key string, value any) (table string, is bool) {
 	return segments[0], slices.Contains(ourTables, segments[0])
 }
 
-// meant is what the user likely meant by a misplaced override.
+// meant suggests what to write instead of a misplaced override.
 var meant = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
 
-// LoadSettings reads codex-mcp.toml in home ("" = [Home]) and lays those of the
-// key=value arguments over it that are ours; the others are returned for the
-// engine. A key of ours that is not known is an error: it may be a misspelt
-// limit.
+// LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value
+// arguments that are our settings. It returns the others for the engine. An unknown key of
+// ours is an error, because it may be a misspelt limit.
 func LoadSettings(home string, args []string) (s *Settings, codex map[string]any, err error) {
 	flags, codex, ignored, err := parseOverrides(args)
 	if err != nil {
@@ -363,8 +357,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	return s, codex, nil
 }
 
-// Home is the folder of the configuration: $CODEX_HOME, or .codex in the user's
-// home.
+// Home returns the folder of the configuration: $CODEX_HOME, or .codex in the user's home.
 func Home(getenv func(string) string) (string, error) {
 	home := getenv("CODEX_HOME")
 	if home == "" {
@@ -409,7 +402,7 @@ func (f *settingsFile) check() error {
 	return f.checkLimits()
 }
 
-// Choosable are the tools other than those that are always offered. It is read only.
+// Choosable are the tools that are not always offered. It is read only.
 var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-review", "codex-show", "codex-wait", "codex-worktree"}
 
 // always are the tools that are always offered.

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// A named pipe in the place of the file is an error at once.
+// TestNamedPipe checks that a named pipe in the place of the file is an error at once.
 func TestNamedPipe(t *testing.T) {
 	const name = "config.toml"
 	home := t.TempDir()

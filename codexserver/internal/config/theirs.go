@@ -1,7 +1,7 @@
 package config
 
-// theirKeys are keys of Codex, of September 2025 and since, that the native
-// engine has no use for and whose absence changes nothing that it does.
+// theirKeys are keys of Codex, of September 2025 and later, that the native engine ignores
+// and need not warn about.
 var theirKeys = []string{
 	"analytics", "audio", "background_terminal_max_timeout", "browser_use", "chatgpt_base_url",
 	"check_for_update_on_startup", "cli_auth_credentials_store", "commit_attribution", "desktop",
@@ -17,15 +17,15 @@ var theirKeys = []string{
 	"windows_wsl_setup_acknowledged", "zsh_path",
 }
 
-// theirServerKeys are the same for an MCP server. Most belong to a server with
-// an address, which is left out as a whole.
+// theirServerKeys are such keys of an MCP server. Most belong to a server with a URL, which
+// is ignored as a whole.
 var theirServerKeys = []string{
 	"bearer_token_env_var", "env_http_headers", "http_headers", "name", "oauth", "oauth_resource", "required",
 	"scopes", "supports_parallel_tool_calls", "url",
 }
 
-// decidesElsewhere says of keys of today's Codex that decide something what
-// decides it under the native engine, which does not read them.
+// decidesElsewhere has, for some keys of today's Codex that the native engine does not
+// read, what decides instead.
 var decidesElsewhere = map[string]string{
 	"approvals_reviewer":  "the user is asked",
 	"auto_review":         "the user is asked",

@@ -12,23 +12,23 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Since September 2025 Codex has given keys new forms, and new keys to old
-// settings. The functions here put them into the form that [Config] reads. What
-// has no equal is read as the nearest stricter meaning, and Notes say so.
+// Since September 2025 Codex has new forms of keys, and new keys for old settings. This
+// file converts them to the form of [Config]. A value without an equivalent is converted
+// to the nearest stricter one, and Notes report it.
 
-// WebSearch says how the provider searches the web, where it does.
+// WebSearch says how the provider searches the web.
 type WebSearch struct {
 	// Cached searches the provider's index and does not reach the web itself.
 	Cached bool
 	// ContextSize is "", "low", "medium" or "high".
 	ContextSize string
-	// AllowedDomains are the only ones to search; nil allows all.
+	// AllowedDomains are the only domains to search. Nil allows all.
 	AllowedDomains []string
-	// Location is where the user is about.
+	// Location is the approximate location of the user.
 	Location Location
 }
 
-// Location is a place, each part "" when unknown.
+// Location is a place. An unknown part is "".
 type Location struct {
 	Country  string `json:"country"`
 	Region   string `json:"region"`
@@ -36,8 +36,8 @@ type Location struct {
 	Timezone string `json:"timezone"`
 }
 
-// adopt puts the new forms in a merged layer into the old ones, and what has no
-// old form into c.
+// adopt converts new forms in a merged layer to old ones. It sets values without an old
+// form in c.
 func adopt(merged layer, c *Config) error {
 	for _, part := range []func(layer, *Config) error{adoptApprovals, adoptWebSearch, adoptEffort} {
 		if err := part(merged, c); err != nil {
@@ -50,11 +50,11 @@ func adopt(merged layer, c *Config) error {
 	return nil
 }
 
-// adoptApprovals reads approval_policy = { granular = { … } }: what may be asked,
-// kind by kind; the rest is refused. Without sandbox_approval nothing that would
-// leave the sandbox may be asked, which is never; with it on-request is the
-// nearest policy. The other kinds are asked nowhere but in questions of MCP
-// servers, which are declined without mcp_elicitations.
+// adoptApprovals converts approval_policy = { granular = { … } }, which switches each kind
+// of question on or off. Questions that are off are refused. Without sandbox_approval there
+// is no question about leaving the sandbox, which is the policy never. With it, on-request
+// is the nearest policy. Without mcp_elicitations the questions of MCP servers are
+// declined. The native engine has no questions of the other kinds.
 func adoptApprovals(merged layer, c *Config) error {
 	if _, ok := merged["approval_policy"].(layer); !ok {
 		return nil
@@ -90,8 +90,8 @@ func adoptApprovals(merged layer, c *Config) error {
 	return nil
 }
 
-// adoptWebSearch reads web_search = "live", and [tools.web_search] as a table,
-// which says how to search and not whether.
+// adoptWebSearch converts web_search = "live" and the table [tools.web_search], which says
+// how to search, but does not switch the search on.
 func adoptWebSearch(merged layer, c *Config) error {
 	tools, _ := merged["tools"].(layer)
 	table, isTable := tools["web_search"].(layer)
@@ -141,22 +141,22 @@ func adoptWebSearch(merged layer, c *Config) error {
 	return nil
 }
 
-// efforts are those that are known; a newer one is handed on as it is.
+// efforts are the known efforts. A newer one is passed on unchanged.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 func adoptEffort(merged layer, c *Config) error {
 	effort, ok := merged["model_reasoning_effort"].(string)
 	switch {
-	case !ok: // absent, or of a type that is refused elsewhere
+	case !ok: // missing, or of a wrong type, which decode reports
 	case effort == "":
 		return fmt.Errorf("model_reasoning_effort: is empty; leave it out or write one of %q", efforts)
 	case !slices.Contains(efforts, effort):
-		c.note("model_reasoning_effort: %q is not one of %q and is handed on as it is", effort, efforts)
+		c.note("model_reasoning_effort: %q is not one of %q and is passed on unchanged", effort, efforts)
 	}
 	return nil
 }
 
-// fromFolder makes a relative path of config.toml start at its folder, as today's Codex does.
+// fromFolder makes paths in config.toml relative to its folder, as today's Codex does.
 func fromFolder(file layer, home string, keys ...string) {
 	for _, key := range keys {
 		if path, ok := file[key].(string); ok && path != "" && !filepath.IsAbs(path) {
@@ -165,8 +165,8 @@ func fromFolder(file layer, home string, keys ...string) {
 	}
 }
 
-// baseURL sets the address of the built-in provider to openai_base_url, unless one of its
-// own table is there.
+// baseURL sets the base URL of the built-in provider to openai_base_url, unless the
+// provider's own table sets one.
 func baseURL(merged layer, builtin string) error {
 	var f struct {
 		URL string `json:"openai_base_url"`
@@ -183,8 +183,8 @@ func baseURL(merged layer, builtin string) error {
 	return nil
 }
 
-// profileFile reads NAME.config.toml, where today's Codex has its profiles; nil
-// when it is not there.
+// profileFile reads a profile of today's Codex, the file NAME.config.toml. It returns nil
+// if the file is missing.
 func profileFile(home, name string) (layer, error) {
 	if name != filepath.Base(name) || name == "." || name == ".." {
 		return nil, nil
@@ -204,9 +204,9 @@ func (c *Config) note(format string, args ...any) {
 	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
 }
 
-// Allows reports whether the configuration offers a tool of the server to the
-// model. A tool that is to be asked about before each call is not offered: the
-// native engine asks about no tools.
+// Allows reports whether the configuration offers a tool of the server to the model. It
+// does not offer a tool whose calls need an approval, because the native engine does not
+// ask about tools.
 func (s MCPServer) Allows(tool string) bool {
 	if s.EnabledTools != nil && !slices.Contains(s.EnabledTools, tool) || slices.Contains(s.DisabledTools, tool) {
 		return false

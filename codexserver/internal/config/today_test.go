@@ -59,7 +59,8 @@ func TestTodaysConfig(t *testing.T) {
 	}
 }
 
-// What lies over the file is read in the same way, and a word replaces a table.
+// TestTodaysConfigInLayers checks that overrides are read like the file, and that a
+// string replaces a table.
 func TestTodaysConfigInLayers(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": granular + "[tools.web_search]\ncontext_size = \"low\"\n"})
 	for _, tt := range []struct {
@@ -204,7 +205,8 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-// A -c that sets a table of ours to a word was meant for Codex, which ignores it.
+// TestMisplacedOverrides checks that a -c that sets one of our tables to a string is left
+// to Codex, which ignores it.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := config.LoadSettings(t.TempDir(), []string{
 		"sandbox=workspace-write", "auth=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// tools is a key of Codex, a table, and of ours, a list.
+// TestChosenTools distinguishes Codex's table tools from our list tools.
 func TestChosenTools(t *testing.T) {
 	load := func(file string, args ...string) (*config.Settings, map[string]any, error) {
 		home := t.TempDir()

@@ -1,3 +1,3 @@
-// Package endtest ends servers while their agent works, and looks for what is
-// left of them. It is for the tests of the engines, on Linux.
+// Package endtest ends servers while their agent works, and checks that nothing of them is
+// left. The engines' tests use it on Linux.
 package endtest

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// AtAnyMoment ends servers by signals that they cannot or do not handle, and by
-// that of a terminal's end, each at so many moments: the first two, one in each
-// sandbox mode, when the daemons of [Script] are up, the others at random, also
-// before the command has started. It then waits until nothing of the server is
-// left.
+// AtAnyMoment ends servers by SIGHUP and by signals that they cannot or do not handle, and
+// waits until nothing of each server is left. It sends each signal to that many servers:
+// to the first two, one in each sandbox mode, when the daemons of [Script] run; to the
+// others at a random moment, perhaps before their command has started.
 //
 // Start returns an MCP server's command, whose folder is unset and whose
 // environment lacks PATH and HOME.

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ReaderLeaves takes the readers of a program's output away, each at so many random
-// moments: that of a server's standard error, whose call is answered all the same;
-// and that of the standard output of ask, which ends its turn and fails. Where ask
-// writes to a device that has no room it fails too.
+// ReaderLeaves closes the read end of a program's output at that many random moments. A
+// server without a reader of its standard error must still answer its call. The command
+// ask must end its turn and fail without a reader of its standard output, or when it
+// writes to a full device.
 //
 // Start returns the program's command with these arguments, whose agent runs
 // [Script] if it is busy, and otherwise answers. Its folder is unset and its
@@ -56,7 +56,7 @@ func ReaderLeaves(t *testing.T, moments int, start func(t *testing.T, busy bool,
 	}
 }
 
-// ask is the command line of the nth run.
+// ask returns the command line of the nth run.
 func ask(n int) []string {
 	words := []string{"ask", "go", "-a", "never", "-s", modes[0]}
 	if n%2 == 0 {
@@ -65,8 +65,8 @@ func ask(n int) []string {
 	return words
 }
 
-// answered runs a call whose server loses the reader of its standard error at a
-// moment, unless that is 0.
+// answered runs a call, and checks its answer. It closes the read end of the server's
+// standard error at a moment, unless that is 0.
 func answered(t *testing.T, start func(*testing.T, bool, ...string) *exec.Cmd, moment time.Duration) {
 	t.Helper()
 	s := prepare(t, start(t, false, "--log", "debug"))
@@ -118,8 +118,8 @@ func prepare(t *testing.T, cmd *exec.Cmd) *server {
 	return s
 }
 
-// start starts the command, which is killed when it takes too long. It returns what
-// will be written to standard error unless that goes elsewhere.
+// start starts the command, and kills it when it takes too long. It returns the buffer of
+// its standard error, which stays empty if that goes elsewhere.
 func (s *server) start(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var errs bytes.Buffer
@@ -138,7 +138,7 @@ func (s *server) start(t *testing.T) *bytes.Buffer {
 	return &errs
 }
 
-// fails waits for the end of ask, which is to fail for a reason.
+// fails waits for the end of ask, and checks that it failed for the given reason.
 func (s *server) fails(t *testing.T, errs *bytes.Buffer, why string) {
 	t.Helper()
 	s.cmd.Wait()
@@ -158,7 +158,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// readFor reads until a moment, and leaves.
+// readFor reads for a time, then closes r.
 func readFor(r *os.File, moment time.Duration) {
 	timer := time.AfterFunc(moment, func() { r.Close() })
 	defer timer.Stop()

@@ -1,9 +1,9 @@
 package endtest
 
-// Script is what the server's agent is to run, in the server's folder. It starts
-// three daemons that hold the named pipe alive: one in the background, and two
-// that lead or left a session, of which the last has none of the variables that
-// it inherited. Then it writes to the named pipe up.
+// Script is the command that the server's agent runs in the server's folder. It starts
+// three daemons that keep the named pipe alive open: one in the background and two in
+// sessions of their own, the last of them without the inherited variables. Then it writes
+// to the named pipe up.
 const Script = `
 exec 9>alive
 daemon='exec 99>&- 2>&- >&- <&-; touch $0; exec sleep 600'

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// limit bounds every wait; it is only reached when a test fails.
+// limit bounds every wait. Only a failing test reaches it.
 const limit = 30 * time.Second
 
-// server is a codex-mcp in a folder of its own, in its first call.
+// server is a codex-mcp in its own folder that handles its first call.
 type server struct {
 	cmd   *exec.Cmd
 	mark  string        // a variable that its processes inherit
-	alive *os.File      // is at its end without daemons
-	up    chan struct{} // closed when the daemons are up
+	alive *os.File      // reaches its end when the daemons have ended
+	up    chan struct{} // closed when the daemons run
 }
 
 func startServer(t *testing.T, cmd *exec.Cmd, sandbox string) *server {
@@ -39,7 +39,7 @@ func startServer(t *testing.T, cmd *exec.Cmd, sandbox string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.alive.Close() })
-	up, err := os.OpenFile(filepath.Join(dir, "up"), os.O_RDWR|syscall.O_NONBLOCK, 0) // a writer too: it has no end
+	up, err := os.OpenFile(filepath.Join(dir, "up"), os.O_RDWR|syscall.O_NONBLOCK, 0) // for writing too, so that reading never ends
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func startServer(t *testing.T, cmd *exec.Cmd, sandbox string) *server {
 	return s
 }
 
-// awaitUp returns when the daemons are up.
+// awaitUp waits until the daemons run.
 func (s *server) awaitUp(t *testing.T) {
 	t.Helper()
 	select {
@@ -98,12 +98,12 @@ func (s *server) end(t *testing.T, sig os.Signal) {
 	}
 }
 
-// gone waits until nothing of an ended server is left, which has to be before the
-// time that it returns.
+// gone waits until no process of an ended server is left. It returns the deadline, which
+// also holds for the daemons.
 func (s *server) gone(t *testing.T) time.Time {
 	t.Helper()
 	deadline := time.Now().Add(limit)
-	// One that is just becoming another program has no environment for a moment.
+	// A process in exec has no environment for a moment, so look three times.
 	for none := 0; none < 3; <-time.After(5 * time.Millisecond) {
 		left := s.processes()
 		if none++; len(left) > 0 {
@@ -116,7 +116,7 @@ func (s *server) gone(t *testing.T) time.Time {
 	return deadline
 }
 
-// processes are the live ones that have the server's mark, or work in its folder.
+// processes returns the live processes with the server's mark or in its folder.
 func (s *server) processes() (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {

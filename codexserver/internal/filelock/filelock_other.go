@@ -10,9 +10,9 @@ import (
 // ErrLocked reports a file that another open file has locked.
 var ErrLocked = errors.New("locked")
 
-// Lock locks a file for its holder alone.
+// Lock locks a file exclusively.
 func Lock(syscall.Conn) error { return errors.ErrUnsupported }
 
 // Share locks a file together with others that share it. It fails with [ErrLocked] while
-// another has it alone.
+// another open file has it locked exclusively.
 func Share(syscall.Conn) error { return errors.ErrUnsupported }

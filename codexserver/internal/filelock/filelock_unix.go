@@ -12,11 +12,11 @@ import (
 // ErrLocked reports a file that another open file has locked.
 var ErrLocked error = unix.EWOULDBLOCK
 
-// Lock locks a file for its holder alone.
+// Lock locks a file exclusively.
 func Lock(f syscall.Conn) error { return lock(f, unix.LOCK_EX) }
 
 // Share locks a file together with others that share it. It fails with [ErrLocked] while
-// another has it alone.
+// another open file has it locked exclusively.
 func Share(f syscall.Conn) error { return lock(f, unix.LOCK_SH) }
 
 func lock(f syscall.Conn, how int) error {

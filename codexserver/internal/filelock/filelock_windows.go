@@ -10,11 +10,11 @@ import (
 // ErrLocked reports a file that another open file has locked.
 var ErrLocked error = windows.ERROR_LOCK_VIOLATION
 
-// Lock locks a file for its holder alone.
+// Lock locks a file exclusively.
 func Lock(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
 // Share locks a file together with others that share it. It fails with [ErrLocked] while
-// another has it alone.
+// another open file has it locked exclusively.
 func Share(f syscall.Conn) error { return lock(f, 0) }
 
 func lock(f syscall.Conn, how uint32) error {

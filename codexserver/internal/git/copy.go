@@ -12,10 +12,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// maxIndex bounds an index.
+// maxIndex is the size of the largest index in bytes.
 const maxIndex = 1 << 30
 
-// CopyIndex copies the index of a git folder, in one part or in two.
+// CopyIndex copies the index of a git folder, which has one part or two.
 func CopyIndex(to, from string) error {
 	names, err := filepath.Glob(filepath.Join(escapeGlob(from), "sharedindex.*"))
 	if err != nil {
@@ -32,14 +32,14 @@ func CopyIndex(to, from string) error {
 // escapeGlob makes a path match itself in a pattern.
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
-		return path // there is no escape, and no such name in git's own folders
+		return path // patterns have no escape here, and git's folders no such names
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// CopyFile copies the regular file name from one folder to another, with its time:
-// git compares the index's with those of the files. One that is not there is left
-// out.
+// CopyFile copies the regular file name from one folder to another, with its time, because
+// git compares the time of the index with those of the files. A missing file is ignored.
+// A file of more than most bytes is an error.
 func CopyFile(to, from, name string, most int64) (err error) {
 	source, err := regularfile.Open(filepath.Join(from, name))
 	if errors.Is(err, fs.ErrNotExist) {

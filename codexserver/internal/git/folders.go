@@ -11,11 +11,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// maxSmallFile bounds a configuration, and a file that names a folder.
+// maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
 const maxSmallFile = 1 << 20
 
-// Root returns the top of the repository that dir, an absolute path, is in: the
-// nearest folder with a .git. It is "" outside a repository.
+// Root returns the top of the repository that contains dir, an absolute path. That is the
+// nearest folder with a .git. Root returns "" outside a repository.
 func Root(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -29,8 +29,8 @@ func Root(dir string) string {
 	}
 }
 
-// Folders returns the git folder of the working tree at root, and the one that it
-// shares with other working trees of the repository, often the same.
+// Folders returns the git folder of the working tree at root, and the one that it shares
+// with other working trees of the repository. They are often the same.
 func Folders(root string) (gitDir, commonDir string, err error) {
 	dot := filepath.Join(root, ".git")
 	info, err := os.Stat(dot)
@@ -50,7 +50,7 @@ func Folders(root string) (gitDir, commonDir string, err error) {
 	return gitDir, commonDir, err
 }
 
-// Pointer reads a file of git's that holds a path behind a prefix.
+// Pointer reads a file of git that has a prefix and then a path, and returns the path.
 func Pointer(file, prefix string) (string, error) {
 	data, err := regularfile.Read(file, maxSmallFile)
 	if err != nil {
@@ -59,7 +59,7 @@ func Pointer(file, prefix string) (string, error) {
 	path, ok := strings.CutPrefix(string(data), prefix)
 	path = strings.TrimSpace(path)
 	if !ok || path == "" {
-		return "", fmt.Errorf("%s names no folder", file)
+		return "", fmt.Errorf("%s does not name a folder", file)
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(file), path)

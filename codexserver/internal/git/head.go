@@ -9,9 +9,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Head reads the commit and branch of a working tree from the files that git keeps for
-// it: HEAD, the branch's own file, and packed-refs. The branch is "" when none is checked
-// out or it has no commit. It returns false for anything unusual, which git must read.
+// Head reads the commit and branch of a working tree from git's files: HEAD, the file of
+// the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
+// Head returns false for anything unusual, which git must read.
 func Head(gitDir, commonDir string) (commit, branch string, ok bool) {
 	text, err := readLine(filepath.Join(gitDir, "HEAD"))
 	if err != nil {
@@ -34,16 +34,16 @@ func Head(gitDir, commonDir string) (commit, branch string, ok bool) {
 	case err != nil || !IsHash(commit):
 		return "", "", false
 	}
-	if commit == "" { // the branch is not born yet
+	if commit == "" { // the branch has no commit yet
 		branch = ""
 	}
 	return commit, branch, true
 }
 
-// maxPackedRefs bounds packed-refs.
+// maxPackedRefs is the size of the largest packed-refs in bytes.
 const maxPackedRefs = 256 << 20
 
-// packed looks a ref up in packed-refs, "" when it is not there.
+// packed looks up a ref in packed-refs. It returns "" if the ref is missing.
 func packed(commonDir, name string) (string, error) {
 	data, err := regularfile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ func readLine(path string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// IsHash reports whether s is the name of an object, of SHA-1 or SHA-256.
+// IsHash reports whether s is the name of an object in SHA-1 or SHA-256.
 func IsHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }

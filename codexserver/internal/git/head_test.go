@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// TestHead reads what git reads, and leaves to git what is unusual.
+// TestHead compares Head with git. Head does not handle unusual files.
 func TestHead(t *testing.T) {
 	run := func(t *testing.T, dir string, args ...string) string {
 		t.Helper()

@@ -1,9 +1,9 @@
 // Package git runs git without anything that a repository configures: no hook, filter,
 // monitor, alias or other program, no network, and no prompts.
 //
-// It reads a repository's own files as data. What git itself is run on is a git folder
-// that its caller has made, with a [Configuration] of ours and the repository's objects
-// by reference.
+// It reads a repository's own files as data. It runs git on a git folder that the caller
+// has made, with a [Configuration] of this package and the repository's objects by
+// reference.
 package git
 
 import (
@@ -21,38 +21,36 @@ import (
 	"time"
 )
 
-// maxOutput bounds what git prints.
+// maxOutput is how many bytes git may print.
 const maxOutput = 64 << 20
 
-// Program is a git, with the environment to run it in. See [Find].
+// Program is git and its environment. See [Find].
 type Program struct {
 	// Path is absolute.
 	Path string
-	// Env has no variable of git's but those that say where the user's own
-	// configuration is.
+	// Env has no variables of git except those that name the user's own configuration.
 	Env []string
 }
 
-// Call is what a git is run on.
+// Call is a call of git.
 type Call struct {
-	// Dir is where it runs.
+	// Dir is the folder to run in.
 	Dir string
-	// GitDir and WorkTree are the repository's folders, given to git explicitly so
-	// that it looks for none.
+	// GitDir and WorkTree are the repository's folders. Git does not search for others.
 	GitDir, WorkTree string
 	// Env is added to the environment.
 	Env []string
-	// Options stand before the command, such as "-c" and a setting.
+	// Options come before the command, such as "-c" and a setting.
 	Options []string
-	// Stdin is what it reads.
+	// Stdin is the input of git.
 	Stdin string
-	// Cut bounds what it prints: the rest is cut off. Without it, too much is an
-	// error.
+	// Cut is how many bytes of the output to return. If it is 0, an output longer than 64
+	// MiB is an error.
 	Cut int
 }
 
-// Run runs git and returns what it prints. Git runs no hook and no monitor, prompts for
-// nothing and uses no network.
+// Run runs git and returns what it prints. Git runs no hook and no monitor, does not
+// prompt and does not use the network.
 func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.Options, args)
@@ -83,8 +81,8 @@ func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error
 	return out.String(), err
 }
 
-// boundedBuffer keeps at most max bytes and refuses more. It embeds no buffer:
-// that one's ReadFrom would take all there is.
+// boundedBuffer keeps at most max bytes and refuses more. It does not embed the buffer,
+// whose ReadFrom has no limit.
 type boundedBuffer struct {
 	kept bytes.Buffer
 	max  int
@@ -104,14 +102,14 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 // String returns what was kept.
 func (b *boundedBuffer) String() string { return b.kept.String() }
 
-// userSettings are the variables of git's that say where the user's own
-// configuration is. All others of git's are left out.
+// userSettings are the variables of git that name the user's own configuration. Git gets
+// no other variables of its own.
 var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
-// Find returns git for working trees. Programs below their roots, or among the temporary
-// files, are not found: a repository can hold its own git. The user's configuration
-// counts, for the filters of large files and what is ignored everywhere, unless it lies
-// there too or is not a regular file.
+// Find returns git for the working trees at roots. It ignores programs in the roots and in
+// temporary folders, because a repository can contain its own git. Git reads the user's
+// configuration, for the filters of large files and for global ignore patterns, unless
+// that lies in these folders too or is not a regular file.
 func Find(environ []string, roots ...string) (Program, error) {
 	var path string
 	var env []string
@@ -175,8 +173,7 @@ func Find(environ []string, roots ...string) (Program, error) {
 	return Program{Path: path, Env: env}, nil
 }
 
-// special reports whether a file is something that git could wait for, or read
-// without end.
+// special reports whether git could block on reading a file, or read it without end.
 func special(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// What git prints is bounded: cut off where that was asked for, else an error.
+// TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {
 	dir := t.TempDir()
 	p, err := git.Find(os.Environ(), dir)

@@ -12,9 +12,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// settings are what counts of a repository's configuration, and the values that it may
-// have: the formats of the repository and the ways of its file system. They are read as
-// data and written again. None names a program, a file or an address.
+// settings are the settings that are taken from a repository's configuration, with their
+// allowed values: the formats of the repository and the properties of its file system.
+// They are read as data and written again. None names a program, a file or an address.
 var settings = []struct {
 	key    string
 	values []string
@@ -31,14 +31,14 @@ var settings = []struct {
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
 
-// ReadSettings reads a file of a repository's configuration as data, by key; one
-// that is missing has none. It follows no include. Git runs in dir.
+// ReadSettings reads a configuration file of a repository as data, and returns its values
+// by key. A missing file has no settings. Includes are not followed. Git runs in dir.
 func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string]string, error) {
 	data, err := regularfile.Read(file, maxSmallFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	// Git parses the text that it is given and does nothing that it says.
+	// Git only parses the text. The settings have no effect on this call.
 	out, err := p.Run(ctx, Call{Dir: dir, Stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
 	if err != nil {
 		return nil, fmt.Errorf("the repository's configuration: %w", err)
@@ -49,7 +49,8 @@ func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string
 		if !hasValue {
 			value = "true"
 		}
-		// The first address of a remote is the one to fetch from; of all else the last counts.
+		// The first URL of a remote is the one to fetch from. Of other settings the last
+		// value counts.
 		if _, ok := found[key]; !ok || key != "remote.origin.url" {
 			found[key] = value
 		}
@@ -57,8 +58,8 @@ func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string
 	return found, nil
 }
 
-// Configuration returns the text of a configuration with what counts of a
-// repository's settings.
+// Configuration returns the text of a configuration file with the known settings of a
+// repository.
 func Configuration(own map[string]string) string {
 	var text strings.Builder
 	text.WriteString("[core]\n\tbare = false\n\trepositoryformatversion = 1\n")
@@ -71,7 +72,7 @@ func Configuration(own map[string]string) string {
 	return text.String()
 }
 
-// Quote writes a path for a file of git's that has one a line.
+// Quote quotes a path for a file of git that has one path in each line.
 func Quote(path string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// ChangeKind says what happened to a file.
+// ChangeKind is what happened to a file.
 type ChangeKind string
 
 // The kinds of a change.
@@ -25,21 +25,23 @@ const (
 
 // Change is what differs in one file.
 type Change struct {
-	// Path is below the root, with slashes. That of another repository ends with one.
+	// Path is relative to the root, with slashes. The path of another repository ends with
+	// a slash.
 	Path string
 	// From is the path before a rename.
 	From string
-	// Kind says what happened.
+	// Kind is what happened.
 	Kind ChangeKind
-	// Lines are counted as git does, nil for what is not text, or not held as text.
+	// Lines are counted as git does. Nil means that the file is not text, or that a filter
+	// changes how git stores it.
 	Lines *Lines
 }
 
 // Lines are the lines of a change.
 type Lines struct{ Added, Removed int }
 
-// Compare returns what has changed since the snapshot was taken, sorted by path. It
-// compares contents, no matter who wrote them or what git recorded before.
+// Compare returns the changes since the snapshot was taken, sorted by path. It compares
+// contents. It does not matter who wrote them, and what git has recorded.
 func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 	tree, now, err := s.read(ctx)
 	if err != nil {
@@ -57,9 +59,9 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 	return changes, nil
 }
 
-// Diff returns the changes that Compare saw last in git's form, binary files without
-// their content, and at most so many bytes of it. Bytes that are not UTF-8 are
-// replaced. What no tree of git's holds is not there.
+// Diff returns at most max bytes of a diff, in git's format, of the changes that Compare
+// last found. It has no content of binary files, and no changes of files that git does not
+// store. Invalid UTF-8 is replaced.
 func (s *Snapshot) Diff(ctx context.Context, max int) (string, error) {
 	if s.now == "" || s.now == s.tree {
 		return "", nil
@@ -89,7 +91,7 @@ func (s *Snapshot) diffTrees(tree string) ([]Change, error) {
 	return changes, s.dropFiltered(changes)
 }
 
-// parseChanges reads what diff-tree prints: first the kinds, then the counts.
+// parseChanges parses the output of diff-tree: first the kinds, then the counts.
 func parseChanges(out string) ([]Change, error) {
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 	next := func() string {
@@ -137,8 +139,8 @@ func parseChanges(out string) ([]Change, error) {
 	return changes, nil
 }
 
-// dropFiltered takes the counts from files that a filter would have to translate,
-// such as those of LFS: filters do not run.
+// dropFiltered removes the counts of files that need a filter, such as those of LFS,
+// because filters do not run.
 func (s *Snapshot) dropFiltered(changes []Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -160,8 +162,8 @@ func (s *Snapshot) dropFiltered(changes []Change) error {
 	return nil
 }
 
-// withoutMarks removes the changes of files that a tree did not hold, then or now:
-// [Snapshot.compareRest] has them.
+// withoutMarks removes the changes of files that were or are missing in the tree.
+// [Snapshot.compareRest] returns those.
 func (s *Snapshot) withoutMarks(changes []Change, now rest) []Change {
 	return slices.DeleteFunc(changes, func(c Change) bool {
 		_, before := s.rest.marks[c.Path]
@@ -170,7 +172,7 @@ func (s *Snapshot) withoutMarks(changes []Change, now rest) []Change {
 	})
 }
 
-// compareRest returns the changes of what no tree holds.
+// compareRest returns the changes of files and repositories that are not in trees.
 func (s *Snapshot) compareRest(now rest) []Change {
 	var changes []Change
 	add := func(name string, kind ChangeKind) { changes = append(changes, Change{Path: name, Kind: kind}) }

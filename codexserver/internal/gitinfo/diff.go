@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// diffTimeout bounds [DiffToRemote].
+// diffTimeout is how long [DiffToRemote] may take.
 const diffTimeout = 30 * time.Second
 
-// DiffToRemote compares the working tree that dir, an absolute path, is in with
-// the closest of its commits that a remote is known to have: the diff has all
-// that changed since, tracked files first, then those that are neither tracked
-// nor ignored. It is git's, with binary patches; bytes that are not UTF-8 are
-// replaced. The remotes are not asked. Scratch is as for [Read].
+// DiffToRemote compares the working tree that contains dir, an absolute path, with the
+// closest of its commits that a remote is known to have. It does not contact the remotes.
+// The diff has tracked files first, then those that are neither tracked nor ignored. It
+// has binary patches, and invalid UTF-8 is replaced. Scratch is as for [Read].
 func DiffToRemote(ctx context.Context, dir, scratch string) (sha, diff string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
@@ -52,15 +51,14 @@ func DiffToRemote(ctx context.Context, dir, scratch string) (sha, diff string, e
 	return sha, strings.ToValidUTF8(tracked+untracked, "\uFFFD"), nil
 }
 
-// closest finds the commit that a remote has and that the fewest commits
-// separate from HEAD.
+// closest finds the commit of a remote with the fewest commits between it and HEAD.
 func (m *mirror) closest() (string, error) {
 	known, err := m.git("", "for-each-ref", "--count=1", "refs/remotes")
 	if err != nil {
 		return "", err
 	}
 	if known == "" {
-		return "", errors.New("no remote is known to have any")
+		return "", errors.New("the repository has no remote branches; fetch from a remote first")
 	}
 	head, err := m.git("", "rev-parse", "--verify", "HEAD^{commit}")
 	if err != nil {
@@ -92,19 +90,19 @@ func (m *mirror) closest() (string, error) {
 		}
 	}
 	if closest == "" {
-		return "", errors.New("no remote is known to have any that this branch grew from")
+		return "", errors.New("no remote branch has a commit of this branch")
 	}
 	return closest, nil
 }
 
-// diff compares the tree with a commit, or with the index if there are no args. The
-// user's configuration does not change its form.
+// diff compares the tree with a commit, or with the index if there are no args. Its format
+// does not depend on the user's configuration.
 func (m *mirror) diff(args ...string) (string, error) {
 	return m.git("", append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)...)
 }
 
-// untracked shows the files that git does not know as new ones.
+// untracked returns a diff that adds the untracked files.
 func (m *mirror) untracked() (string, error) {
 	own, err := m.ofUntracked()
 	if own == nil || err != nil {
@@ -113,8 +111,8 @@ func (m *mirror) untracked() (string, error) {
 	return own.diff()
 }
 
-// ofUntracked returns a mirror with an index that names the files that git does not
-// know, and those alone; nil when there are none.
+// ofUntracked returns a mirror whose index has only the untracked files, or nil if there
+// are none.
 func (m *mirror) ofUntracked() (*mirror, error) {
 	list, err := m.git("", "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {

@@ -195,7 +195,7 @@ func TestDiffToRemote(t *testing.T) {
 	}
 }
 
-// Nothing that the repository configures is run.
+// TestDiffToRemoteRunsNothing checks that no program of the repository runs.
 func TestDiffToRemoteRunsNothing(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
@@ -247,7 +247,7 @@ func TestDiffToRemoteRefused(t *testing.T) {
 	r.git("checkout", "-q", "--orphan", "other")
 	check("no commit", r.dir, "rev-parse")
 	r.commit("other")
-	check("nothing in common", r.dir, "this branch grew from")
+	check("nothing in common", r.dir, "has a commit of this branch")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := gitinfo.DiffToRemote(ctx, r.dir, t.TempDir()); err == nil {

@@ -1,11 +1,11 @@
 // Package gitinfo asks git about a folder, without running anything that the repository
 // configures.
 //
-// Git never sees the repository's own git folder. It gets a mirror: copies of the refs
-// and the index, the objects by reference, and a configuration of ours. So nothing in the
-// repository can name a program for git to run: no configuration, no hook, no include, no
-// worktree's or submodule's settings. What .gitattributes name has no meaning without
-// them.
+// Git never sees the repository's own git folder. It runs on a mirror: copies of the refs
+// and the index, the objects by reference, and a configuration of this package. So the
+// repository cannot name a program for git to run, in its configuration, a hook, an
+// include, or the settings of a worktree or submodule. Without these the names in
+// .gitattributes have no meaning.
 package gitinfo
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// timeout bounds [Read].
+// timeout is how long [Read] may take.
 const timeout = 5 * time.Second
 
-// Root returns the top of the repository that dir, an absolute path, is in: the
-// nearest folder with a .git. It is "" outside a repository.
+// Root returns the top of the repository that contains dir, an absolute path. That is the
+// nearest folder with a .git. Root returns "" outside a repository.
 func Root(dir string) string { return git.Root(dir) }
 
-// Read returns the state of the repository of dir, an absolute path. It is nil outside a
-// repository; what git cannot determine is left empty.
+// Read returns the state of the repository that contains dir, an absolute path. It returns
+// nil outside a repository. Fields that git cannot determine are empty.
 //
-// Scratch is a folder for temporary files, made when it is missing. Nothing that is not
-// trusted may be able to write there.
+// Scratch is a folder for temporary files. It is created if missing. Only trusted programs
+// may write to it.
 func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
 	root := Root(dir)
 	if root == "" {
@@ -58,7 +58,7 @@ func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
 	return info
 }
 
-// line returns the first line that git prints, "" when it fails.
+// line returns the first line that git prints, or "" if git fails.
 func (m *mirror) line(args ...string) string {
 	out, err := m.git("", args...)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// traps are keys of git's that name programs, or lead to other configuration.
+// traps are settings of git that name programs, or lead to other configuration.
 var traps = []string{
 	"core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.gitProxy", "core.alternateRefsCommand",
 	"diff.external", "diff.evil.command", "diff.evil.textconv", "filter.evil.clean", "filter.evil.smudge", "filter.evil.process",
@@ -22,8 +22,8 @@ var traps = []string{
 	"pager.diff", "pager.rev-list", "remote.origin.uploadpack", "remote.origin.vcs", "uploadpack.packObjectsHook",
 }
 
-// Git is not shown what the repository configures: nothing of it runs, and nothing
-// of it changes what is found.
+// TestHostileRepository checks that the repository's configuration runs no program and does
+// not change the result.
 func TestHostileRepository(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -179,7 +179,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
-// Special files in the place of git's own do not hold anything up.
+// TestSpecialGitFiles checks that special files in place of git's files block nothing.
 func TestSpecialGitFiles(t *testing.T) {
 	for _, name := range []string{"commondir", "HEAD", "config", "packed-refs", "index", "refs/heads/main", "shallow", "info/exclude"} {
 		for kind, lay := range map[string]func(string) error{
@@ -244,8 +244,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Repositories whose names are long hashes, and working trees next to others, are
-// compared as well.
+// TestDiffOfOtherForms compares repositories with SHA-256, and other working trees of a
+// repository.
 func TestDiffOfOtherForms(t *testing.T) {
 	t.Run("sha256", func(t *testing.T) {
 		r := newRepo(t)
@@ -298,7 +298,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 	})
 }
 
-// TestSpecialUserConfig looks at a repository while the user's own configuration is not a
+// TestSpecialUserConfig reads a repository while the user's own configuration is not a
 // regular file.
 func TestSpecialUserConfig(t *testing.T) {
 	r := newRepo(t)

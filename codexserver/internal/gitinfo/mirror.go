@@ -11,31 +11,31 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// What is copied of a repository at most.
+// Limits of what is copied from a repository.
 const (
 	maxSmallFile = 1 << 20 // a loose ref, the configuration, a list of patterns
 	maxRefsFile  = 256 << 20
 	maxRefs      = 100_000
 )
 
-// mirror is a repository as git is shown it.
+// mirror is a copy of a repository's git folder for git to run on.
 type mirror struct {
-	ctx     context.Context // of this one look at the repository
+	ctx     context.Context // of the current call
 	root    string          // the working tree
 	program git.Program
 
-	// The git folder of the working tree and the one that it shares with others of
-	// the repository, often the same; first those of the repository.
-	// Both are "" where there is no repository.
+	// gitDir is the git folder of the working tree, commonDir the one that it shares with
+	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
-	dir, common       string
-	scratch           string // holds both of the mirror
-	settings          map[string]string
-	options           []string // of every git command
+	// dir and common are the same folders of the mirror. Both lie in scratch.
+	dir, common string
+	scratch     string
+	settings    map[string]string
+	options     []string // of every git command
 }
 
-// newMirror makes a mirror of the repository at root, with the refs below the
-// given prefixes, and without an index. Remove deletes it.
+// newMirror makes a mirror of the repository at root, with the refs below the given
+// prefixes and without an index. The caller must call remove.
 func newMirror(ctx context.Context, root, scratch string, refs ...string) (*mirror, error) {
 	m, err := open(ctx, root, scratch)
 	if err != nil {
@@ -50,7 +50,7 @@ func newMirror(ctx context.Context, root, scratch string, refs ...string) (*mirr
 // open finds the repository at root and reads its settings. It copies nothing.
 func open(ctx context.Context, root, scratch string) (*mirror, error) {
 	m := &mirror{ctx: ctx, root: root}
-	scratch, err := filepath.Abs(scratch) // git runs elsewhere
+	scratch, err := filepath.Abs(scratch) // git runs in another folder
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m *mirror) make(scratch string, refs []string) (err error) {
 	if err := os.WriteFile(filepath.Join(m.common, "config"), []byte(git.Configuration(m.settings)), 0o600); err != nil {
 		return err
 	}
-	if m.gitDir == "" { // there is no repository to be like
+	if m.gitDir == "" { // there is no repository to copy
 		return os.WriteFile(filepath.Join(m.dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600)
 	}
 	if err := m.copyRefs(refs); err != nil {
@@ -114,7 +114,7 @@ func (m *mirror) remove() error {
 	return os.RemoveAll(m.scratch)
 }
 
-// copyRefs copies HEAD and the refs below the prefixes, in both of git's formats.
+// copyRefs copies HEAD and the refs below the prefixes, from files or tables.
 func (m *mirror) copyRefs(prefixes []string) error {
 	if err := git.CopyFile(m.dir, m.gitDir, "HEAD", maxSmallFile); err != nil {
 		return err
@@ -136,8 +136,7 @@ func (m *mirror) copyRefs(prefixes []string) error {
 	return m.copyTree(m.dir, m.gitDir, "reftable", maxRefsFile, &left)
 }
 
-// copyIndex copies the index, in one part or in two, and the lists that lie next to the
-// configuration.
+// copyIndex copies the index and the repository's lists of ignored files and attributes.
 func (m *mirror) copyIndex() error {
 	if err := git.CopyIndex(m.dir, m.gitDir); err != nil {
 		return err
@@ -150,8 +149,8 @@ func (m *mirror) copyIndex() error {
 	return nil
 }
 
-// copyTree copies the folder name with all regular files below it; links and
-// special files are left out. Left is how many files may be copied yet.
+// copyTree copies the folder name with all regular files below it, without links and
+// special files. Left is how many more files may be copied.
 func (m *mirror) copyTree(to, from, name string, most int64, left *int) error {
 	entries, err := os.ReadDir(filepath.Join(from, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +158,7 @@ func (m *mirror) copyTree(to, from, name string, most int64, left *int) error {
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) && len(entries) == 0 {
-		return nil // refs/heads is a file where the refs are kept in tables
+		return nil // a repository that keeps its refs in tables has a file refs/heads
 	}
 	if err := os.MkdirAll(filepath.Join(to, name), 0o700); err != nil {
 		return err

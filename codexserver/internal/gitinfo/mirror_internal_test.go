@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Git takes a file for unchanged by the times of the index and the file, so the
-// copy of the index has the time of the index.
+// TestMirrorKeepsTheIndexTime checks the time of the copied index. Git compares it with
+// the times of files to see which are unchanged.
 func TestMirrorKeepsTheIndexTime(t *testing.T) {
 	root := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {

@@ -11,35 +11,36 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxReview bounds each of the diffs of tracked and of untracked files, in bytes.
+// maxReview is the size of the longest diff in bytes, for tracked and for untracked files
+// each.
 const maxReview = 16 << 20
 
-// Changes are the changes that a review is about.
+// Changes are the changes to review.
 type Changes struct {
 	// Root is the top of the repository.
 	Root string
-	// Commit is the one that the revision names, "" without a revision.
+	// Commit is the commit that the revision names, or "" without a revision.
 	Commit string
-	// Diff is git's, in text alone: of binary files it says that they differ. Bytes
-	// that are not UTF-8 are replaced.
+	// Diff is a diff in git's format, without the content of binary files. Invalid UTF-8
+	// is replaced.
 	Diff string
-	// Cut is true when the diff is longer than is read of it.
+	// Cut is true if the diff is too long and its end is missing.
 	Cut bool
 }
 
-// RevisionError says that a revision cannot be reviewed.
+// RevisionError reports that a revision cannot be reviewed.
 type RevisionError struct{ Err error }
 
 // Error implements error.
 func (e *RevisionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns the reason.
 func (e *RevisionError) Unwrap() error { return e.Err }
 
-// ChangesOf returns the changes of the repository that dir, an absolute path, is in:
-// those that are not committed, with new files that are not ignored; those since the
-// current branch left the revision; or those of the commit that is the revision,
-// against its first parent. Scratch is as for [Read].
+// ChangesOf returns changes in the repository that contains dir, an absolute path. Target
+// selects them: the uncommitted changes, including new files that are not ignored, the
+// changes since the current branch left the revision, or the changes of the commit
+// revision against its first parent. Scratch is as for [Read].
 func ChangesOf(ctx context.Context, dir, scratch string, target protocol.ReviewTarget, revision string) (*Changes, error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
@@ -86,7 +87,7 @@ func (m *mirror) commit(revision string) (string, error) {
 	return out, nil
 }
 
-// review takes the diff.
+// review adds the diff of target to c.
 func (m *mirror) review(c *Changes, target protocol.ReviewTarget, revision string) error {
 	switch target {
 	case protocol.ReviewCommit:
@@ -104,12 +105,12 @@ func (m *mirror) review(c *Changes, target protocol.ReviewTarget, revision strin
 		}
 		base, err := m.git("", "merge-base", c.Commit, head)
 		if base = strings.TrimSpace(base); err != nil || !git.IsHash(base) {
-			return &RevisionError{fmt.Errorf("%q has no commit in common with what is checked out", revision)}
+			return &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
 		}
 		return m.compare(c, base)
 	case protocol.ReviewUncommitted:
 		head, err := m.commit("HEAD")
-		if err != nil { // there is none yet
+		if err != nil { // the repository has no commit yet
 			if head, err = m.emptyTree(); err != nil {
 				return err
 			}
@@ -132,7 +133,7 @@ func (m *mirror) emptyTree() (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// compare adds a diff of text. The user's configuration does not change its form.
+// compare adds a diff to c. Its format does not depend on the user's configuration.
 func (m *mirror) compare(c *Changes, args ...string) error {
 	args = append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--unified=3", "--inter-hunk-context=0",
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)

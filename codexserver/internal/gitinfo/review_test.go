@@ -85,7 +85,8 @@ func TestChangesOf(t *testing.T) {
 	}
 }
 
-// A diff that is too long is cut, and what is not tracked is there all the same.
+// TestChangesThatAreTooLong checks that a long diff is cut, and that untracked files are
+// still in it.
 func TestChangesThatAreTooLong(t *testing.T) {
 	r := newRepo(t)
 	r.write("big", "x\n")

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The diff of a hostile repository has the form of any other, and nothing runs.
+// TestChangesOfAHostileRepository checks that the diff of a hostile repository has the
+// usual format, and that no program runs.
 func TestChangesOfAHostileRepository(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n\ntwo\n")

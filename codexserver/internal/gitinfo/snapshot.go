@@ -16,44 +16,44 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// What a snapshot holds at most. A folder without a repository has to be small:
-// all of it is new to git.
+// Limits of a snapshot. Those of a folder without a repository are lower, because git must
+// read all of its files.
 const (
-	maxFiles    = 100_000   // that git has to read, because they are not as the index says
-	maxBytes    = 256 << 20 // of these together
+	maxFiles    = 100_000   // files that differ from the index, so that git must read them
+	maxBytes    = 256 << 20 // bytes of these files together
 	maxOwnFiles = 5_000     // the same without a repository
 	maxOwnBytes = 64 << 20
-	maxContent  = 16 << 20 // of one file; a larger one is compared by its size and times
+	maxContent  = 16 << 20 // bytes of one file; a larger one is compared by its size and times
 )
 
-// ErrLarge says that a folder holds more than a snapshot does.
+// ErrLarge is wrapped by the error for a folder that is too large for a snapshot.
 var ErrLarge = errors.New("too large for a snapshot")
 
-// Snapshot is the content of a folder at one moment, to compare later ones with. In
-// a repository it is the whole working tree without the files that git ignores. It
-// is not safe for concurrent use.
+// Snapshot is the content of a folder at one moment, to compare with later ones. In a
+// repository it is the whole working tree without ignored files. It is not safe for
+// concurrent use.
 type Snapshot struct {
 	root    string
 	scratch string
 	own     bool // there is no repository
 	mirror  *mirror
-	tree    string // git's name for the content
-	now     string // the same for what Compare saw last
+	tree    string // git's tree of the content
+	now     string // git's tree of the content when Compare was last called
 	rest    rest
 }
 
-// rest is what no tree of git's holds.
+// rest describes files and repositories that are not in git's tree.
 type rest struct {
 	marks   map[string]mark // files that are too large, or cannot be read
-	known   map[string]bool // files that the index has, and not as they are
+	known   map[string]bool // files that are in the index and differ from it
 	nested  map[string]bool // other repositories below the root
-	modules map[string]bool // those that are submodules
+	modules map[string]bool // submodules
 }
 
-// mark shows whether a file has changed, without reading it.
+// mark shows whether a file has changed, without reading the file.
 type mark struct {
 	info    fs.FileInfo
-	changed time.Time // of the inode, where the system has it
+	changed time.Time // when the inode changed, if the system reports it
 }
 
 func (m mark) equal(other mark) bool {
@@ -61,11 +61,11 @@ func (m mark) equal(other mark) bool {
 		m.info.ModTime().Equal(other.info.ModTime()) && m.changed.Equal(other.changed)
 }
 
-// Take takes a snapshot of the working tree that dir, an absolute path, is in, or of dir
-// itself outside a repository. More than a snapshot holds is an [ErrLarge]. Scratch is as
-// for [Read]; Remove deletes the snapshot's files there.
+// Take takes a snapshot of the working tree that contains dir, an absolute path, or of dir
+// itself outside a repository. If the folder is too large, the error wraps [ErrLarge].
+// Scratch is as for [Read]. Remove deletes the snapshot's files there.
 func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
-	// What is compared with the root is the folder itself, not what leads there.
+	// Other paths are compared with the root, so it must be a real path.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
@@ -85,8 +85,8 @@ func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 	return s, nil
 }
 
-// workingTree is like [Root], but looks for a real repository: an empty .git, as
-// sandboxes make, does not count.
+// workingTree is like [Root], but ignores a .git without HEAD. Sandboxes make an empty
+// .git.
 func workingTree(dir string) string {
 	for root := Root(dir); root != ""; root = Root(filepath.Dir(root)) {
 		if gitDir, _, err := git.Folders(root); err == nil {
@@ -101,9 +101,8 @@ func workingTree(dir string) string {
 	return ""
 }
 
-// newSnapshotMirror makes a mirror with an index. Git runs with no configuration
-// but the mirror's own, so that the user's filters do not run either; what the
-// user has git ignore stays ignored.
+// newSnapshotMirror makes a mirror with an index. Git uses only the mirror's configuration,
+// so that the user's filters do not run. The user's global ignore patterns still count.
 func newSnapshotMirror(ctx context.Context, root, scratch string, own bool) (m *mirror, err error) {
 	if own {
 		m, err = newEmptyMirror(ctx, root, scratch)
@@ -118,13 +117,13 @@ func newSnapshotMirror(ctx context.Context, root, scratch string, own bool) (m *
 			return m, err
 		}
 	}
-	ways, err := m.git("", "config", "-z", "--get-regexp", `^core\.(excludesfile|autocrlf|eol)$`)
+	userSettings, err := m.git("", "config", "-z", "--get-regexp", `^core\.(excludesfile|autocrlf|eol)$`)
 	if err != nil && ctx.Err() != nil {
 		return m, err
 	}
 	m.program.Env = append(m.program.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	m.options = []string{"-c", "core.untrackedCache=false", "-c", "core.splitIndex=false", "-c", "core.fsync=none", "-c", "core.looseCompression=0"}
-	for entry := range strings.SplitSeq(ways, "\x00") { // none when git failed: nothing is set
+	for entry := range strings.SplitSeq(userSettings, "\x00") { // git fails if none is set
 		if key, value, ok := strings.Cut(entry, "\n"); ok && !strings.Contains(value, "\n") {
 			m.options = append(m.options, "-c", key+"="+value)
 		}
@@ -132,7 +131,7 @@ func newSnapshotMirror(ctx context.Context, root, scratch string, own bool) (m *
 	return m, nil
 }
 
-// newEmptyMirror makes a mirror of a folder without a repository: a new one.
+// newEmptyMirror makes an empty repository for a folder without one.
 func newEmptyMirror(ctx context.Context, root, scratch string) (*mirror, error) {
 	m := &mirror{ctx: ctx, root: root}
 	var err error
@@ -145,11 +144,11 @@ func newEmptyMirror(ctx context.Context, root, scratch string) (*mirror, error) 
 	return m, m.make(scratch, nil)
 }
 
-// Root is the top of the working tree, or the folder itself outside a repository.
+// Root returns the top of the working tree, or the folder itself outside a repository.
 func (s *Snapshot) Root() string { return s.root }
 
-// Covers reports whether Compare sees changes of the file at an absolute path. It
-// sees none outside the root and in other repositories below it.
+// Covers reports whether Compare finds changes of the file at an absolute path. It does
+// not cover files outside the root and in other repositories below it.
 func (s *Snapshot) Covers(file string) bool {
 	rel, err := filepath.Rel(s.root, file)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -163,7 +162,7 @@ func (s *Snapshot) Covers(file string) bool {
 	return true
 }
 
-// Complete reports whether Compare sees what changes anywhere below the root.
+// Complete reports whether Compare finds all changes below the root.
 func (s *Snapshot) Complete() bool { return !s.own || len(s.rest.nested) == 0 }
 
 // Remove deletes the snapshot.
@@ -174,7 +173,7 @@ func (s *Snapshot) Remove() error {
 	return s.mirror.remove()
 }
 
-// read brings the mirror's index up to date with the folder.
+// read updates the mirror's index from the folder, and writes its tree.
 func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
 	s.mirror.ctx = ctx
 	names, r, err := s.stale()
@@ -200,9 +199,9 @@ func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
 	return strings.TrimSpace(tree), r, err
 }
 
-// index has git read files. It writes what is large to one pack, and a file for each
-// of the others, which takes three times as long when there are many: all count as
-// large.
+// index adds files to git's index. Git would write an object file for each, which takes
+// three times as long as one pack for many files. It writes large files to a pack, so
+// index makes all files count as large.
 func (s *Snapshot) index(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -213,9 +212,8 @@ func (s *Snapshot) index(names []string) error {
 	return err
 }
 
-// stale returns the files that are not as the index says, and those that it does
-// not have. What the index wants to be taken for unchanged is looked at all the
-// same.
+// stale returns the files that differ from the index, and those that it does not have. It
+// also looks at files that the index marks as unchanged.
 func (s *Snapshot) stale() (names []string, r rest, err error) {
 	r = rest{marks: map[string]mark{}, known: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}}
 	list, err := s.mirror.git("", "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard")
@@ -262,7 +260,7 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 		return nil, r, err
 	}
 	for name := range strings.SplitSeq(dirty, "\x00") {
-		if name != "" && !r.known[name] { // one in conflict is named twice
+		if name != "" && !r.known[name] { // git names a file in conflict twice
 			r.known[name] = true
 			names = append(names, name)
 		}
@@ -270,7 +268,7 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 	return names, r, nil
 }
 
-// inScratch reports whether a file is a mirror's own, of this snapshot or another.
+// inScratch reports whether a file belongs to a mirror.
 func (s *Snapshot) inScratch(name string) bool {
 	rel, err := filepath.Rel(s.scratch, s.path(name))
 	return err == nil && filepath.IsLocal(rel)
@@ -278,8 +276,8 @@ func (s *Snapshot) inScratch(name string) bool {
 
 func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
 
-// sort separates the files that git should read from those that it cannot hold, and marks
-// the ones that are too large.
+// sort separates the files that git must read from those that it cannot store, and marks
+// those that are too large.
 func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err error) {
 	files, bytes := maxFiles, int64(maxBytes)
 	if s.own {
@@ -296,7 +294,7 @@ func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err er
 		switch {
 		case err != nil || info.Mode()&os.ModeSymlink != 0 || r.modules[name]:
 			present = append(present, name)
-		case !info.Mode().IsRegular(): // git says that the file is gone
+		case !info.Mode().IsRegular(): // git reports that the file is deleted
 			gone = append(gone, name)
 		case info.Size() > maxContent:
 			r.marks[name] = mark{info, changeTime(info)}
@@ -327,5 +325,5 @@ func (s *Snapshot) markUnreadable(names []string, r *rest) []string {
 	})
 }
 
-// zeros writes names for a command that reads them from its input.
+// zeros joins names as a command reads them from its input.
 func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }

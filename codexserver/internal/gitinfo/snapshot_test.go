@@ -31,7 +31,7 @@ func take(t *testing.T, dir string) *gitinfo.Snapshot {
 	return s
 }
 
-// changes returns what a snapshot sees of the changes since, a line each.
+// changes returns the changes since a snapshot, one in each line.
 func changes(t *testing.T, s *gitinfo.Snapshot) string {
 	t.Helper()
 	list, err := s.Compare(t.Context())
@@ -166,7 +166,8 @@ func (r *repo) chmod(name string, mode os.FileMode) {
 	}
 }
 
-// The user's own filters do not run, but what the user ignores is ignored.
+// TestCompareWithUserSettings checks that the user's filters do not run, and that the
+// user's ignore patterns count.
 func TestCompareWithUserSettings(t *testing.T) {
 	r := newRepo(t)
 	trap, home := filepath.Join(r.dir, "../ran"), t.TempDir()
@@ -192,7 +193,7 @@ func TestCompareWithUserSettings(t *testing.T) {
 	}
 }
 
-// A folder without a repository has a snapshot while it is small.
+// TestCompareWithoutRepository takes a snapshot of a small folder without a repository.
 func TestCompareWithoutRepository(t *testing.T) {
 	r := &repo{t, t.TempDir()}
 	r.write("a", "a\n")
@@ -220,8 +221,8 @@ func TestCompareWithoutRepository(t *testing.T) {
 	}
 }
 
-// Snapshots whose place is in the folder do not see each other.
-func TestCompareBesideSnapshots(t *testing.T) {
+// TestCompareIgnoresSnapshots checks that snapshots below the folder are not compared.
+func TestCompareIgnoresSnapshots(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
 	r.commit("first")
@@ -244,7 +245,7 @@ func TestCompareBesideSnapshots(t *testing.T) {
 	}
 }
 
-// What lies in another repository is not seen from outside.
+// TestCovers checks that a snapshot does not cover other repositories in the folder.
 func TestCovers(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBeginEndsWithTheServer starts a command whose start never returns. The server
-// says something and goes.
+// TestBeginEndsWithTheServer starts a command whose start does not return. The server
+// sends a message and disconnects.
 func TestBeginEndsWithTheServer(t *testing.T) {
 	for _, m := range []message{{}, {request: request{End: true}}} {
 		s := &service{inbox: make(chan message, 1), start: func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Run() }}

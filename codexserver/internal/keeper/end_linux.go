@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// end kills what descends from this process until gone is closed.
+// end kills the descendants of this process until gone is closed.
 //
-// It first stops what it finds until it finds nothing more: a killed process
-// makes room for another one that a running sibling starts, a stopped one does
-// not.
+// It first stops them, until it finds no new ones. If it killed them at once, a running
+// process could start others in their place.
 func end(gone <-chan struct{}) {
 	deadline := time.Now().Add(Grace / 2)
 	stopped := map[proctable.Identity]bool{}
@@ -39,14 +38,14 @@ func end(gone <-chan struct{}) {
 			return
 		case <-time.After(pause):
 		}
-		if pause < 100*time.Millisecond { // what is left cannot be killed, but may end
+		if pause < 100*time.Millisecond { // the rest cannot be killed, but may end
 			pause *= 2
 		}
 	}
 }
 
-// killHidden kills those children that a /proc mounted with hidepid does not
-// show. Theirs become children of ours then.
+// killHidden kills children that a /proc mounted with hidepid does not show. Their
+// children then become children of this process.
 func killHidden() {
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, list := range lists {
@@ -62,7 +61,7 @@ func killHidden() {
 	}
 }
 
-// killChild kills pid if that is a child of this process.
+// killChild kills the process pid if it is a child of this process.
 func killChild(pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

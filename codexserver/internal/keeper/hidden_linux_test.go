@@ -17,7 +17,7 @@ import (
 // user cannot read, whose processes are therefore hidden.
 const hiddenVar = "KEEPER_TEST_HIDDEN"
 
-// TestHiddenProcesses ends a command of which /proc shows nothing.
+// TestHiddenProcesses ends a command whose processes /proc does not show.
 func TestHiddenProcesses(t *testing.T) {
 	hidden := os.Getenv(hiddenVar)
 	if hidden == "" {
@@ -42,7 +42,7 @@ func TestHiddenProcesses(t *testing.T) {
 	if err := proc.End(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
+	if _, err := io.ReadAll(r); err != nil { // until the last writer has ended
 		t.Error(err)
 	}
 }

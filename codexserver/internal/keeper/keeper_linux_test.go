@@ -40,8 +40,8 @@ func startIn(t *testing.T, p *keeper.Pool, cmd *exec.Cmd) *keeper.Process {
 	return proc
 }
 
-// TestOneAfterAnother runs commands by one keeper, which has nothing of its own
-// that they could see.
+// TestOneAfterAnother runs several commands under one keeper. The keeper's environment is
+// empty.
 func TestOneAfterAnother(t *testing.T) {
 	var p keeper.Pool
 	defer p.Close()
@@ -95,11 +95,11 @@ func TestCannotStart(t *testing.T) {
 			}
 		})
 	}
-	cmd, _ := script(t, "exit 0") // none of them has harmed the pool
+	cmd, _ := script(t, "exit 0") // the pool still works
 	<-startIn(t, &p, cmd).Gone()
 }
 
-// TestStoppedKeeper interrupts a start that never comes.
+// TestStoppedKeeper interrupts a start that is never reported.
 func TestStoppedKeeper(t *testing.T) {
 	var p keeper.Pool
 	cmd, r := script(t, "echo $PPID")
@@ -127,7 +127,7 @@ func TestStoppedKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperStoppedAtTheStart starts a command that stops its keeper before that has
+// TestKeeperStoppedAtTheStart starts a command that stops its keeper before the keeper has
 // reported the start.
 func TestKeeperStoppedAtTheStart(t *testing.T) {
 	var p keeper.Pool
@@ -165,8 +165,8 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// TestKeeperKilledInACancelledStart cancels the start of a command whose keeper is
-// killed meanwhile: the error says both, since the command may be left.
+// TestKeeperKilledInACancelledStart cancels the start of a command whose keeper is killed
+// meanwhile. The error reports both, since the command may still run.
 func TestKeeperKilledInACancelledStart(t *testing.T) {
 	var p keeper.Pool
 	defer p.Close()
@@ -204,7 +204,7 @@ func TestEndOfStoppedKeeper(t *testing.T) {
 	}
 }
 
-// TestCommandThatStopsItsKeeper ends one that does so again and again.
+// TestCommandThatStopsItsKeeper ends a command that stops its keeper again and again.
 func TestCommandThatStopsItsKeeper(t *testing.T) {
 	const stopping = "echo up; while :; do kill -STOP $PPID; done"
 	for name, end := range map[string]func(*keeper.Pool, *keeper.Process) error{
@@ -226,8 +226,8 @@ func TestCommandThatStopsItsKeeper(t *testing.T) {
 	}
 }
 
-// TestLetGoOfAStoppedKeeper lets a keeper go whose command stops it again and again: the
-// command ends all the same.
+// TestLetGoOfAStoppedKeeper discards a keeper whose command stops it again and again. The
+// command ends nevertheless.
 func TestLetGoOfAStoppedKeeper(t *testing.T) {
 	var p keeper.Pool
 	defer p.Close()
@@ -242,7 +242,7 @@ func TestLetGoOfAStoppedKeeper(t *testing.T) {
 	}
 }
 
-// TestCloseEndsCommands closes a pool whose commands run, with what they left.
+// TestCloseEndsCommands closes a pool with running commands and left processes.
 func TestCloseEndsCommands(t *testing.T) {
 	var p keeper.Pool
 	var outputs []io.Reader
@@ -265,7 +265,7 @@ func TestCloseEndsCommands(t *testing.T) {
 	}
 }
 
-// TestInput talks to a command, which ends with its input.
+// TestInput writes to a command's input. The command ends when the input does.
 func TestInput(t *testing.T) {
 	var p keeper.Pool
 	defer p.Close()

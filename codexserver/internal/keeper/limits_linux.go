@@ -2,12 +2,12 @@ package keeper
 
 import "golang.org/x/sys/unix"
 
-// withRoom runs start with a lower limit of processes, which what it starts
-// inherits: a command that uses up its own leaves room for the server and the
-// keepers, since the kernel counts all processes of the user. Root has no limit.
+// withRoom runs start with a lower limit of processes, which the started process inherits.
+// The kernel counts all processes of the user, so a command that reaches its limit leaves
+// room for the server and the keepers. Root has no limit.
 //
-// Only the soft limit can be given back afterwards. That commands do not raise
-// it is up to the confinement.
+// It lowers only the soft limit, because the hard one cannot be restored. The confinement
+// prevents commands from raising it again.
 func withRoom(start func() error) error {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil || own.Cur == unix.RLIM_INFINITY {
@@ -17,9 +17,9 @@ func withRoom(start func() error) error {
 	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &lower); err != nil {
 		return err
 	}
-	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) }() // up to the hard limit, which everybody may
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) }() // always allowed up to the hard limit
 	return start()
 }
 
-// reserve is how many processes and threads below limit are not for commands.
+// reserve returns how many processes and threads of limit are not for commands.
 func reserve(limit uint64) uint64 { return min(limit/2, max(32, min(limit/8, 256))) }

@@ -15,16 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is what the server sends: a command to start, or the end of the one
-// that runs.
+// request is a message of the server: a command to start, or to end the running one.
 type request struct {
 	Start *start `json:"start,omitempty"`
 	End   bool   `json:"end,omitempty"`
 }
 
-// start is a command. Its words are bytes, since they may be no UTF-8. The
-// descriptors that come with it are standard input, output and error, where they
-// are wanted, the folder, then the extra files, then those of the confinement.
+// start is a command. Its words are bytes, since they may not be valid UTF-8. The message
+// has descriptors in this order: standard input, output, error and the folder, if they are
+// set, then the extra files, then those of the confinement.
 type start struct {
 	Path        []byte   `json:"path"`
 	Args        [][]byte `json:"args"`
@@ -46,14 +45,14 @@ type attr struct {
 	AmbientCaps []uintptr `json:"ambient_caps"`
 }
 
-// attrOf fails when there is something in a that a keeper does not know.
+// attrOf fails when a has an attribute that a keeper does not support.
 func attrOf(a *syscall.SysProcAttr) (attr, error) {
 	if a == nil {
 		return attr{}, nil
 	}
 	known := attr{Setsid: a.Setsid, Cloneflags: a.Cloneflags, AmbientCaps: a.AmbientCaps}
 	if !reflect.DeepEqual(known.sys(), a) {
-		return attr{}, errors.New("a keeper cannot start a process with all of these attributes")
+		return attr{}, errors.New("a keeper does not support all of these process attributes")
 	}
 	return known, nil
 }
@@ -62,12 +61,12 @@ func (a attr) sys() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: a.Setsid, Cloneflags: a.Cloneflags, AmbientCaps: a.AmbientCaps}
 }
 
-// reply is what a keeper sends.
+// reply is a message of a keeper.
 type reply struct {
-	PID    int                 `json:"pid,omitzero"`    // it was started
-	Error  *failure            `json:"error,omitempty"` // it was not
-	Status *syscall.WaitStatus `json:"status,omitempty"`
-	Gone   bool                `json:"gone,omitzero"` // nothing of it is left
+	PID    int                 `json:"pid,omitzero"`     // the command was started
+	Error  *failure            `json:"error,omitempty"`  // it was not started
+	Status *syscall.WaitStatus `json:"status,omitempty"` // its first process ended
+	Gone   bool                `json:"gone,omitzero"`    // all its processes ended
 }
 
 type failure struct {
@@ -75,15 +74,15 @@ type failure struct {
 	Errno syscall.Errno `json:"errno,omitzero"`
 }
 
-// maxFrame bounds a message; a command's words and environment are shorter in
-// every system.
+// maxFrame is the size of the longest message in bytes. Every system limits a command's
+// words and environment to less.
 const maxFrame = 64 << 20
 
-// maxFiles bounds the descriptors of a message; the kernel takes 253.
+// maxFiles is how many descriptors a message may have. The kernel allows 253.
 const maxFiles = 200
 
-// link is one end of the socket between the server and a keeper. A message is
-// its length in four bytes and a JSON text.
+// link is one end of the socket between the server and a keeper. A message is the length
+// of a JSON text in four bytes, and the text.
 type link struct {
 	conn *net.UnixConn
 	mu   sync.Mutex // of sending
@@ -105,7 +104,7 @@ func linkOf(fd int) (*link, error) {
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
 		c.Close()
-		return nil, errors.New("no local socket")
+		return nil, errors.New("the descriptor is not a local socket")
 	}
 	return newLink(conn), nil
 }
@@ -156,13 +155,13 @@ func (l *link) receive(message any) (files []*os.File, err error) {
 			return files, err
 		}
 		if flags&unix.MSG_CTRUNC != 0 {
-			return files, errors.New("descriptors were lost")
+			return files, errors.New("the message has too many descriptors")
 		}
 		read += n
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size > maxFrame {
-		return files, fmt.Errorf("a message of %d bytes", size)
+		return files, fmt.Errorf("the message has %d bytes, at most %d are allowed", size, maxFrame)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(l.conn, body); err != nil {

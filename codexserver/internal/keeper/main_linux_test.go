@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 )
 
-// The confinements of commands whose start is reported late, never, or whose keeper
-// is killed before, and of one that never becomes a program.
+// The confinements select how the keeper behaves: it reports the start late or never, is
+// killed before it does, or the child never executes a program.
 const (
 	late    = "late"
 	never   = "never"
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fork starts a process that stops and never executes a program, and waits until it has
-// ended, as starting a command does.
+// fork starts a process that stops and never executes a program. It waits until the
+// process has ended, as starting a command does.
 //
 //go:norace
 func fork() error {
@@ -56,7 +56,7 @@ func fork() error {
 	return errors.Join(errno, errors.New("no program"))
 }
 
-// litter leaves garbage to collect.
+// litter makes garbage to collect.
 func litter() {
 	for range 256 {
 		garbage = make([]byte, 1<<20)

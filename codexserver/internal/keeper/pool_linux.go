@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Grace is how long a keeper tries to kill what it keeps. Afterwards what is
-// left cannot be killed: it belongs to another user, or hangs in the kernel.
+// Grace is how long a keeper tries to kill the processes of a command. Those that are left
+// then cannot be killed: they belong to another user, or hang in the kernel.
 const Grace = 2 * time.Second
 
-// startLimit bounds the start of a command. Executing a program can hang.
+// startLimit is how long the start of a command may take. Executing a program can hang.
 const startLimit = 30 * time.Second
 
-// resumeTime is how often a keeper that has something to do is resumed.
+// resumeTime is how often a busy keeper is resumed, in case its command has stopped it.
 const resumeTime = 100 * time.Millisecond
 
-// maxIdle is how many keepers without a command wait for the next one.
+// maxIdle is how many keepers without a command a pool has at most.
 const maxIdle = 4
 
 // Pool starts commands under keepers. The zero value is ready. It is safe for
@@ -44,17 +44,17 @@ type Pool struct {
 type keeper struct {
 	*link
 	proc    *os.Process
-	leaving chan struct{} // closed when it is to end
+	leaving chan struct{} // closed when it must end
 	ended   chan struct{} // closed when the process has ended
 	end     *os.ProcessState
 }
 
-// Start starts a command. Its error is the system's where there is one, or the
-// cause of ctx if that ends before the command has started, or [ErrSlow], with
-// [ErrLost] where the keeper was killed; ctx does not end a command that runs.
+// Start starts a command. It returns the system's error, the cause of ctx if ctx ends
+// before the command has started, or [ErrSlow]. The error also wraps [ErrLost] if the
+// keeper was killed. Ctx does not end a running command.
 func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	if len(o.Cmd.Args) == 0 {
-		return nil, errors.New("no program")
+		return nil, errors.New("the command is empty")
 	}
 	req, files, err := o.request()
 	if err != nil {
@@ -89,11 +89,11 @@ func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	return proc, nil
 }
 
-// started waits for what the keeper says of the start.
+// started waits for the keeper's reply to the start.
 func (k *keeper) started(ctx context.Context, limit time.Duration) (r reply, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrSlow)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with what it has started
+	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with the command
 	running := k.keepRunning(nil)
 	defer running()
 	_, err = k.receive(&r)
@@ -109,7 +109,7 @@ func (k *keeper) started(ctx context.Context, limit time.Duration) (r reply, err
 	return r, nil
 }
 
-// request is the order as a message, with its descriptors.
+// request returns the order as a message, with its descriptors.
 func (o Order) request() (request, []*os.File, error) {
 	cmd := o.Cmd
 	attr, err := attrOf(cmd.SysProcAttr)
@@ -130,7 +130,7 @@ func (o Order) request() (request, []*os.File, error) {
 		}
 		f, ok := stream.file.(*os.File)
 		if !ok {
-			return request{}, nil, fmt.Errorf("a keeper cannot pass on a %T", stream.file)
+			return request{}, nil, fmt.Errorf("a keeper needs files as standard streams, not a %T", stream.file)
 		}
 		*stream.have = true
 		files = append(files, f)
@@ -151,7 +151,7 @@ func wordsOf(list []string) [][]byte {
 	return words
 }
 
-// take returns an idle keeper, or a fresh one.
+// take returns an idle keeper or a new one.
 func (p *Pool) take() (k *keeper, fresh bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +168,7 @@ func (p *Pool) take() (k *keeper, fresh bool, err error) {
 	return k, true, nil
 }
 
-// spawn starts a keeper. The pool is locked.
+// spawn starts a keeper. The caller holds the lock.
 func (p *Pool) spawn() (*keeper, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *Pool) spawn() (*keeper, error) {
 		ExtraFiles: []*os.File{theirs},
 		SysProcAttr: &syscall.SysProcAttr{
 			Setsid:    true,         // out of reach of the terminal
-			Pdeathsig: unix.SIGCONT, // one that a command has stopped notices the server's end
+			Pdeathsig: unix.SIGCONT, // resumes a stopped keeper, so that it notices the server's end
 		},
 	}
 	if err := cmd.Start(); err != nil {
@@ -199,14 +199,14 @@ func (p *Pool) spawn() (*keeper, error) {
 	p.all[k] = true
 	p.busy.Go(func() {
 		defer close(k.ended)
-		_ = cmd.Wait() // the state says it all
+		_ = cmd.Wait() // ProcessState has the result
 		k.end = cmd.ProcessState
 	})
 	p.busy.Go(k.leave)
 	return k, nil
 }
 
-// put takes back a keeper whose command is gone.
+// put returns a keeper whose command is gone to the pool.
 func (p *Pool) put(k *keeper) {
 	p.mu.Lock()
 	if !p.closed && len(p.idle) < maxIdle {
@@ -218,18 +218,18 @@ func (p *Pool) put(k *keeper) {
 	p.discard(k)
 }
 
-// discard lets a keeper go, which ends what it keeps.
+// discard ends a keeper, which kills its command first.
 func (p *Pool) discard(k *keeper) {
 	k.conn.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all[k] { // else [Pool.Close] lets it go
+	if p.all[k] { // otherwise [Pool.Close] ends it
 		delete(p.all, k)
 		close(k.leaving)
 	}
 }
 
-// leave sees to the end of a keeper that was let go.
+// leave waits for the end of a keeper, and helps it to end its command.
 func (k *keeper) leave() {
 	select {
 	case <-k.leaving:
@@ -242,12 +242,12 @@ func (k *keeper) leave() {
 // resume continues a keeper that was stopped.
 func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
 
-// stopCommand stops what the keeper keeps. A command that stops its keeper again and
-// again would keep it from doing that itself.
+// stopCommand stops the processes of the command. The keeper may not be able to do it,
+// because a command can stop its keeper again and again.
 func (k *keeper) stopCommand() {
 	command := proctable.Descendants(proctable.List(0), k.proc.Pid)
 	select {
-	case <-k.ended: // another process may have had its PID
+	case <-k.ended: // another process may have its PID by now
 		return
 	default:
 	}
@@ -256,8 +256,8 @@ func (k *keeper) stopCommand() {
 	}
 }
 
-// killed reports whether the keeper, which is to end, was killed: what it has started
-// is left then.
+// killed waits for the end of the keeper and reports whether it was killed. Its command
+// then still runs.
 func (k *keeper) killed() bool {
 	timer := time.NewTimer(Grace)
 	defer timer.Stop()
@@ -269,9 +269,9 @@ func (k *keeper) killed() bool {
 	}
 }
 
-// keepRunning resumes a keeper until stop is called: its command can stop it at any
-// time. It calls also before it resumes the keeper again, unless that is nil.
-func (k *keeper) keepRunning(also func()) (stop func()) {
+// keepRunning resumes a keeper regularly until stop is called, because its command can
+// stop it at any time. It calls before, unless that is nil, before each further resume.
+func (k *keeper) keepRunning(before func()) (stop func()) {
 	k.resume()
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -283,8 +283,8 @@ func (k *keeper) keepRunning(also func()) (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				if also != nil {
-					also()
+				if before != nil {
+					before()
 				}
 				k.resume()
 			}
@@ -296,8 +296,8 @@ func (k *keeper) keepRunning(also func()) (stop func()) {
 	}
 }
 
-// Close ends every command and its keeper. Its error is [ErrAlive] when that takes longer
-// than [Grace] allows; the keepers then continue to try.
+// Close ends every command and its keeper. It returns [ErrAlive] when that takes longer
+// than twice [Grace]. The keepers then continue to try.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -305,7 +305,7 @@ func (p *Pool) Close() error {
 	p.all, p.idle = nil, nil
 	p.mu.Unlock()
 	for k := range all {
-		_ = k.conn.CloseWrite() // what it has to say until its end is still read
+		_ = k.conn.CloseWrite() // its last replies are still read
 		close(k.leaving)
 	}
 	ended := make(chan struct{})

@@ -20,11 +20,11 @@ type Process struct {
 	failed bool // the keeper ended before the command
 
 	mu   sync.Mutex
-	over bool // the keeper has another owner
+	over bool // the keeper no longer belongs to this process
 }
 
-// watch reads what the keeper reports of the command, and returns the keeper to the pool
-// when nothing of the command is left.
+// watch reads the keeper's reports of the command. When the command is gone, it returns
+// the keeper to the pool.
 func (p *Process) watch() {
 	exited := false
 	for {
@@ -58,14 +58,16 @@ func (p *Process) release() {
 	p.over = true
 }
 
-// Exited is closed when the first process has ended, or the keeper is lost.
+// Exited returns a channel that is closed when the first process has ended, or the keeper
+// is lost.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Gone is closed when nothing of the command is left, or the keeper is lost.
+// Gone returns a channel that is closed when all processes of the command have ended, or
+// the keeper is lost.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Status returns how the first process ended. Its error is [ErrLost] when the
-// keeper ended before it. It waits for [Process.Exited].
+// Status waits until the first process has ended and returns its status. The error is
+// [ErrLost] if the keeper ended first.
 func (p *Process) Status() (syscall.WaitStatus, error) {
 	<-p.exited
 	if p.lost {
@@ -74,7 +76,7 @@ func (p *Process) Status() (syscall.WaitStatus, error) {
 	return p.status, nil
 }
 
-// stop stops what is left of the command.
+// stop stops the processes of the command.
 func (p *Process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,10 +85,9 @@ func (p *Process) stop() {
 	}
 }
 
-// End kills all that is left of the command and waits until it is gone, for
-// [Grace] and a little at most. Its error is [ErrLost] when the keeper ended
-// before the command, and [ErrAlive] when there are processes that it cannot
-// kill.
+// End kills all processes of the command and waits until they are gone, a little longer
+// than [Grace] at most. It returns [ErrLost] if the keeper ended before the command, and
+// [ErrAlive] if there are processes that the keeper cannot kill.
 func (p *Process) End() error {
 	p.mu.Lock()
 	if !p.over {

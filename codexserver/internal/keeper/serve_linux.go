@@ -16,15 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketFD is where a keeper finds the socket to the server.
+// socketFD is the keeper's descriptor of the socket to the server.
 const socketFD = 3
 
-// lastGrace is how long a keeper without a server tries to kill what is left.
+// lastGrace is how long a keeper without a server tries to kill its command.
 const lastGrace = 30 * time.Second
 
-// Main makes this process a keeper and does not return if it was started as
-// one; otherwise it returns at once. It must come before anything else that the
-// program does.
+// Main runs a keeper and does not return if this process was started as one. Otherwise it
+// returns at once. It must be the first statement of the program.
 func Main(start Start) {
 	if len(os.Args) != 1 || os.Args[0] != Name {
 		return
@@ -33,7 +32,7 @@ func Main(start Start) {
 	if err := serve(start); err != nil {
 		code = 1
 	}
-	syscall.Exit(code) // at once: what ran is gone
+	syscall.Exit(code) // at once, since the command is gone
 }
 
 func serve(start Start) error {
@@ -47,20 +46,20 @@ func serve(start Start) error {
 	s := &service{link: link, start: start, inbox: make(chan message)}
 	go s.read()
 	for m := range s.inbox {
-		// The end of a command that is gone has no effect.
+		// A request to end a command that is gone has no effect.
 		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
 			break
 		}
 		debug.SetGCPercent(-1)
-		runtime.GC() // to its end
+		runtime.GC() // returns when the collection is complete
 	}
 	return nil
 }
 
-// prepare makes this process fit to keep commands.
+// prepare sets up this process as a keeper.
 func prepare() error {
-	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // for those who look
-	// Neither the socket nor what the server inherited itself is for commands.
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // shown by ps
+	// Commands must not inherit the socket, or descriptors that the server inherited.
 	if err := unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
@@ -71,18 +70,18 @@ func prepare() error {
 		return err
 	}
 	for n := 1; n < 32; n++ {
-		// Only the server's end is a keeper's. Caught signals are commands'
-		// defaults, ignored ones would stay ignored.
+		// No signal ends a keeper, only the end of the server. Catch the signals instead of
+		// ignoring them: commands inherit ignored signals, but not caught ones.
 		if sig := syscall.Signal(n); sig != unix.SIGCHLD && !signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
-	// Starting a command holds a processor until the program is executed, which can
-	// take for ever. A collection would wait for that processor, and all else for the
-	// collection: there is none meanwhile.
+	// Starting a command occupies a scheduler processor until the program is executed,
+	// which can take forever. A garbage collection would wait for that processor, and
+	// everything else for the collection. So there is none meanwhile.
 	debug.SetGCPercent(-1)
-	// With one processor a goroutine that waits for a process would keep others
-	// from running for a while.
+	// With only one processor, a goroutine that waits for a process would block others
+	// for a while.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	return nil
 }
@@ -111,8 +110,8 @@ func (s *service) read() {
 	}
 }
 
-// keep runs a command until nothing of it is left. It reports whether the
-// server is still there.
+// keep runs a command until all its processes have ended. It reports whether the server
+// is still connected.
 func (s *service) keep(o start, files []*os.File) bool {
 	cmd, err := s.begin(o, files)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *service) keep(o start, files []*os.File) bool {
 		return s.link.send(reply{Error: f}) == nil
 	}
 	pid := cmd.Process.Pid
-	_ = cmd.Process.Release() // reap waits for it
+	_ = cmd.Process.Release() // reap waits for the process
 	_ = s.link.send(reply{PID: pid})
 
 	replies := make(chan reply, 2)
@@ -134,7 +133,7 @@ func (s *service) keep(o start, files []*os.File) bool {
 		select {
 		case r := <-replies:
 			if r.Gone {
-				killing.Wait() // it must not see the next command
+				killing.Wait() // it must not kill the next command
 			}
 			_ = s.link.send(r) // fails when the server is gone
 			if r.Gone {
@@ -147,7 +146,7 @@ func (s *service) keep(o start, files []*os.File) bool {
 			}
 			if (!ok || m.request.End) && !ending {
 				ending = true
-				debug.SetGCPercent(100) // it can take long
+				debug.SetGCPercent(100) // killing can take long
 				killing.Go(func() { end(gone) })
 			}
 		case <-deadline:
@@ -156,9 +155,9 @@ func (s *service) keep(o start, files []*os.File) bool {
 	}
 }
 
-// begin starts a command. When the server goes meanwhile, or wants the command to
-// end, it kills the child that is to become the command: executing a program can
-// take for ever, and a child that was stopped before it does so stays.
+// begin starts a command. If the server disconnects meanwhile, or requests the end, begin
+// kills the child before it becomes the command. Executing a program can take forever, and
+// the child may have been stopped before.
 func (s *service) begin(o start, files []*os.File) (*exec.Cmd, error) {
 	defer closeAll(files)
 	cmd, rest, err := o.command(files)
@@ -185,7 +184,7 @@ func (s *service) begin(o start, files []*os.File) (*exec.Cmd, error) {
 	}
 }
 
-// command is the command that the message describes, and the files of its
+// command returns the command that the message describes, and the files of its
 // confinement.
 func (o start) command(files []*os.File) (*exec.Cmd, []*os.File, error) {
 	cmd := &exec.Cmd{Path: string(o.Path), Args: stringsOf(o.Args), Env: stringsOf(o.Env), Dir: string(o.Dir), SysProcAttr: o.Attr.sys()}
@@ -207,27 +206,27 @@ func (o start) command(files []*os.File) (*exec.Cmd, []*os.File, error) {
 	if o.Folder {
 		folder := next()
 		if folder == nil {
-			return nil, nil, errors.New("keeper: the folder is missing")
+			return nil, nil, errors.New("keeper: the order has no descriptor of the folder")
 		}
 		cmd.Dir = fmt.Sprintf("/proc/self/fd/%d", folder.Fd())
 	}
 	if o.Extra < 0 || o.Extra > len(files) {
-		return nil, nil, errors.New("keeper: descriptors are missing")
+		return nil, nil, errors.New("keeper: the order has too few descriptors")
 	}
 	cmd.ExtraFiles = files[:o.Extra:o.Extra]
 	return cmd, files[o.Extra:], nil
 }
 
 func stringsOf(words [][]byte) []string {
-	list := make([]string, len(words)) // never nil, which would inherit
+	list := make([]string, len(words)) // not nil, which would mean the keeper's environment
 	for i, w := range words {
 		list[i] = string(w)
 	}
 	return list
 }
 
-// reap collects this process's children, the command's first process pid and
-// what was left to us, until there are no more.
+// reap collects the children of this process, the command's first process pid and its
+// orphans, until there are no more.
 func reap(pid int, replies chan<- reply, gone chan<- struct{}) {
 	defer close(gone)
 	for {
@@ -240,7 +239,7 @@ func reap(pid int, replies chan<- reply, gone chan<- struct{}) {
 			return
 		case ended == pid:
 			s := syscall.WaitStatus(status)
-			if childless() { // usual, and saves a message
+			if childless() { // the usual case; one message is enough
 				replies <- reply{Status: &s, Gone: true}
 				return
 			}

@@ -57,25 +57,24 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 		c.Relay, c.Taker = ss.server.Relay, client{ss, id}
 	}
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
-	w.Ready(ctx, nil) // the events have the answer twice already
+	w.Ready(ctx, nil) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		c.Answered()
 	}
 	return encodeResult(result)
 }
 
-// encodeResult encodes a result into memory of about its size: the answer may be
-// long, and the peer's encoder would hold it several times more while it makes sure
-// that this is JSON.
+// encodeResult encodes a result into a buffer of about its size. The answer may be long,
+// and the peer's encoder would keep several copies of it while it validates the JSON.
 func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
 	size := len(r.StructuredContent) + 1<<10
 	for _, text := range tools.Texts(r) {
-		size += len(text) + len(text)/16 // what is escaped
+		size += len(text) + len(text)/16 // room for escapes
 	}
 	return mcptypes.AppendJSON(make([]byte, 0, size), r)
 }
 
-// callID is a request's id as text, whatever its JSON type.
+// callID returns a request's id, a string or a number, as text.
 func callID(id jsonrpc.ID) string {
 	if s, ok := id.Str(); ok {
 		return s
@@ -83,7 +82,7 @@ func callID(id jsonrpc.ID) string {
 	return id.String()
 }
 
-// watcher sends a call the events of its turn, as codex/event with the id of the
+// watcher sends the events of a turn to its caller, as codex/event with the id of the
 // request, and as progress.
 type watcher struct {
 	remarks
@@ -97,7 +96,7 @@ type watcher struct {
 func (w *watcher) Event(thread string, e protocol.Event) {
 	switch m := e.Msg.(type) {
 	case protocol.SessionConfigured:
-		m.InitialMessages = nil // a caller of tools has no use for the past
+		m.InitialMessages = nil // a caller of a tool does not need the history
 		e.Msg = m
 	case protocol.Error:
 		w.failed = true

@@ -10,15 +10,15 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// client is the client as a place where the questions of a tool's call stand: it
-// is asked by elicitation/create.
+// client is the place that asks the client the questions of a tool's call, by
+// elicitation/create.
 type client struct {
 	session *Session
 	call    string // the id of the call
 }
 
-// place is where the questions of a call stand: with the client, or with the approver of
-// a client that may not approve.
+// place returns the place for the questions of a call: the client, or the approver if the
+// client may not approve.
 func (ss *Session) place(call string) approval.Place {
 	if ss.unasked && ss.server.Relay != nil {
 		return ss.server.Relay
@@ -31,7 +31,7 @@ func (client) Decider() approval.Decider { return approval.ByClient }
 
 // Ask implements [approval.Place].
 func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	asked := *r.Question // which others read
+	asked := *r.Question // a copy, because others read it
 	if _, other := r.Event.(protocol.RawEvent); other {
 		asked.Extra = map[string]any{"threadId": r.Thread.ID}
 	} else {
@@ -44,7 +44,7 @@ func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	return c.session.theAsker().Ask(ctx, &asked), nil
 }
 
-// theAsker returns what asks the client.
+// theAsker returns the asker for the client.
 func (ss *Session) theAsker() *elicit.Asker {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -63,8 +63,8 @@ func (ss *Session) elicit(ctx context.Context, params json.RawMessage) (json.Raw
 	return result, err
 }
 
-// codexMembers are the facts of a question under Codex's names, next to the message; most
-// SDKs drop them.
+// codexMembers returns the facts of a question under Codex's names. They are next to the
+// message. Most SDKs drop them.
 func codexMembers(r protocol.EventMsg) map[string]any {
 	switch r := r.(type) {
 	case protocol.ExecApprovalRequest:

@@ -42,8 +42,8 @@ func (ss *Session) sendEvent(method string, params json.RawMessage, err error) {
 	}
 }
 
-// quote writes a string; bytes that are not UTF-8 become U+FFFD.
+// quote returns a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quote(s string) json.RawMessage {
-	b, _ := jsontext.AppendQuote(nil, s) // the error is about those bytes
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports invalid UTF-8
 	return json.RawMessage(b)
 }

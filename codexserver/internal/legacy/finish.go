@@ -10,26 +10,25 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// drain is how long a turn may continue after a client that has begun a session is gone:
-// long enough for requests that take no time, too short for a model.
+// drain is how long requests may continue after a client with a session has disconnected.
+// It is enough for short requests, but not for a turn.
 const drain = 50 * time.Millisecond
 
-// inputEnd decides what becomes of calls when the client's input ends. A
-// client that has begun a session is gone then, and its turns end with it.
-// Input without a session is a file of calls, which are finished. The zero
-// value is ready.
+// inputEnd decides about calls when the client's input ends. If the client has begun a
+// session, it has disconnected, and its turns end. Otherwise the input is a file of calls,
+// which are finished. The zero value is ready.
 type inputEnd struct {
-	stop func() // ends the handling of requests; nil does nothing
+	stop func() // ends the handling of requests, unless nil
 
 	mu             sync.Mutex
 	began, reached bool
 	timer          *time.Timer
 }
 
-// begin notes that the client has begun a session.
+// begin records that the client has begun a session.
 func (e *inputEnd) begin() { e.note(&e.began) }
 
-// reach notes the end of the input.
+// reach records the end of the input.
 func (e *inputEnd) reach() { e.note(&e.reached) }
 
 func (e *inputEnd) note(what *bool) {
@@ -52,9 +51,8 @@ func (e *inputEnd) close() {
 // caller sends the session's questions to the client.
 type caller struct{ *Session }
 
-// Call implements elicit.Caller. When the input has ended, no client is left to answer;
-// if calls are still finished, the question is decided as for a client that cannot be
-// asked.
+// Call implements elicit.Caller. After the end of the input no client can answer. If calls
+// are still finished then, the question is decided as for a client that cannot be asked.
 func (c caller) Call(ctx context.Context, method string, params, result any) error {
 	err := c.peer.Call(ctx, method, params, result)
 	if c.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {

@@ -13,13 +13,12 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// protocolVersions are the versions of MCP that are spoken here, oldest first.
-// The types are those of 2025-06-18; what later versions add travels as
-// unknown members.
+// protocolVersions are the supported versions of MCP, oldest first. The types are those of
+// 2025-06-18. Additions of later versions are sent as extra members.
 var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-// negotiate echoes a version that is spoken here and offers the newest
-// otherwise (MCP 2025-06-18, basic/lifecycle#version-negotiation).
+// negotiate returns the requested version if it is supported, and the newest otherwise (MCP
+// 2025-06-18, basic/lifecycle#version-negotiation).
 func negotiate(asked string) string {
 	if slices.Contains(protocolVersions, asked) {
 		return asked
@@ -73,7 +72,7 @@ func (ss *Session) initialize(_ context.Context, p *mcptypes.InitializeRequestPa
 	}, nil
 }
 
-// userAgent has the shape that clients of the old server know.
+// userAgent returns the user agent in the form of the server of September 2025.
 func (ss *Session) userAgent() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -107,7 +106,8 @@ func (ss *Session) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams
 	return &mcptypes.EmptyResult{}, nil
 }
 
-// severity orders the levels of syslog (RFC 5424): emergency is 0, debug is 7.
+// severity returns the severity of a level as in syslog (RFC 5424): 0 for emergency, 7 for
+// debug.
 func severity(l mcptypes.LoggingLevel) int {
 	return 7 - slices.Index([]mcptypes.LoggingLevel{
 		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice,

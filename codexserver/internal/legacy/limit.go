@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// maxLong is how many requests that may take long are handled at a time. The
-	// next is refused: the client would wait for it behind calls that may never
-	// end.
+	// maxLong is how many requests that may take long are handled at a time. More are
+	// refused, because they would wait for calls that may never end.
 	maxLong = 4096
-	// spare are the places for all other requests.
+	// spare is how many other requests are handled at a time.
 	spare = 1024
 )
 
 // MaxConcurrent is how many requests of a session are handled at a time.
 const MaxConcurrent = maxLong + spare
 
-// short are the methods that are answered however much is under way. What a
-// tool's call counts for depends on the tool.
+// short are the methods that never take long. Whether a call of a tool does depends on the
+// tool.
 var short = map[string]bool{
 	mcptypes.Initialize.Name():             true,
 	mcptypes.Ping.Name():                   true,
@@ -41,11 +40,11 @@ var short = map[string]bool{
 	"cancelLoginChatGpt":                   true,
 }
 
-// limit counts the requests under way that may take long. The zero limit is
-// ready.
+// limit counts the running requests that may take long. The zero limit is ready.
 type limit struct{ long atomic.Int64 }
 
-// enter refuses what is more than maxLong. What has entered is to leave.
+// enter counts a request, and fails if there are more than maxLong. After a success the
+// caller must call leave.
 func (l *limit) enter() error {
 	if l.long.Add(1) > maxLong {
 		l.leave()
@@ -57,8 +56,8 @@ func (l *limit) enter() error {
 
 func (l *limit) leave() { l.long.Add(-1) }
 
-// handler refuses requests of h that are too many. Those that are handled in
-// order, and calls of tools, count themselves.
+// handler returns h with the limit. Requests that are handled in order, and calls of tools,
+// count themselves.
 func (l *limit) handler(h jsonrpc.Handler) jsonrpc.Handler {
 	counted := map[string]bool{mcptypes.ToolsCall.Name(): true}
 	for _, method := range Inline() {

@@ -10,14 +10,14 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// attendance attends what a client does by JSON-RPC methods. Its events go to the
-// listeners of the thread, its questions are asked by execCommandApproval and
-// applyPatchApproval.
+// attendance returns the attendance for turns that a client starts by JSON-RPC methods. The
+// events go to the listeners of the thread. The questions are asked by execCommandApproval
+// and applyPatchApproval.
 func (ss *Session) attendance() thread.Attendance {
 	return thread.Attendance{Watcher: remarks{ss}, Place: methods{ss}, Elicit: ss.elicit}
 }
 
-// methods is the client as a place where the questions of a message's turn stand.
+// methods is the place that asks the client the questions of a message's turn.
 type methods struct{ session *Session }
 
 // Decider implements [approval.Place].
@@ -34,14 +34,14 @@ func (m methods) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, 
 		err := m.session.peer.Call(ctx, method, params, &result)
 		return result, err
 	})
-	// A client of these methods has the requests that belong to them.
+	// A client that uses these methods also handles these requests.
 	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
 	o := m.session.server.Approvals
 	o.NoLegacyFlat = false // their answers are flat
 	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil
 }
 
-// approvalRequest is the server's request of September 2025 for a question.
+// approvalRequest returns the request of September 2025 for a question.
 func approvalRequest(thread string, r protocol.EventMsg) (method string, params any) {
 	switch r := r.(type) {
 	case protocol.PatchApprovalRequest:

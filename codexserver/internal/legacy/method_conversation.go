@@ -82,7 +82,8 @@ func (ss *Session) newConversation(ctx context.Context, p protocol.NewConversati
 	}, nil
 }
 
-// startError distinguishes a fault in the configuration from any other.
+// startError returns the error for a conversation that did not start. An error in the
+// configuration is the client's.
 func startError(doing string, err error) error {
 	var bad *engine.ConfigError
 	if errors.As(err, &bad) {

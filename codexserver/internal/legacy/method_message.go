@@ -75,8 +75,8 @@ func (ss *Session) submit(t *thread.Thread, in protocol.TurnInput) {
 	})
 }
 
-// interruptConversation interrupts at once, on the read loop, the turn that is
-// the first now, and answers when it has ended.
+// interruptConversation interrupts the running or first queued turn at once, on the read
+// loop. It answers when the turn has ended.
 func (ss *Session) interruptConversation(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	var p protocol.InterruptConversationParams
 	if err := r.Bind(&p); err != nil {

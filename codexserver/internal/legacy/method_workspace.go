@@ -100,8 +100,8 @@ func checkOneOff(p *protocol.ExecOneOffCommandParams) error {
 	return nil
 }
 
-// searches are those under way, by cancellation token: a new one ends the one
-// before it. The zero value is ready.
+// searches are the running searches by cancellation token. A new search cancels the running
+// one with the same token. The zero value is ready.
 type searches struct {
 	mu      sync.Mutex
 	byToken map[string]*context.CancelFunc

@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Handler handles the methods that this server has; any other request is answered with
-// -32601. With methods it also has those of Codex's server of September 2025: each group
-// is there if the engine has its interface.
+// Handler returns the handler of the session. It answers unknown methods with -32601. If
+// methods is true, it also has the methods of Codex's server of September 2025, each group
+// only if the engine has its interface.
 func (ss *Session) Handler(methods bool) jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
 	mcptypes.Initialize.Handle(m, ss.initialize)
@@ -36,8 +36,9 @@ func (ss *Session) Handler(methods bool) jsonrpc.Handler {
 	return ss.limit.handler(m)
 }
 
-// Inline are the methods whose order counts, and those that must answer at any time. They
-// take no time, or take their place in a lane (see handleInOrder) and continue elsewhere.
+// Inline returns the methods to handle on the read loop: those whose order matters, and
+// those that must be answered at any time. They return at once. Some only join a lane and
+// continue in another goroutine, see handleInOrder.
 func Inline() []string {
 	return []string{
 		mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name(),
@@ -50,7 +51,7 @@ func Inline() []string {
 
 type empty = struct{}
 
-// invalid is the answer to params that lack or misuse a member.
+// invalid returns the error for params with a missing or wrong member.
 func invalid(path, format string, args ...any) error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
 	e.Data, _ = json.Marshal(map[string]string{"path": path}) // a string always encodes
@@ -65,7 +66,7 @@ func required(path, value string) error {
 	return nil
 }
 
-// oneOf refuses a word that an enum lacks; "" stands for an absent member.
+// oneOf refuses a word that is not one of words. "" means a missing member.
 func oneOf[S ~string](path string, got S, words []S) error {
 	if got == "" || slices.Contains(words, got) {
 		return nil
@@ -73,17 +74,17 @@ func oneOf[S ~string](path string, got S, words []S) error {
 	return invalid(path, "%q must be one of %q", string(got), words)
 }
 
-// refused is the answer to a request that cannot be met as it was made.
+// refused returns the error for a request that is wrong.
 func refused(format string, args ...any) error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)
 }
 
-// failed is the answer to a request that should have worked.
+// failed returns the error for a correct request that failed.
 func failed(doing string, err error) error {
 	return jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s: %v", doing, err)
 }
 
-// answerFor chooses between the two by the error.
+// answerFor returns refused or failed, depending on err.
 func answerFor(doing string, err error) error {
 	var no *engine.RefusedError
 	if errors.As(err, &no) || errors.Is(err, engine.ErrNotFound) {

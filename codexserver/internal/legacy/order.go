@@ -9,15 +9,15 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// lane runs methods that change one thing, one after another in the order in
-// which the requests arrived. The zero lane is free.
+// lane runs requests that change the same thing one after another, in the order in which
+// they arrived. The zero lane is free.
 type lane struct {
 	mu   sync.Mutex
-	last chan struct{} // closed when the last request in the lane has ended; nil if none came
+	last chan struct{} // closed when the last request in the lane has ended; nil before the first
 }
 
-// join takes the next place. before is closed when the request ahead has ended,
-// and nil if there is none.
+// join adds a request to the lane. before is closed when the request before it has ended;
+// it is nil for the first. The caller must call leave.
 func (l *lane) join() (before <-chan struct{}, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,9 +26,9 @@ func (l *lane) join() (before <-chan struct{}, leave func()) {
 	return before, func() { close(done) }
 }
 
-// handleInOrder adds a method that changes something: requests of one lane run
-// in the order of their arrival. then, which may be nil, has something to say
-// after the answer. The method must be one of [Inline].
+// handleInOrder adds a method that changes something. Requests of one lane run in the order
+// of their arrival. then, unless nil, is called after a successful answer. The method must
+// be one of [Inline].
 func handleInOrder[P, R any](ss *Session, m *jsonrpc.Mux, l *lane, method string, f func(context.Context, P) (R, error), then func(R)) {
 	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		count := !short[method]
@@ -69,8 +69,8 @@ func handleInOrder[P, R any](ss *Session, m *jsonrpc.Mux, l *lane, method string
 	}))
 }
 
-// guarded calls f, which no handler's goroutine runs, and makes an error of a
-// panic as the peer does.
+// guarded calls f and converts a panic to an error. The peer does that only for handlers on
+// its own goroutines.
 func guarded[R any](ss *Session, method string, f func() (R, error)) (result R, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -11,27 +11,27 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// heartbeat is how often a call that is silent shows that it lives, so that
-// clients' idle clocks do not end it.
+// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
+// not end it.
 const heartbeat = 15 * time.Second
 
-// progress sends notifications/progress for one call that brought a token (MCP
-// 2025-06-18, basic/utilities/progress). A nil progress sends nothing.
+// progress sends notifications/progress for one call with a progress token (MCP 2025-06-18,
+// basic/utilities/progress). A nil progress does nothing.
 type progress struct {
 	session *Session
 	token   mcptypes.ProgressToken
 
 	mu   sync.Mutex
 	sent float64
-	now  string     // what is going on
-	job  *tools.Job // nil before the turn is queued, and of tools without one
+	now  string     // the current activity
+	job  *tools.Job // nil before the turn is queued, and for tools without one
 
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// newProgress returns the progress of a call, nil without a token. It is to be
-// ended before the call is answered.
+// newProgress returns the progress of a call, or nil without a token. The caller must call
+// end before it answers the call.
 func (ss *Session) newProgress(ctx context.Context, meta *mcptypes.RequestMeta) *progress {
 	if meta == nil || meta.ProgressToken == nil {
 		return nil
@@ -56,7 +56,7 @@ func (p *progress) beat(ctx context.Context) {
 	}
 }
 
-// end sends nothing any more once it has returned.
+// end stops the progress. No notification is sent after it returns.
 func (p *progress) end() {
 	if p == nil {
 		return
@@ -65,7 +65,7 @@ func (p *progress) end() {
 	<-p.stopped
 }
 
-// event sends what an event says is going on.
+// event sends the activity that an event reports, if any.
 func (p *progress) event(m protocol.EventMsg) {
 	if p == nil {
 		return
@@ -75,10 +75,10 @@ func (p *progress) event(m protocol.EventMsg) {
 	}
 }
 
-// maxProgressMessage bounds the message of a notification, in runes.
+// maxProgressMessage is how many runes the message of a notification has at most.
 const maxProgressMessage = 200
 
-// begin notes the turn of the call.
+// begin records the turn of the call.
 func (p *progress) begin(j *tools.Job) {
 	if p == nil {
 		return
@@ -88,7 +88,7 @@ func (p *progress) begin(j *tools.Job) {
 	p.job = j
 }
 
-// say sends what is going on; "" repeats it, or says that the model is stuck.
+// say sends an activity. "" repeats the last one, or reports that the model is stuck.
 func (p *progress) say(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

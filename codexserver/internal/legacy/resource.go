@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// codeNoResource is MCP's code for a resource that is not there (MCP 2025-06-18,
+// codeNoResource is MCP's code for a resource that does not exist (MCP 2025-06-18,
 // server/resources#error-handling).
 const codeNoResource = -32002
 
@@ -29,19 +29,18 @@ func (ss *Session) addResourceMethods(m *jsonrpc.Mux) {
 	}
 }
 
-// resourcesSince is the version of MCP from which on there are resources. Clients of
-// earlier versions know the server of September 2025, which had none.
+// resourcesSince is the first version of MCP for which the server has resources. The server
+// of September 2025, which older clients know, had none.
 const resourcesSince = "2025-11-25"
 
-// hasResources reports whether the session's client has said that it speaks such a
-// version.
+// hasResources reports whether the session's version has resources.
 func (ss *Session) hasResources() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.version >= resourcesSince
 }
 
-// noCursor refuses a cursor: the lists have one page.
+// noCursor refuses a cursor, because the lists have only one page.
 func noCursor(cursor *string) error {
 	if cursor == nil {
 		return nil
@@ -85,5 +84,5 @@ func (ss *Session) readResource(ctx context.Context, p *mcptypes.ReadResourceReq
 	return result, nil
 }
 
-// maxURI bounds what is repeated of an address, in runes.
+// maxURI is how many runes of a URI an error repeats.
 const maxURI = 200

@@ -12,10 +12,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// rootsTimeout bounds the question for the client's roots.
+// rootsTimeout is how long the request for the client's roots may take.
 const rootsTimeout = 5 * time.Second
 
-// folder returns the folder of the options, else the client's first root, else
+// folder returns the folder of the options, or the client's first root, or
 // [tools.ProjectFolder].
 func (ss *Session) folder(ctx context.Context) string {
 	if f := ss.server.Folder; f != "" {
@@ -24,8 +24,8 @@ func (ss *Session) folder(ctx context.Context) string {
 	return cmp.Or(ss.root(ctx), tools.ProjectFolder())
 }
 
-// root returns the client's first root that is a folder, "" when it has none (MCP
-// 2025-06-18, client/roots).
+// root returns the client's first root that is a folder, or "" (MCP 2025-06-18,
+// client/roots).
 func (ss *Session) root(ctx context.Context) string {
 	ss.mu.Lock()
 	has := ss.client != nil && ss.client.Capabilities.Roots != nil
@@ -48,7 +48,7 @@ func (ss *Session) root(ctx context.Context) string {
 	return ""
 }
 
-// filePath is the path of a file URI on this machine.
+// filePath returns the path of a file URI on this machine.
 func filePath(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {

@@ -1,6 +1,6 @@
-// Package legacy serves a connection that begins with a handshake, as MCP had it
-// up to 2025-11-25: initialize, the tools, elicitation/create for approvals, roots
-// and log levels; and the JSON-RPC methods of Codex's server of September 2025.
+// Package legacy serves a connection that begins with a handshake, as in MCP up to
+// 2025-11-25. It has initialize, the tools, elicitation/create for approvals, roots and log
+// levels, and the JSON-RPC methods of Codex's server of September 2025.
 package legacy
 
 import (
@@ -20,24 +20,24 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Server is what the sessions of one server have in common. All fields must be
-// set but the engine's name and reason.
+// Server has what the sessions of one server share. All fields but EngineName and
+// EngineReason must be set, unless they have a default.
 type Server struct {
 	Engine engine.Engine
 	Tools  *tools.Table
 	// Approvals says how clients are asked.
 	Approvals elicit.Options
-	// Version is the server's version, EngineName and EngineReason say which
-	// engine runs the turns and why.
+	// Version is the server's version. EngineName is the engine that runs the turns, and
+	// EngineReason why it was chosen.
 	Version, EngineName, EngineReason string
-	// Folder is where threads work whose caller names no folder; "" is the client's
-	// first root.
+	// Folder is the working folder of a thread whose caller does not name one. Default:
+	// the client's first root.
 	Folder string
-	// Finish lets calls finish when the input of a client has ended that has said
-	// initialize.
+	// Finish lets calls finish after the end of a client's input, even if the client has
+	// sent initialize.
 	Finish bool
-	// Relay holds the questions of clients that may not approve, for those of the
-	// principal Approver; nil without one.
+	// Relay takes the questions of clients that may not approve to clients of the
+	// principal Approver. It is nil if there is no approver.
 	Relay    *approval.Relay
 	Approver string
 	// MaxUnread is how many bytes may wait for a client.
@@ -50,7 +50,7 @@ type Session struct {
 	server    *Server
 	log       *slog.Logger
 	ctx       context.Context // ends with the session
-	principal string          // whose session it is; "" where a server has one user
+	principal string          // the owner of the session; "" if the server has one user
 	peer      *jsonrpc.Peer
 	threads   *thread.Share
 	jobs      *tools.Jobs
@@ -67,14 +67,13 @@ type Session struct {
 	client  *mcptypes.InitializeRequestParams // nil until initialize
 	version string                            // of MCP, "" until initialize
 	level   mcptypes.LoggingLevel
-	able    bool          // the client shows forms
-	asker   *elicit.Asker // of what the client said in initialize; it cannot be asked before
+	able    bool          // the client supports elicitation
+	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
 }
 
-// NewSession returns a session of a principal whose turns end with ctx, with the
-// threads and jobs of its client. It serves nothing before
-// [Session.Connect]. It calls stop when the client has gone, or reads nothing, and
-// its calls should end.
+// NewSession returns a session of a principal, with the threads and jobs of its client.
+// Its turns end with ctx. It must not serve before [Session.Connect]. It calls stop when
+// its calls should end, because the client has disconnected or does not read.
 func NewSession(ctx context.Context, s *Server, principal string, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace, stop func()) *Session {
 	ss := &Session{server: s, log: s.Logger, ctx: ctx, principal: principal, threads: threads, jobs: jobs, pace: p, level: mcptypes.LoggingLevelWarning, stop: stop}
 	if !s.Finish {
@@ -84,14 +83,14 @@ func NewSession(ctx context.Context, s *Server, principal string, threads *threa
 	return ss
 }
 
-// Connect makes p the client's side. Its handler is [Session.Handler].
+// Connect sets the peer of the client. The peer's handler is [Session.Handler].
 func (ss *Session) Connect(p *jsonrpc.Peer) { ss.peer = p }
 
-// AskNothing keeps questions from the client, whatever it declares. It is called
+// AskNothing prevents questions to the client, even if it supports them. It must be called
 // before Connect.
 func (ss *Session) AskNothing() { ss.unasked = true }
 
-// InputEnded notes that the client sends nothing more. It is a hook of the peer.
+// InputEnded records the end of the client's input. It is a hook of the peer.
 func (ss *Session) InputEnded(error) { ss.end.reach() }
 
 // Close waits for the turns of the session, whose context must have ended.
@@ -100,26 +99,26 @@ func (ss *Session) Close() {
 	ss.turns.Wait()
 }
 
-// Begin notes that the client has begun a session without initialize.
+// Begin records that the client has begun a session without initialize.
 func (ss *Session) Begin() { ss.end.begin() }
 
-// speaks reports whether the session's version of MCP is this one or a newer.
-// Before initialize it is taken to be.
+// speaks reports whether the session's version of MCP is version or a newer one. It returns
+// true before initialize.
 func (ss *Session) speaks(version string) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.version == "" || ss.version >= version
 }
 
-// canAsk reports whether the client shows forms.
+// canAsk reports whether the client supports elicitation.
 func (ss *Session) canAsk() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.able
 }
 
-// notify queues a notification. It does not go out when the connection is closed or
-// too much waits already.
+// notify queues a notification. It drops it if the connection is closed or too many bytes
+// are waiting.
 func (ss *Session) notify(method string, params any) {
 	if err := ss.peer.Notify(context.Background(), method, params); err != nil {
 		ss.log.Debug("notification not sent", "method", method, "error", err)
@@ -146,7 +145,7 @@ func (ss *Session) warn(data any) {
 	})
 }
 
-// remarks sends the client, as log messages, what a person should read of a turn.
+// remarks sends warnings about a turn to the client as log messages.
 type remarks struct{ session *Session }
 
 // Ready implements [thread.Watcher].
@@ -154,10 +153,10 @@ func (r remarks) Ready(ctx context.Context, _ protocol.EventMsg) {
 	r.session.pace.Wait(ctx, r.session.peer, r.session.server.MaxUnread)
 }
 
-// Event implements [thread.Watcher]: the events of the turn go to the listeners.
+// Event implements [thread.Watcher]. It does nothing: the listeners receive the events.
 func (remarks) Event(string, protocol.Event) {}
 
-// Asked implements [thread.Watcher]: the client is a place of its own.
+// Asked implements [thread.Watcher]. It does nothing: a place asks the client.
 func (remarks) Asked(*approval.Request) {}
 
 // Decided implements [thread.Watcher].

@@ -12,7 +12,7 @@ import (
 
 // chatWire is the Chat Completions API.
 type chatWire struct {
-	strict bool // do not ask for the usage
+	strict bool // do not request the usage
 }
 
 func (chatWire) path() string                  { return "/chat/completions" }
@@ -141,8 +141,8 @@ func (a *chatAnswer) add(d chatDelta, s *stream) error {
 	return nil
 }
 
-// call finds the call that a piece belongs to. Pieces belong together by index;
-// servers that do not count, or count 0 each time, show a new call by a new id.
+// call finds the call that a piece belongs to. Pieces of one call have the same index.
+// Servers without an index, or with index 0 for every call, begin a call with a new id.
 func (a *chatAnswer) call(d chatCallDelta) *chatCallPieces {
 	id := ""
 	if d.ID != nil {
@@ -190,7 +190,7 @@ func assistantMessage(text string) protocol.MessageItem {
 	return protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: text}}}
 }
 
-// textOf reads a string, and anything else as the JSON that it is.
+// textOf decodes a string, and returns anything else as JSON text.
 func textOf(raw jsontext.Value) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
@@ -204,8 +204,8 @@ func textOf(raw jsontext.Value) string {
 	return string(raw)
 }
 
-// reasoningText reads the spellings of a piece of reasoning: a string, or an
-// object with text or content.
+// reasoningText decodes a piece of reasoning, which is a string, or an object with text or
+// content.
 func reasoningText(raw jsontext.Value) string {
 	if raw.Kind() != '{' {
 		if raw.Kind() == '"' {

@@ -6,11 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bodies of requests are appended by hand: they hold the whole history, and
-// each pass over it costs as much as the request itself.
+// The bodies of requests are written without a JSON encoder: they have the whole history,
+// and each pass over it takes as long as the request itself.
 
-// body writes the request. It asks for the usage, which providers do not send by
-// themselves.
+// body writes the request. It requests the usage, which providers do not send by default.
 func (w chatWire) body(req *Request) ([]byte, error) {
 	m := &chatMessages{b: make([]byte, 0, sizeOf(req))}
 	m.b = appendString(append(m.b, `{"model":`...), req.Model)
@@ -71,11 +70,11 @@ type chatToolFunction struct {
 type chatMessages struct {
 	b     []byte
 	any   bool   // a message was written
-	role  string // of the message that is not ended yet; "" for none
-	calls int    // in it
+	role  string // of the open message, or ""
+	calls int    // in the open message
 }
 
-// begin starts a message up to the place of its content.
+// begin writes the beginning of a message, up to its content.
 func (m *chatMessages) begin(role string) {
 	m.end()
 	if m.any {
@@ -85,7 +84,7 @@ func (m *chatMessages) begin(role string) {
 	m.b = append(appendString(append(m.b, `{"role":`...), role), `,"content":`...)
 }
 
-// end ends the message that is not ended yet.
+// end ends the open message, if any.
 func (m *chatMessages) end() {
 	if m.role == "" {
 		return
@@ -97,8 +96,7 @@ func (m *chatMessages) end() {
 	m.role = ""
 }
 
-// add writes an item in the form of this wire. Items that it cannot say are
-// left out.
+// add writes an item in the form of this wire. It drops items that the wire does not have.
 func (m *chatMessages) add(item protocol.ResponseItem) error {
 	switch item := item.(type) {
 	case protocol.MessageItem:
@@ -129,8 +127,7 @@ func (m *chatMessages) add(item protocol.ResponseItem) error {
 	return nil
 }
 
-// call joins the message of the assistant before it, so that what it said keeps
-// its place.
+// call adds a call to the message of the assistant before it, if any.
 func (m *chatMessages) call(id, name, arguments string) {
 	if m.role != "assistant" {
 		m.begin("assistant")
@@ -155,7 +152,7 @@ func (m *chatMessages) output(callID, text string) {
 	m.end()
 }
 
-// content is one string where there are only texts.
+// content writes one string if there are only texts.
 func (m *chatMessages) content(parts []protocol.ContentItem) {
 	if len(parts) == 1 && parts[0].Type != "input_image" {
 		m.b = appendString(m.b, parts[0].Text)
@@ -186,14 +183,13 @@ func (m *chatMessages) content(parts []protocol.ContentItem) {
 	m.b = append(m.b, ']')
 }
 
-// appendString appends s as JSON. Bytes that are not UTF-8 are replaced and reported in
-// the error.
+// appendString appends s as a JSON string. Invalid UTF-8 is replaced.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
 }
 
-// sizeOf is about how long a request will be, so that its memory is taken once.
+// sizeOf returns about how long a request will be, so that its buffer is allocated once.
 func sizeOf(req *Request) int {
 	n := 4096 + len(req.Instructions)
 	for _, t := range req.Tools {
@@ -214,5 +210,5 @@ func sizeOf(req *Request) int {
 			n += len(item.Raw)
 		}
 	}
-	return n + n/8 // for what needs to be escaped
+	return n + n/8 // room for escapes
 }

@@ -21,31 +21,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxErrorBody bounds what is read of an answer that is not a stream.
+// maxErrorBody is how many bytes are read of an answer that is not a stream.
 const maxErrorBody = 8 << 10
 
-// Client asks one provider. It is safe for concurrent use.
+// Client sends requests to one provider. It is safe for concurrent use.
 type Client struct {
-	// Provider is who is asked.
+	// Provider is the provider.
 	Provider config.Provider
-	// HTTP sends the requests. Its timeout must be 0. It does not get to follow
-	// a redirect to another host.
+	// HTTP sends the requests. Its timeout must be 0. Redirects to another host are not
+	// followed.
 	HTTP *http.Client
-	// Getenv reads the environment that keys come from.
+	// Getenv returns environment variables, for keys.
 	Getenv func(string) string
-	// APIKey returns the key of providers that require OpenAI's; "" = none.
+	// APIKey returns the key for providers that require OpenAI's, or "".
 	APIKey func() (string, error)
 	// UserAgent and Originator name the program.
 	UserAgent, Originator string
-	// MaxBytes bounds one response, MaxToolCalls the calls in it.
+	// MaxBytes is the size of the largest response, MaxToolCalls how many calls it may
+	// have.
 	MaxBytes     int64
 	MaxToolCalls int
 
-	strict atomic.Bool // the provider refuses what is not part of the oldest Chat API
+	strict atomic.Bool // the provider refuses members that the oldest Chat API did not have
 }
 
-// Stream asks and calls emit with what arrives, on the caller's goroutine. It
-// returns the whole response, an error of this package, or the context's cause.
+// Stream sends a request and calls emit with the events of the response, on the caller's
+// goroutine. It returns the whole response, an error of this package, or the context's
+// cause.
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	resp, err := c.stream(ctx, req, emit)
 	var refused *StatusError
@@ -63,7 +65,7 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	if err != nil {
 		return nil, fmt.Errorf("request to the model: %w", err)
 	}
-	// The watch ends what is silent, be it before the headers or after.
+	// The watch ends an attempt when the provider is silent, before or after the headers.
 	attempt, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var now phase
@@ -79,7 +81,7 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	events := newSSE(resp.Body, c.MaxBytes)
 	next := func() ([]byte, error) {
 		watch.Reset(idle)
-		defer watch.Stop() // what emit waits for is not the provider's silence
+		defer watch.Stop() // the time in emit does not count as silence
 		return events.next()
 	}
 	out, err := wire.read(&stream{next: next, emit: emit, header: resp.Header, maxCalls: c.MaxToolCalls})
@@ -89,10 +91,10 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	return out, nil
 }
 
-// silenceError is the cause of an attempt that our watch has ended.
+// silenceError is the cause of an attempt that the watch ended.
 type silenceError struct{ error }
 
-// ended says why an attempt ended: the caller's wish, our watch, or err itself.
+// ended returns why an attempt ended: the context's cause, the watch's error, or err.
 func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -110,8 +112,8 @@ func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
 	return silent.error
 }
 
-// send posts the request until it is accepted or refused for good. The watch
-// looks at each attempt by itself and rests in between.
+// send posts the request until it is accepted, fails for good, or has no retries left. The
+// watch starts again with each attempt, and does not run between attempts.
 func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte) (*http.Response, error) {
 	retries := int(value(c.Provider.RequestMaxRetries, 4))
 	for attempt := 0; ; attempt++ {
@@ -152,11 +154,11 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
 	return nil, c.statusError(resp, text)
 }
 
-// connectErr is a request that got no answer, or was sent elsewhere.
+// connectErr returns the error for a request without an answer, or with a redirect.
 func connectErr(target *url.URL, err error) error {
 	var elsewhere *RedirectError
 	if errors.As(err, &elsewhere) {
@@ -185,7 +187,7 @@ func (c *Client) target(path string) (*url.URL, error) {
 	return u, nil
 }
 
-// shown is a URL without what may be a secret in it.
+// shown returns a URL without the parts that may be secret.
 func shown(u *url.URL) string {
 	u.RawQuery = ""
 	return u.Redacted()
@@ -215,7 +217,7 @@ func (c *Client) setHeaders(h http.Header, wire wire, req *Request) error {
 	return nil
 }
 
-// key finds the provider's key, "" for providers without one.
+// key returns the provider's key, or "" if the provider does not need one.
 func (c *Client) key() (string, error) {
 	p := c.Provider
 	if p.EnvKey != "" {
@@ -230,7 +232,7 @@ func (c *Client) key() (string, error) {
 	return "", nil
 }
 
-// MissingKeyError is a provider whose key is not in the environment.
+// MissingKeyError reports that a provider's key is not in the environment.
 type MissingKeyError struct {
 	Name, Instructions string
 }
@@ -255,7 +257,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 			ResetsIn int64          `json:"resets_in_seconds"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &reply, lenient) // many providers answer otherwise
+	_ = json.Unmarshal(body, &reply, lenient) // many providers have another format
 	code := strings.Trim(string(reply.Error.Code), `"`)
 	switch status := resp.StatusCode; {
 	case reply.Error.Type == "usage_limit_reached":
@@ -280,11 +282,11 @@ func (c *Client) hint(status int) string {
 	case p.RequiresOpenAIAuth:
 		return "set the environment variable OPENAI_API_KEY or log in"
 	default:
-		return "the provider wants a key: name its environment variable in the provider's env_key"
+		return "the provider requires a key: set the provider's env_key to the name of an environment variable with the key"
 	}
 }
 
-// redact takes the provider's keys out of a text of the provider's.
+// redact removes the provider's keys from a text of the provider.
 func (c *Client) redact(text string) string {
 	secrets := []string{c.Getenv(c.Provider.EnvKey)}
 	for _, name := range c.Provider.EnvHTTPHeaders {
@@ -310,14 +312,14 @@ func (c *Client) redactErr(err error) error {
 	return err
 }
 
-// Backoff is how long to wait after the nth attempt, from 0: 200 ms, doubled
-// each time, a tenth more or less.
+// Backoff returns how long to wait after the nth attempt, from 0. It is 200 ms, doubled
+// each time, plus or minus 10 percent.
 func Backoff(n int) time.Duration {
 	base := 200 * time.Millisecond << min(n, 8)
 	return time.Duration(float64(base) * (0.9 + 0.2*rand.Float64()))
 }
 
-// maxRetryAfter bounds what a provider can make us wait.
+// maxRetryAfter is the longest wait that a provider can request.
 const maxRetryAfter = 2 * time.Minute
 
 func retryAfter(h http.Header) time.Duration {
@@ -328,7 +330,7 @@ func retryAfter(h http.Header) time.Duration {
 	return min(time.Duration(min(s, 1e6)*float64(time.Second)), maxRetryAfter)
 }
 
-// Wait waits, or returns the context's cause.
+// Wait waits for d. If ctx ends first it returns the cause.
 func Wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -347,11 +349,11 @@ func value(p *int64, otherwise int64) int64 {
 	return *p
 }
 
-// lenient reads what providers write: some repeat members or cut a character
-// between two events.
+// lenient accepts JSON of providers that repeat members, or split a character between two
+// events.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// stream is a response that arrives.
+// stream is an incoming response.
 type stream struct {
 	next     func() ([]byte, error) // the data of the next event, io.EOF at the end
 	emit     func(Event)
@@ -374,7 +376,7 @@ func wireOf(api config.WireAPI, strict bool) wire {
 	return chatWire{strict: strict}
 }
 
-// rawSchema is a tool's parameters, an empty object schema when there are none.
+// rawSchema returns a tool's parameters, by default the schema of an empty object.
 func rawSchema(p stdjson.RawMessage) jsontext.Value {
 	if len(p) == 0 {
 		return jsontext.Value(`{"type":"object","properties":{}}`)

@@ -349,8 +349,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// A provider that does not know the option that asks for the usage is asked
-// without it, from then on.
+// TestProviderWithoutUsage checks that a provider that refuses the usage option is no
+// longer sent it.
 func TestProviderWithoutUsage(t *testing.T) {
 	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
 	c := client(a, config.Provider{})

@@ -1,13 +1,13 @@
-// Package model speaks to model providers: OpenAI's Chat Completions and Responses,
-// streaming, over net/http alone.
+// Package model is a client of model providers. It implements the streaming APIs Chat
+// Completions and Responses of OpenAI.
 //
 //	Request ──▶ Client.Stream ──▶ Event*  ──▶ Response or an error
 //
-// [Client.Stream] makes one attempt at a response, retries of refused requests included.
-// What it returns is whole: a response that broke off is an error, so that half of it
-// never runs. Whether to try again is the caller's choice, helped by [Retryable].
+// [Client.Stream] requests one response, and retries requests that the provider refuses for
+// a while. It returns only whole responses: if one breaks off it returns an error, so that
+// no part of it is executed. [Retryable] reports whether the caller may try again.
 //
-// A provider is not trusted to behave. The bytes of a response, of one event and of an
-// error, and the number of tool calls are bounded; silence ends in an error after the
-// provider's idle timeout.
+// Providers are not trusted. The sizes of a response, of an event and of an error, and the
+// number of tool calls are limited. If the provider is silent for its idle timeout, Stream
+// fails.
 package model

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// StatusError is an HTTP answer that will not get better by asking again.
+// StatusError reports an HTTP status that does not change with another attempt.
 type StatusError struct {
 	Code int
 	// Body is the beginning of the answer, without the provider's keys.
 	Body string
-	// Hint says what the user may do about it, "" without one.
+	// Hint is what the user can do, or "".
 	Hint string
 }
 
@@ -27,12 +27,12 @@ func (e *StatusError) Error() string {
 	return b.String()
 }
 
-// RetryLimitError is a request that was refused as often as it may be.
+// RetryLimitError reports a request that was refused and has no retries left.
 type RetryLimitError struct {
 	Code int
-	// Message is what the provider said, without its keys; "" when it said nothing.
+	// Message is the provider's message without its keys, or "".
 	Message string
-	// After is how long the provider asks to wait, 0 when it does not say.
+	// After is how long the provider asks to wait, or 0.
 	After time.Duration
 }
 
@@ -45,9 +45,9 @@ func (e *RetryLimitError) Error() string {
 	return text
 }
 
-// ConnectError is a request that got no answer.
+// ConnectError reports a request without an answer.
 type ConnectError struct {
-	// URL is without its query, which may hold a key.
+	// URL is the URL without its query, which may contain a key.
 	URL string
 	Err error
 }
@@ -60,21 +60,21 @@ func (e *ConnectError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// StreamError is a response that broke off or that the provider gave up.
+// StreamError reports a response that broke off, or with which the provider failed.
 type StreamError struct {
 	Reason string
-	// After is how long the provider asks to wait, 0 when it does not say.
+	// After is how long the provider asks to wait, or 0.
 	After time.Duration
 }
 
 // Error implements error.
 func (e *StreamError) Error() string { return "stream disconnected before completion: " + e.Reason }
 
-// UsageLimitError is an account whose limit is used up.
+// UsageLimitError reports that the account has reached its limit.
 type UsageLimitError struct {
-	// Plan is the account's, "" when unknown.
+	// Plan is the account's plan, or "" if unknown.
 	Plan string
-	// ResetsIn is 0 when unknown.
+	// ResetsIn is when the limit ends, or 0 if unknown.
 	ResetsIn time.Duration
 }
 
@@ -90,20 +90,20 @@ func (e *UsageLimitError) Error() string {
 	return text + "; try again later"
 }
 
-// ErrContextWindow says that the history is too long for the model.
+// ErrContextWindow reports that the history is too long for the model.
 var ErrContextWindow = errors.New("the conversation is longer than the model's context window")
 
-// LimitError is a response that grew past a limit of ours.
+// LimitError reports a response that exceeded one of our limits.
 type LimitError struct {
-	// What names the limit and its value.
+	// What is the limit and its value.
 	What string
 }
 
 // Error implements error.
 func (e *LimitError) Error() string { return "the model's response was stopped: " + e.What }
 
-// Retryable reports whether another attempt may succeed, and how long the provider asks
-// to wait before it (0 = it does not say).
+// Retryable reports whether another attempt may succeed. After is how long the provider
+// asks to wait before it, or 0.
 func Retryable(err error) (after time.Duration, ok bool) {
 	var stream *StreamError
 	var refused *RetryLimitError

@@ -6,22 +6,22 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Family is what is known of a model by its name.
+// Family has the properties of models whose names begin with a prefix.
 type Family struct {
-	// Prefix is what the names of the family begin with.
+	// Prefix is the beginning of the names.
 	Prefix string
-	// ContextWindow is in tokens, 0 when unknown.
+	// ContextWindow is in tokens, or 0 if unknown.
 	ContextWindow int64
-	// Reasoning is true for models that sum their reasoning up.
+	// Reasoning is true for models that summarize their reasoning.
 	Reasoning bool
-	// LocalShell is true for models with a shell tool of their own.
+	// LocalShell is true for models with a built-in shell tool.
 	LocalShell bool
 	// PatchTool is true for models that expect apply_patch to be a function.
 	PatchTool bool
 }
 
-// Efforts are those that the models of the family take, nil for a family that does not
-// reason or is not known.
+// Efforts returns the efforts of the family's models. It returns nil for models that do not
+// reason or are unknown.
 func (f Family) Efforts() []protocol.ReasoningEffort {
 	switch {
 	case !f.Reasoning:
@@ -44,8 +44,8 @@ var families = []Family{
 	{Prefix: "o3", ContextWindow: 200_000, Reasoning: true},
 }
 
-// FamilyOf finds a model's family; a model that is not known has the zero one.
-// A path before the name, as in "openai/gpt-oss-20b", is looked past.
+// FamilyOf returns a model's family, or the zero one for an unknown model. It ignores a path
+// before the name, as in "openai/gpt-oss-20b".
 func FamilyOf(model string) Family {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	for _, f := range families {

@@ -17,8 +17,8 @@ const (
 	modelListTimeout = 10 * time.Second
 )
 
-// Models returns the names of the models that the provider lists, in its order. It
-// takes a bounded time.
+// Models returns the names of the models that the provider lists, in its order. It fails
+// after 10 seconds.
 func (c *Client) Models(ctx context.Context) ([]string, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, modelListTimeout, fmt.Errorf("no answer within %v", modelListTimeout))
 	defer stop()
@@ -49,7 +49,7 @@ func (c *Client) models(ctx context.Context) ([]string, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
 		return nil, c.statusError(resp, text)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
@@ -76,7 +76,7 @@ func (c *Client) models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// modelsWire adds no headers: a list of models is of neither wire.
+// modelsWire adds no headers: a list of models belongs to neither wire.
 type modelsWire struct{ chatWire }
 
 func (modelsWire) headers(http.Header, *Request) {}

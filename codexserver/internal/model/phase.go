@@ -19,7 +19,7 @@ const (
 	streaming
 )
 
-// trace returns a context whose request notes how far it has come.
+// trace returns a context whose request updates the phase.
 func (p *phase) trace(ctx context.Context) context.Context {
 	p.now.Store(connecting)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -29,7 +29,7 @@ func (p *phase) trace(ctx context.Context) context.Context {
 	})
 }
 
-// silence is what is said of a provider that was silent for a while.
+// silence returns the error for a provider that was silent in this phase.
 func (p *phase) silence(idle time.Duration) error {
 	switch p.now.Load() {
 	case connecting:

@@ -13,7 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 )
 
-// TestSilentProvider says what a provider was silent about.
+// TestSilentProvider checks that the error names the phase in which the provider was
+// silent.
 func TestSilentProvider(t *testing.T) {
 	idle := int64(5000)
 	accept := func(context.Context, string, string) (net.Conn, error) {

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// RedirectError is a provider that sends its client to another host. The
-// request was not repeated there: it holds the conversation and the key.
+// RedirectError reports a redirect to another host. The request was not sent there, because
+// it has the conversation and the key.
 type RedirectError struct {
-	// From and To are addresses without path and query.
+	// From and To are URLs without path and query.
 	From, To string
 }
 
 // Error implements error.
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("the provider at %s redirects to %s, which is not followed: name the right address in its base_url", e.From, e.To)
+	return fmt.Sprintf("the provider at %s redirects to another host, %s, which is not followed: correct its base_url", e.From, e.To)
 }
 
 const maxRedirects = 10
 
-// staying returns a client that follows redirects within a host alone.
+// staying returns a client that follows redirects only within a host.
 func staying(c *http.Client) *http.Client {
 	own := *c
 	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
@@ -40,8 +40,8 @@ func staying(c *http.Client) *http.Client {
 	return &own
 }
 
-// sameHost reports whether an address is on the host of another, by the same
-// scheme and port, or by https where it was http.
+// sameHost reports whether two URLs have the same host, and the same scheme and port. A
+// change from http to https with default ports is allowed.
 func sameHost(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false

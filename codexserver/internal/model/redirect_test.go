@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 )
 
-// TestRedirects: neither a key nor the conversation goes to another host.
+// TestRedirects checks that neither the key nor the conversation is sent to another host.
 func TestRedirects(t *testing.T) {
 	for _, tt := range []struct {
 		base, location string
@@ -59,7 +59,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A client's own rule about redirects still holds within the host.
+// TestRedirectsOfTheClient checks that the client's own CheckRedirect still decides
+// within the host.
 func TestRedirectsOfTheClient(t *testing.T) {
 	a := &answers{all: []answer{{status: 307, header: http.Header{"Location": {"/again"}}}}}
 	c := client(a, config.Provider{RequestMaxRetries: new(int64)})

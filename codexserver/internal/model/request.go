@@ -6,24 +6,23 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Request is what a model is asked.
+// Request is a request to a model.
 type Request struct {
 	Model        string
 	Instructions string
 	// Items are the whole history.
 	Items []protocol.ResponseItem
 	Tools []Tool
-	// Reasoning is nil for models without.
+	// Reasoning is nil for models without reasoning.
 	Reasoning *Reasoning
-	// Effort is named on the Chat wire, where it is not "". Reasoning has that of the
+	// Effort is sent on the Chat wire unless it is "". Reasoning has the effort for the
 	// Responses wire.
 	Effort protocol.ReasoningEffort
 	// Verbosity is "low", "medium", "high" or "".
 	Verbosity string
-	// OutputSchema is the JSON schema of the answer, handed on as it is; nil leaves
-	// its form open.
+	// OutputSchema is the JSON schema of the answer, sent unchanged. Nil allows any form.
 	OutputSchema stdjson.RawMessage
-	// ConversationID ties requests together for the provider's cache.
+	// ConversationID identifies requests of one conversation for the provider's cache.
 	ConversationID string
 }
 
@@ -35,28 +34,26 @@ type Reasoning struct {
 
 // Tool is a tool as the model sees it.
 type Tool struct {
-	// Type is "function" when it is empty. Other types, such as "web_search",
-	// are the provider's own, have no other field but their settings, and exist
-	// on the Responses wire alone.
+	// Type is "function" by default. Other types, such as "web_search", are built into the
+	// provider. They have only settings, and exist only on the Responses wire.
 	Type        string
 	Name        string
 	Description string
 	// Parameters is the JSON schema of a function's arguments.
 	Parameters stdjson.RawMessage
-	// WebSearch says how a "web_search" searches; nil leaves it to the provider.
+	// WebSearch are the settings of "web_search". Nil are the provider's defaults.
 	WebSearch *WebSearch
 }
 
-// WebSearch are the settings of the tool "web_search", as the Responses wire has
-// them.
+// WebSearch are the settings of the tool "web_search" on the Responses wire.
 type WebSearch struct {
-	// ExternalWebAccess is false for a search of the provider's index alone.
+	// ExternalWebAccess is false for a search of only the provider's index.
 	ExternalWebAccess *bool `json:"external_web_access,omitzero"`
 	// SearchContextSize is "low", "medium" or "high".
 	SearchContextSize string `json:"search_context_size,omitzero"`
-	// Filters narrow the search down.
+	// Filters restrict the search.
 	Filters *WebSearchFilters `json:"filters,omitzero"`
-	// UserLocation is where the user is about.
+	// UserLocation is the approximate location of the user.
 	UserLocation *UserLocation `json:"user_location,omitzero"`
 }
 
@@ -71,24 +68,24 @@ type UserLocation struct {
 	Timezone string `json:"timezone,omitzero"`
 }
 
-// WebSearchFilters narrow a web search down.
+// WebSearchFilters restrict a web search.
 type WebSearchFilters struct {
-	// AllowedDomains are the only ones to search.
+	// AllowedDomains are the only domains to search.
 	AllowedDomains []string `json:"allowed_domains"`
 }
 
-// Response is a whole answer.
+// Response is a whole response.
 type Response struct {
-	// Items are the answer's messages, reasoning and calls in their order.
+	// Items are the messages, reasoning and calls in order.
 	Items []protocol.ResponseItem
-	// Usage is nil when the provider did not report it.
+	// Usage is nil if the provider did not report it.
 	Usage *protocol.TokenUsage
 }
 
-// schemaName is what the schema of an answer is called; providers want a name.
+// schemaName is the name of the answer's schema, which providers require.
 const schemaName = "codex_output_schema"
 
-// EventType says what an [Event] is about.
+// EventType is the type of an [Event].
 type EventType int
 
 // The events of a stream.
@@ -101,12 +98,11 @@ const (
 	RawReasoningDelta
 	// ReasoningSection begins another part of the reasoning summary.
 	ReasoningSection
-	// ItemDone brings a whole Item, on the Responses wire.
+	// ItemDone has a whole Item, on the Responses wire.
 	ItemDone
-	// RateLimitsRead brings the RateLimits of the response's headers, on the
-	// Responses wire.
+	// RateLimitsRead has the RateLimits of the response's headers, on the Responses wire.
 	RateLimitsRead
-	// WebSearchStarted names the search's CallID.
+	// WebSearchStarted has the search's CallID.
 	WebSearchStarted
 )
 

@@ -66,7 +66,7 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 	for _, item := range req.Items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
 			if r.EncryptedContent == nil {
-				continue // nothing that the provider could read back
+				continue // the provider cannot read it
 			}
 			r.Content = nil
 			item = r
@@ -161,7 +161,7 @@ func (responsesWire) read(s *stream) (*Response, error) {
 		if err != nil {
 			return nil, cut(err, "stream closed before response.completed")
 		}
-		if string(data) == "[DONE]" { // of servers that mix the two wires
+		if string(data) == "[DONE]" { // from servers that mix the two wires
 			continue
 		}
 		var e responsesEvent
@@ -212,11 +212,11 @@ type itemHead struct {
 }
 
 func headOf(raw jsontext.Value) (h itemHead) {
-	_ = json.Unmarshal(raw, &h, lenient) // what is not an item has no type
+	_ = json.Unmarshal(raw, &h, lenient) // leaves the type empty if it is not an item
 	return h
 }
 
-// responsesItem reads a whole item, counts calls, and names those that have no name.
+// responsesItem decodes a whole item, counts calls, and sets missing ids of calls.
 func responsesItem(raw jsontext.Value, calls *int) (protocol.ResponseItem, error) {
 	item, err := protocol.ParseItem(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// maxEvent bounds the data of one event.
+// maxEvent is how many bytes of data an event may have.
 const maxEvent = 16 << 20
 
-// sse reads the data of server-sent events (HTML standard, section 9.2.6). The
-// other fields of an event say nothing that its data does not.
+// sse reads the data of server-sent events (HTML standard, section 9.2.6). It ignores the
+// other fields of an event, which only repeat parts of the data.
 type sse struct {
 	r    *bufio.Reader
 	left int64 // bytes that may still be read
@@ -26,9 +26,8 @@ func newSSE(r io.Reader, maxBytes int64) *sse {
 	return &sse{r: bufio.NewReaderSize(r, 16<<10), left: maxBytes, max: maxBytes}
 }
 
-// next returns the data of the next event, which is valid until the call after it. The
-// error is io.EOF after the last whole event; the rest of an event that was cut off is
-// dropped.
+// next returns the data of the next event. It is valid until the next call. After the last
+// whole event the error is io.EOF; an incomplete event is dropped.
 func (s *sse) next() ([]byte, error) {
 	s.data = s.data[:0]
 	seen := false
@@ -63,8 +62,7 @@ func (s *sse) readLine() ([]byte, error) {
 		if s.left <= 0 {
 			return nil, tooLong("the response", s.max)
 		}
-		// Peek what is there, so that a pipe without more does not block us
-		// in the middle of a line that has ended.
+		// Read only what is buffered, so that a complete line does not wait for more.
 		if _, err := s.r.Peek(1); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil, io.EOF

@@ -101,7 +101,7 @@ func FuzzSSE(f *testing.F) {
 	})
 }
 
-// FuzzStreams reads anything as a response: it ends, and what it returns can be sent
+// FuzzStreams checks that reading any response ends, and that its result can be sent
 // back.
 func FuzzStreams(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"n","arguments":"{}"}}]},"finish_reason":"stop"}]}`)

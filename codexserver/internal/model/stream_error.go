@@ -50,28 +50,28 @@ func streamError(raw jsontext.Value) error {
 	return &StreamError{Reason: message, After: askedDelay(message)}
 }
 
-// wordsOf returns what a provider says in an answer that is not a stream: its message, or
-// the answer itself if that is text.
+// wordsOf returns the provider's message in an answer that is not a stream, or the answer
+// itself if it is plain text.
 func wordsOf(body []byte) string {
-	var told struct {
+	var answer struct {
 		Error   jsontext.Value `json:"error"`
 		Message jsontext.Value `json:"message"`
 		Detail  jsontext.Value `json:"detail"`
 	}
 	text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")
-	if json.Unmarshal(body, &told, lenient) != nil {
+	if json.Unmarshal(body, &answer, lenient) != nil {
 		if strings.HasPrefix(text, "<") {
-			return "" // a page for people
+			return "" // an HTML page
 		}
 		return text
 	}
 	var inner struct {
 		Message jsontext.Value `json:"message"`
 	}
-	if told.Error.Kind() == '{' && json.Unmarshal(told.Error, &inner, lenient) == nil && len(inner.Message) > 0 {
+	if answer.Error.Kind() == '{' && json.Unmarshal(answer.Error, &inner, lenient) == nil && len(inner.Message) > 0 {
 		return textOf(inner.Message)
 	}
-	for _, raw := range []jsontext.Value{told.Error, told.Message, told.Detail} {
+	for _, raw := range []jsontext.Value{answer.Error, answer.Message, answer.Detail} {
 		if words := textOf(raw); words != "" {
 			return words
 		}
@@ -82,14 +82,14 @@ func wordsOf(body []byte) string {
 func shorten(s string) string {
 	const most = 2000
 	if len(s) > most {
-		return s[:most] + "…"
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }
 
 var tryAgain = regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`)
 
-// askedDelay returns the time of "try again in 1.3s" in a message, 0 without one.
+// askedDelay returns the time in a message such as "try again in 1.3s", or 0.
 func askedDelay(message string) time.Duration {
 	m := tryAgain.FindStringSubmatch(message)
 	if m == nil {
@@ -110,7 +110,7 @@ func askedDelay(message string) time.Duration {
 	return min(time.Duration(min(n, 1e6)*float64(unit)), maxRetryAfter)
 }
 
-// newCallID returns an id for a call that its provider sent without one.
+// newCallID returns an id for a call that the provider sent without one.
 func newCallID(i int) string {
 	return fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
 }

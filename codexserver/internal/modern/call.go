@@ -21,9 +21,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// call is one call of a tool from its first request to its result. It watches the turn
-// for the request that waits for it, and is the place where the turn's questions are put.
-// Between two requests no client waits for it.
+// call is one call of a tool, from its first request to its result. It reports the turn to
+// the request that waits for it, and asks the turn's questions. Between two requests no
+// client waits for it.
 type call struct {
 	session *Session
 	call    *tools.Call
@@ -35,20 +35,21 @@ type call struct {
 	result  *mcptypes.CallToolResult
 
 	mu        sync.Mutex
-	client    elicit.Client // as the newest request says
+	client    elicit.Client // of the newest request
 	outlet    *outlet       // of the request that waits for the call; nil between two
-	sent      float64       // progress so far: some clients repeat a call under the token of the first request
-	job       *tools.Job    // the turn; nil before it is queued, and of tools without one
-	questions []*question   // open and unanswered, in the order of their arrival
-	keys      int           // questions so far
-	rounds    int           // results with questions so far
+	sent      float64       // progress so far; some clients use one token for all requests
+	job       *tools.Job    // the turn; nil before it is queued, and for tools without one
+	questions []*question   // the open ones, in order of arrival
+	keys      int           // how many questions there were
+	rounds    int           // how many results had questions
 	changed   chan struct{}
 	adrift    bool // the turn continues without a request that waits for it
 	taskable  bool // the call may become a task
 	task      *task
 }
 
-// digest is of a tool's name and arguments, whatever the order of members.
+// digest is a hash of a tool's name and arguments. It does not depend on the order of
+// members.
 type digest [sha256.Size]byte
 
 func (s *Session) callTool(q *request) (any, error) {
@@ -71,7 +72,7 @@ func (s *Session) callTool(q *request) (any, error) {
 		return nil, err
 	}
 	if p.RequestState == nil && len(p.Answers) > 0 {
-		return nil, invalid("/requestState", "required with inputResponses") // the work would be done again
+		return nil, invalid("/requestState", "required with inputResponses") // otherwise the turn would run again
 	}
 	if p.RequestState == nil {
 		c, err := s.newCall(q, p, d)
@@ -89,7 +90,7 @@ func (s *Session) callTool(q *request) (any, error) {
 	return st.call.serve(q)
 }
 
-// newCall begins a call, which runs until it has its result or the session ends.
+// newCall starts a call. It runs until it has its result or the session ends.
 func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 	c := &call{session: s, tool: *p.Name, digest: d, client: q.client, done: make(chan struct{}), changed: make(chan struct{})}
 	c.taskable = s.mayBeTask(q, c.tool)
@@ -137,11 +138,11 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 	return c, nil
 }
 
-// maxCalls is how many calls of a session that may take long are unfinished at a
-// time. Those that wait for their client are among them.
+// maxCalls is how many calls of a session that may take long may be unfinished at a time,
+// including those that wait for their client.
 const maxCalls = 4096
 
-// enter counts the call, unless there are too many.
+// enter counts the call, and fails if there are too many. The caller must call leave.
 func (c *call) enter(task bool) (leave func(), err error) {
 	s := c.session
 	if tools.Short(c.tool) {
@@ -175,11 +176,11 @@ func (c *call) over() bool {
 	}
 }
 
-// maxText bounds the text of a result, in bytes of JSON. Clients keep longer ones
-// from their model.
+// maxText is the size of the longest text of a result in bytes of JSON. Clients do not show
+// longer ones to their model.
 const maxText = 45_000
 
-// begin notes the turn of the call.
+// begin records the turn of the call.
 func (c *call) begin(j *tools.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +188,7 @@ func (c *call) begin(j *tools.Job) {
 	c.change()
 }
 
-// stuck returns the words of a turn whose model is stuck, "" for others.
+// stuck returns the words of a turn whose model is stuck, and "" otherwise.
 func (c *call) stuck() string {
 	c.mu.Lock()
 	j := c.job
@@ -198,7 +199,7 @@ func (c *call) stuck() string {
 	return j.Stuck()
 }
 
-// change wakes the goroutines that wait for the call. c.mu is held.
+// change wakes the goroutines that wait for the call. The caller holds c.mu.
 func (c *call) change() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -207,16 +208,15 @@ func (c *call) change() {
 	}
 }
 
-// settle is how long a question waits for others to go out with it.
+// settle is how long a question waits for others, so that they are sent together.
 const settle = 20 * time.Millisecond
 
-// serve waits for the call as a request does: for its result, or for questions to
-// be asked. When the request is cancelled the turn is interrupted.
+// serve answers a request of the call with the result of the call, with questions, or with
+// a task. If the request is cancelled it interrupts the turn.
 func (c *call) serve(q *request) (any, error) {
 	c.attach(q)
 	defer c.detach()
-	// A client that cancels before it is answered does not come back, whatever the
-	// answer was to be.
+	// A client that cancels does not return, even if the answer would have been a question.
 	context.AfterFunc(q.ctx, func() {
 		if cause := context.Cause(q.ctx); errors.Is(cause, jsonrpc.ErrCancelled) {
 			c.cancel(cause)
@@ -224,7 +224,7 @@ func (c *call) serve(q *request) (any, error) {
 	})
 	var settled <-chan time.Time
 	grace := c.session.grace(q)
-	late := false // the grace is over
+	late := false // the grace period is over
 	for {
 		c.mu.Lock()
 		open, changed, taskable := len(c.questions), c.changed, c.taskable && q.tasks
@@ -259,12 +259,13 @@ func (c *call) serve(q *request) (any, error) {
 		case <-q.ctx.Done():
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
-			return c.complete(c.result), nil // which goes out unless the client cancelled
+			return c.complete(c.result), nil // sent unless the client cancelled
 		}
 	}
 }
 
-// grace is when a request that declares tasks is answered with one.
+// grace returns a channel that fires when a request that supports tasks is answered with
+// one. It is nil for other requests.
 func (s *Session) grace(q *request) <-chan time.Time {
 	if !q.tasks || !s.server.Tasks.serves() {
 		return nil
@@ -283,7 +284,7 @@ func (c *call) attach(q *request) {
 	}
 }
 
-// detach ends everything that the request gets besides its answer.
+// detach ends the notifications for the request.
 func (c *call) detach() {
 	c.mu.Lock()
 	o := c.outlet
@@ -296,12 +297,12 @@ func (c *call) detach() {
 	c.sent = sent
 }
 
-// maxRounds is how many results of one call have questions. Clients fail a call soon
-// after that, without a report.
+// maxRounds is how many results of one call may have questions. With a few more, clients
+// fail the call without a report.
 const maxRounds = 8
 
-// round returns the open questions as a result, nil when there are none. After too many
-// rounds the turn continues without the call.
+// round returns the open questions as a result, or nil if there are none. After too many
+// rounds the turn continues in the background.
 func (c *call) round() (any, error) {
 	c.mu.Lock()
 	requests, keys := modern.InputRequests{}, []string{}
@@ -341,15 +342,15 @@ var (
 	errAbandoned = errors.New("no answer came back in time; codex-reply continues the conversation")
 )
 
-// drift lets the turn continue without the client.
+// drift makes the turn continue without the client.
 func (c *call) drift() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.adrift = true
 }
 
-// abandon interrupts the turn when a question has timed out and no client came back: none
-// waits for the turn.
+// abandon interrupts the turn if no client waits for it. It is called when a question has
+// timed out.
 func (c *call) abandon() {
 	c.mu.Lock()
 	abandoned := c.outlet == nil && !c.adrift && c.job != nil
@@ -359,8 +360,8 @@ func (c *call) abandon() {
 	}
 }
 
-// hold waits while questions are out with the client, and reports whether it had to. A
-// tool whose time is over waits for the answers before it returns.
+// hold waits while the client has open questions, and reports whether there were any. A
+// tool whose time is over uses it to wait for the answers before it returns.
 func (c *call) hold(ctx context.Context) (waited bool) {
 	for {
 		c.mu.Lock()
@@ -378,14 +379,14 @@ func (c *call) hold(ctx context.Context) (waited bool) {
 	}
 }
 
-// complete is the result of the call as it goes out.
+// complete returns the result of the call in the types of this era.
 func (c *call) complete(r *mcptypes.CallToolResult) *modern.CallToolResult {
 	return &modern.CallToolResult{
 		Meta: c.session.resultMeta(), Content: content(r), IsError: r.IsError, StructuredContent: r.StructuredContent,
 	}
 }
 
-// content is that of a result, all of it texts.
+// content converts the content of a result. All blocks are texts.
 func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
 	blocks := make([]modern.ContentBlock, 0, len(r.Content))
 	for _, b := range r.Content {
@@ -424,7 +425,7 @@ func (w watcher) Decided(_ *approval.Request, d approval.Decision) {
 // Notice implements [thread.Watcher].
 func (w watcher) Notice(words string) { w.current().warn(words) }
 
-// silence watches a turn in the background. What it does is had with codex-wait.
+// silence watches a turn in the background and does nothing. codex-wait reports the turn.
 type silence struct{}
 
 // Ready implements [thread.Watcher].

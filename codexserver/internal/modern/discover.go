@@ -7,8 +7,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// listLife is how long clients may keep a list, in milliseconds. It never changes
-// while the server runs.
+// listLife is how long clients may cache a list, in milliseconds. Lists do not change while
+// the server runs.
 const listLife = 3_600_000
 
 func (s *Session) discover() (any, error) {

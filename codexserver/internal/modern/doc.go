@@ -1,15 +1,14 @@
-// Package modern serves requests as MCP has them from 2026-07-28 on: each says in its
-// _meta which version it follows and what its client can do, and the server sends no
-// request.
+// Package modern serves requests of MCP 2026-07-28 and later. Each request has its version
+// and the capabilities of its client in its _meta, and the server does not send requests.
 //
 //	Session ─── discover, tools/list
 //	  └─ call ─── rounds: request, question in the result, request with the answer, …, result
 //	       ├─ outlet    notifications for the request that waits for the call
 //	       ├─ question  an open question; the turn waits for its answer where it is
-//	       ├─ state     names the call in the next request, sealed, good for one time
-//	       └─ task      the call as a client polls it, with a file; listeners hear of its changes
+//	       ├─ state     names the call in the next request; sealed, valid once
+//	       └─ task      the call as a client polls it, with a file; listeners receive its changes
 //
 // A call is a [tools] call that outlives its request. Between two rounds no client waits
-// for it; it ends when no client comes back in time. See docs/wire.md of the module for
-// what is on the wire.
+// for it. It ends when no client returns in time. docs/wire.md of the module describes the
+// messages.
 package modern

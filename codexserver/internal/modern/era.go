@@ -8,12 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Meta returns the _meta of a request of this era: it has one of the members that
-// say so. It returns nil for any other request. Nothing that was said before on
-// the connection counts. Members that come twice do not make a request one of the
-// older era: they are for its handler to refuse. server/discover without such members is
-// an unknown method, as it was to the servers before: clients take that for a
-// legacy server.
+// Meta returns the _meta of a request of this era, which has at least one of the era's
+// members. It returns nil for any other request. Earlier messages on the connection do not
+// matter. A request with duplicate members still belongs to this era, and its handler
+// refuses it. server/discover without such members is an unknown method, as for older
+// servers, so that clients recognize a legacy server.
 func Meta(params json.RawMessage) jsontext.Value {
 	d := jsontext.NewDecoder(bytes.NewBuffer(params), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {

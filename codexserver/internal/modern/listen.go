@@ -12,11 +12,11 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// tick is how often a listener looks at the status message of its task.
+// tick is how often a listener checks the status message of its task.
 const tick = time.Second
 
-// listen acknowledges a subscription, which stays open until the client cancels
-// the request. The lists of this server never change; tasks do.
+// listen acknowledges a subscription and keeps it open until the client cancels the
+// request. Only tasks change on this server, lists do not.
 func (s *Session) listen(q *request) (any, error) {
 	var p modern.SubscriptionsListenRequestParams
 	if err := modern.Decode(q.rpc.Params, &p); err != nil {
@@ -32,7 +32,7 @@ func (s *Session) listen(q *request) (any, error) {
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Notifications.TaskIds))) {
 			t, _, _, err := s.find(id)
 			if err != nil {
-				continue // unknown, or another client's
+				continue // unknown, or of another client
 			}
 			granted.TaskIds = append(granted.TaskIds, id)
 			l := &listener{request: q, form: q.form}
@@ -57,15 +57,16 @@ func (s *Session) listen(q *request) (any, error) {
 	return nil, context.Cause(q.ctx)
 }
 
-// listener sends the client a task whenever its status or its questions have
-// changed, and its status message at most once a tick.
+// listener sends a task to the client whenever its status or questions change, and at most
+// once a tick if only its status message changes.
 type listener struct {
 	request         *request
 	form            bool
-	status, message string // as they were sent last
+	status, message string // as last sent
 }
 
-// send sends the task if it has changed; only the ticker sends it for its message alone.
+// send sends the task if it has changed. Only the ticker sends it if just the message has
+// changed.
 func (l *listener) send(d modern.DetailedTask, ticker bool) {
 	t, _ := modern.TaskOf(d)
 	status, message := string(t.Status), ""
@@ -81,10 +82,10 @@ func (l *listener) send(d modern.DetailedTask, ticker bool) {
 	l.status, l.message = status, message
 	_ = modern.NotificationsTasks.Notify(context.Background(), l.request.rpc.Peer(), &modern.TaskStatusNotificationParams{
 		Meta: &modern.NotificationMetaObject{SubscriptionId: &l.request.rpc.ID}, Task: d,
-	}) // a client that has gone hears nothing
+	}) // fails if the client has disconnected
 }
 
-// follow sends the task to a listener until ctx ends or the task does.
+// follow sends the task to a listener until ctx or the task ends.
 func (t *task) follow(ctx context.Context, l *listener) {
 	c := t.call
 	c.mu.Lock()
@@ -114,15 +115,14 @@ func (t *task) follow(ctx context.Context, l *listener) {
 	}
 }
 
-// notify sends the task to its listeners. The call's mutex is held.
+// notify sends the task to its listeners. The caller holds the call's mutex.
 func (t *task) notify() {
 	for l := range t.listeners {
 		l.send(t.detailed(l.form), false)
 	}
 }
 
-// look sends a task that another process serves, as its file says, until it has
-// ended or ctx has.
+// look sends a task of another process, as in its file, until ctx or the task ends.
 func (s *Session) look(ctx context.Context, id string, l *listener) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

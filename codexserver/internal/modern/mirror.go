@@ -8,14 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// HeaderThread is the HTTP header in which clients repeat the argument threadId of a
-// call, so that a proxy finds the server that has the thread.
+// HeaderThread is the HTTP header in which clients repeat the argument threadId of a call,
+// so that a proxy can find the server that has the thread.
 const HeaderThread = "Mcp-Param-" + mirrorName
 
 const mirrorName = "Thread-Id"
 
-// mirrored returns a tool's schema that asks clients for [HeaderThread], if it has the
-// argument.
+// mirrored returns a tool's schema. If it has the argument threadId, the result asks
+// clients for [HeaderThread].
 func mirrored(schema json.RawMessage) json.RawMessage {
 	d := jsontext.NewDecoder(bytes.NewReader(schema))
 	for {

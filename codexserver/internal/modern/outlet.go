@@ -14,13 +14,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// heartbeat is how often a request that is silent shows that it lives, so that
-// clients' idle clocks do not end it.
+// heartbeat is how often a silent request sends progress, so that idle timeouts of clients
+// do not end it.
 const heartbeat = 15 * time.Second
 
-// outlet sends the notifications of a request while it is open: progress under its
-// token, events if it declared them, and log messages from its level on. A nil
-// outlet sends nothing.
+// outlet sends the notifications of an open request: progress if it has a token, events if
+// it declares them, and log messages of its level and above. A nil outlet sends nothing.
 type outlet struct {
 	session *Session
 	request *request
@@ -34,8 +33,9 @@ type outlet struct {
 	gap    pace.Gap
 }
 
-// newOutlet returns the outlet of a request, whose progress continues from sent. Close it
-// before the answer. A heartbeat says what stuck returns, unless that is "".
+// newOutlet returns the outlet of a request. Its progress continues from sent. The caller
+// must close it before the answer. A heartbeat sends what stuck returns, unless that is "",
+// or else the last activity.
 func (s *Session) newOutlet(q *request, doing string, sent float64, stuck func() string) *outlet {
 	ctx, stop := context.WithCancel(q.ctx)
 	o := &outlet{session: s, request: q, stop: stop, doing: doing, sent: sent}
@@ -56,8 +56,8 @@ func (s *Session) newOutlet(q *request, doing string, sent float64, stuck func()
 	return o
 }
 
-// close ends the outlet and returns its last progress: it sends nothing once close has
-// returned.
+// close closes the outlet and returns its last progress. No notification is sent after it
+// returns.
 func (o *outlet) close() (sent float64) {
 	o.mu.Lock()
 	o.closed = true
@@ -68,7 +68,7 @@ func (o *outlet) close() (sent float64) {
 	return sent
 }
 
-// notify sends a notification. o.mu is held.
+// notify sends a notification. The caller holds o.mu.
 func (o *outlet) notify(method string, params any) {
 	if o.closed {
 		return
@@ -78,14 +78,14 @@ func (o *outlet) notify(method string, params any) {
 	}
 }
 
-// event sends an event, and what it says is going on.
+// event sends an event, and the activity that it reports.
 func (o *outlet) event(thread string, e protocol.Event) {
 	if o == nil {
 		return
 	}
 	if o.request.events {
 		if m, ok := e.Msg.(protocol.SessionConfigured); ok {
-			m.InitialMessages = nil // a caller of tools has no use for the past
+			m.InitialMessages = nil // a caller of a tool does not need the history
 			e.Msg = m
 		}
 		o.mu.Lock()
@@ -104,10 +104,10 @@ func (o *outlet) event(thread string, e protocol.Event) {
 	}
 }
 
-// maxProgressMessage bounds the message of a notification, in runes.
+// maxProgressMessage is how many runes the message of a notification has at most.
 const maxProgressMessage = 200
 
-// progress sends what is going on.
+// progress sends an activity.
 func (o *outlet) progress(words string) {
 	if o == nil || o.request.token() == nil {
 		return
@@ -118,14 +118,14 @@ func (o *outlet) progress(words string) {
 	o.send(o.doing)
 }
 
-// alive repeats what is going on, or says that the model is stuck.
+// alive repeats the last activity, or reports that the model is stuck.
 func (o *outlet) alive(stuck string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.send(cmp.Or(stuck, o.doing))
 }
 
-// send sends a notification of progress. o.mu is held.
+// send sends a notification of progress. The caller holds o.mu.
 func (o *outlet) send(words string) {
 	o.sent++
 	o.notify(modern.NotificationsProgress.Name(), &modern.ProgressNotificationParams{
@@ -133,14 +133,14 @@ func (o *outlet) send(words string) {
 	})
 }
 
-// warn sends a log message of the level warning, if the request asked for those.
+// warn sends a log message of the level warning, if the request wants those.
 func (o *outlet) warn(words string) {
 	if o == nil || o.request.meta.LogLevel == nil || severity(*o.request.meta.LogLevel) > severity(mcptypes.LoggingLevelWarning) {
 		return
 	}
 	data, err := json.Marshal(words)
 	if err != nil {
-		return // no valid UTF-8
+		return // not valid UTF-8
 	}
 	logger := "codex"
 	o.mu.Lock()

@@ -8,12 +8,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// params are those of tools/call.
+// params are the params of tools/call.
 type params struct {
 	Name         *string
 	Arguments    jsontext.Value
 	RequestState *string
-	Answers      map[string]jsontext.Value // inputResponses, which package elicit reads
+	Answers      map[string]jsontext.Value // inputResponses; package elicit decodes them
 }
 
 func newParams(raw stdjson.RawMessage) (*params, error) {
@@ -40,9 +40,9 @@ func newParams(raw stdjson.RawMessage) (*params, error) {
 	return p, nil
 }
 
-// members returns the members of an object at a path. A duplicate is refused. A fault
-// within a member is left to its reader: an answer that cannot be read is a refusal, and
-// its question must not stay open.
+// members returns the members of an object at a path. It refuses duplicates of them, but
+// ignores those within a member: an answer that cannot be read counts as a refusal, so that
+// its question does not stay open.
 func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {

@@ -16,18 +16,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxOpen is how long a question without a time-out stays open if no client comes to
-// answer it.
+// maxOpen is how long a question without a timeout stays open if no client answers it.
 const maxOpen = 24 * time.Hour
 
 // question is an open question of a call.
 type question struct {
 	key     string
 	request modern.InputRequest
-	answer  chan stdjson.RawMessage // takes one answer, the first; nil from a client that cannot be asked
+	answer  chan stdjson.RawMessage // for the first answer; nil if the client cannot be asked
 }
 
-// ask puts a question up and waits for its answer, or until ctx ends.
+// ask opens a question and waits for its answer, or until ctx ends.
 func (c *call) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	request, err := inputRequest(params)
 	if err != nil {
@@ -59,8 +58,8 @@ func (c *call) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.RawM
 	return answer, nil
 }
 
-// refuse answers the open questions for a client that cannot be asked: the request
-// that came back declares no forms.
+// refuse answers the open questions for a client that cannot be asked: its newest request
+// does not declare elicitation.
 func (c *call) refuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +70,7 @@ func (c *call) refuse() {
 	c.change()
 }
 
-// withdraw takes a question down. It does nothing when the question was answered.
+// withdraw closes a question. It does nothing if the question was answered.
 func (c *call) withdraw(q *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,8 +80,8 @@ func (c *call) withdraw(q *question) {
 	}
 }
 
-// take hands answers to the open questions of these keys. Others are ignored, and so is
-// a second answer.
+// take answers the open questions. It ignores unknown keys, keys that are not in keys
+// unless that is nil, and second answers.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +96,7 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	}
 }
 
-// inputRequest is an elicitation/create request in the form of a result.
+// inputRequest returns an elicitation/create request for a result.
 func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
 	raw, err := json.Marshal(map[string]any{"q": map[string]any{
 		"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params),
@@ -112,8 +111,8 @@ func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
 	return requests["q"], nil
 }
 
-// client is the client as a place where questions stand: they go out in the
-// result of a request.
+// client is the place that asks the client. Its questions are sent in the result of a
+// request.
 type client struct{ *call }
 
 // Decider implements [approval.Place].
@@ -122,7 +121,7 @@ func (client) Decider() approval.Decider { return approval.ByClient }
 // Ask implements [approval.Place].
 func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	o := &p.session.server.Approvals
-	asked := *r.Question // which others read
+	asked := *r.Question // a copy, because others read it
 	asked.Extra = nil
 	if asked.Meta == nil {
 		asked.Meta = map[string]any{approval.MetaKey: r.Meta()}
@@ -159,7 +158,7 @@ func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.R
 	return answer, err
 }
 
-// deaf is a client that shows no forms.
+// deaf is the place for a client that does not support elicitation.
 type deaf struct{ session *Session }
 
 // Decider implements [approval.Place].
@@ -170,8 +169,8 @@ func (p deaf) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error
 	return r.Question.ReadError(elicit.ErrUnsupported, &p.session.server.Approvals), nil
 }
 
-// hold keeps the questions of turns in the background open until a call of
-// codex-wait brings them to the client.
+// hold is a place that keeps the questions of turns in the background open until a call of
+// codex-wait asks the client.
 type hold struct{ session *Session }
 
 // Decider implements [approval.Place].

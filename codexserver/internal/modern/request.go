@@ -14,38 +14,40 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Versions are the versions of MCP that the server speaks, newest first. Only the
-// first one is spoken here.
+// Versions returns the versions of MCP that the server supports, newest first. This package
+// serves only the first.
 func Versions() []string {
 	return []string{modern.ProtocolVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 }
 
-// The extensions that are served.
+// The supported extensions.
 const (
 	extensionTasks  = modern.ExtensionTasks
 	extensionEvents = "io.github.codexmcp/events"
 )
 
-// request is one request with what it says of its client.
+// request is one request with its metadata.
 type request struct {
 	ctx context.Context
 	rpc *jsonrpc.Request
 	*metadata
 }
 
-// metadata is what a request says of itself and of its client.
+// metadata is the decoded _meta of a request.
 type metadata struct {
 	raw    string
 	meta   modern.RequestMetaObject
 	client elicit.Client
-	// What the client can do: show forms, poll tasks, and read codex/event.
+	// form, tasks and events report whether the client supports elicitation, tasks and
+	// codex/event.
 	form, tasks, events bool
-	// unasked says that the client may not approve.
+	// unasked reports that the client may not approve.
 	unasked bool
 }
 
-// newRequest returns a request with its _meta. A client that polls sends the same
-// one each time. Unless asks, the client is taken for one that shows no forms.
+// newRequest returns a request with its _meta. It keeps the last _meta decoded, because a
+// client that polls repeats it. If asks is false, the client is treated as one without
+// elicitation.
 func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
 	m := s.last.Load()
 	if m == nil || m.raw != string(meta) {
@@ -63,8 +65,8 @@ func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsont
 	return &request{ctx, r, m}, nil
 }
 
-// newMetadata reads the _meta of a request. The version comes first: a client that
-// speaks another one may mean other things by the rest.
+// newMetadata decodes the _meta of a request. It checks the version first, because in
+// another version the other members may have another meaning.
 func newMetadata(meta jsontext.Value) (*metadata, error) {
 	m, err := members("/_meta", meta)
 	if err != nil {
@@ -98,7 +100,7 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 	return q, nil
 }
 
-// needTasks refuses a request that does not declare tasks.
+// needTasks fails if the request does not declare tasks.
 func (q *request) needTasks() error {
 	if q.tasks {
 		return nil
@@ -118,7 +120,7 @@ func unsupportedVersion(asked string) error {
 	return e
 }
 
-// decode reads params; its error names the member.
+// decode decodes params. The error names the member.
 func decode(raw stdjson.RawMessage, into any) error {
 	err := json.Unmarshal(raw, into)
 	var wrong *json.SemanticError
@@ -134,7 +136,7 @@ func decode(raw stdjson.RawMessage, into any) error {
 	return invalid("", "%v", err)
 }
 
-// invalid is the answer to params that lack or misuse a member.
+// invalid returns the error for params with a missing or wrong member.
 func invalid(path, format string, args ...any) error {
 	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
 	e.Data, _ = json.Marshal(map[string]string{"path": path}, jsontext.AllowInvalidUTF8(true)) // a string always encodes
@@ -146,7 +148,7 @@ func escape(name string) string {
 	return string(jsontext.Pointer("").AppendToken(name))[1:]
 }
 
-// callID is a request's id as text, whatever its JSON type.
+// callID returns a request's id, a string or a number, as text.
 func callID(id jsonrpc.ID) string {
 	if s, ok := id.Str(); ok {
 		return s
@@ -154,5 +156,5 @@ func callID(id jsonrpc.ID) string {
 	return id.String()
 }
 
-// token returns the request's progress token, nil when it has none.
+// token returns the request's progress token, or nil.
 func (q *request) token() *mcptypes.ProgressToken { return q.meta.ProgressToken }

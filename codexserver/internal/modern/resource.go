@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fresh is how long clients may keep what grows while they look.
+// fresh is how long clients may cache content that changes.
 const fresh = 0
 
-// noCursor refuses a cursor: the lists have one page.
+// noCursor refuses a cursor, because the lists have only one page.
 func noCursor(q *request) error {
 	m, err := members("", jsontext.Value(q.rpc.Params))
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Session) readResource(q *request) (any, error) {
 	return result, nil
 }
 
-// noResource is the error for an address of nothing.
+// noResource returns the error for a resource that does not exist.
 func noResource(uri string, why *tools.NoResourceError) error {
 	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params/uri: %s", why.Reason)
 	e.Data, _ = json.Marshal(map[string]string{"path": "/uri", "uri": uri}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // strings always encode

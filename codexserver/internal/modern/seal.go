@@ -14,11 +14,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
 )
 
-// Seal encrypts and authenticates what clients keep for the server (AES-256-GCM). Its key
-// is in a file, so that a state opens after a restart. A key that cannot be kept lives in
-// memory. It is safe for concurrent use.
+// Seal encrypts and authenticates states that clients keep for the server (AES-256-GCM).
+// Its key is in a file, so that the server can open a state after a restart. If the file
+// cannot be used, the key is only in memory. It is safe for concurrent use.
 type Seal struct {
-	// File is the path of the key's file, "" for none. It is made on first use.
+	// File is the path of the key's file. It is created on first use. "" keeps the key in
+	// memory.
 	File   string
 	Logger *slog.Logger
 
@@ -29,7 +30,7 @@ type Seal struct {
 
 const keySize = 32
 
-// purpose separates the states of this key from whatever else it may seal one day.
+// purpose separates states from other data that the key may seal in the future.
 var purpose = []byte("codex-mcp request state 1")
 
 var errSeal = errors.New("the seal does not open")
@@ -48,7 +49,7 @@ func (s *Seal) open(sealed string) ([]byte, error) {
 		return nil, s.err
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
-	if err != nil || strings.ContainsAny(sealed, "\r\n") { // which the decoder skips
+	if err != nil || strings.ContainsAny(sealed, "\r\n") { // the decoder ignores line breaks
 		return nil, errSeal
 	}
 	plain, err := s.aead.Open(nil, nil, b, purpose)

@@ -21,24 +21,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Server is what the sessions of one server have in common. All fields must be
-// set but the engine's name and reason, Folder and Tasks.
+// Server has what the sessions of one server share. All fields must be set except
+// EngineName, EngineReason, and those with a default.
 type Server struct {
 	Tools *tools.Table
 	// Approvals says how clients are asked, and how answers are read.
 	Approvals elicit.Options
-	// Version is the server's version, EngineName and EngineReason say which
-	// engine runs the turns and why.
+	// Version is the server's version. EngineName is the engine that runs the turns, and
+	// EngineReason why it was chosen.
 	Version, EngineName, EngineReason string
-	// Folder is where threads work whose caller names no folder; "" is
+	// Folder is the working folder of a thread whose caller does not name one. Default:
 	// [tools.ProjectFolder].
 	Folder string
-	// Seal seals what clients keep for the server between two rounds.
+	// Seal seals the states that clients keep between two rounds.
 	Seal *Seal
-	// Tasks are those of all sessions; nil serves none.
+	// Tasks are the tasks of all sessions. Nil disables tasks.
 	Tasks *Tasks
-	// Relay holds the questions of clients that may not approve, for those of the
-	// principal Approver; nil without one.
+	// Relay takes the questions of clients that may not approve to clients of the
+	// principal Approver. It is nil if there is no approver.
 	Relay    *approval.Relay
 	Approver string
 	// MaxUnread is how many bytes may wait for a client.
@@ -49,11 +49,11 @@ type Server struct {
 	resultMeta *modern.ResultMetaObject
 }
 
-// Session is what one client has here: its calls, and the questions they wait for.
-// It is safe for concurrent use.
+// Session has the calls of one client and their open questions. It is safe for concurrent
+// use.
 type Session struct {
 	server    *Server
-	principal string          // whose session it is; "" where a server has one user
+	principal string          // the owner of the session; "" if the server has one user
 	shared    bool            // by several clients
 	ctx       context.Context // ends with the session
 	threads   *thread.Share
@@ -63,13 +63,13 @@ type Session struct {
 	calls     atomic.Int64   // that may take long
 
 	states states
-	last   atomic.Pointer[metadata] // of the request before
+	last   atomic.Pointer[metadata] // of the last request
 	open   atomic.Int64             // requests that may take long
 }
 
-// NewSession returns a session of a principal whose turns end with ctx, with the
-// threads and jobs of its client, or of all its clients that have no connection of
-// their own.
+// NewSession returns a session of a principal. Its turns end with ctx. The threads and jobs
+// are those of one client, or of all clients of the principal without a connection of their
+// own.
 func NewSession(ctx context.Context, s *Server, principal string, shared bool, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
 	return &Session{server: s, principal: principal, shared: shared, ctx: ctx, threads: threads, jobs: jobs, pace: p}
 }
@@ -77,21 +77,20 @@ func NewSession(ctx context.Context, s *Server, principal string, shared bool, t
 // Wait waits for the calls of the session, whose context must have ended.
 func (s *Session) Wait() { s.running.Wait() }
 
-// Busy reports whether a call that may take long is under way, whether or not a
-// request waits for it.
+// Busy reports whether a call that may take long is unfinished, whether or not a request
+// waits for it.
 func (s *Session) Busy() bool { return s.calls.Load() > 0 }
 
-// MaxConcurrent is how many requests of a session that may take long are handled
-// at a time. The next is refused: the client would wait for it behind calls that
-// may never end.
+// MaxConcurrent is how many requests of a session that may take long are handled at a time.
+// More are refused, because they would wait for calls that may never end.
 const MaxConcurrent = 4096
 
-// Inline are the methods of this era that are handled on the read loop: a client
-// polls with them.
+// Inline returns the methods of this era to handle on the read loop. Clients poll with
+// them.
 func Inline() []string { return []string{modern.ServerDiscover.Name(), modern.TasksGet.Name()} }
 
-// Handler returns a handler for connections that have requests of this era alone. It
-// ignores notifications, of which this era has none. See ServeRPC for asks.
+// Handler returns a handler for connections that have only requests of this era. It ignores
+// notifications, which clients of this era do not send. See ServeRPC for asks.
 func (s *Session) Handler(asks bool) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
@@ -99,15 +98,15 @@ func (s *Session) Handler(asks bool) jsonrpc.Handler {
 		}
 		meta := Meta(r.Params)
 		if meta == nil {
-			meta = jsontext.Value(`{}`) // which lacks the version
+			meta = jsontext.Value(`{}`) // refused, because the version is missing
 		}
 		return s.ServeRPC(ctx, r, meta, asks)
 	})
 }
 
-// ServeRPC answers a request of this era, whose _meta is meta. A method that this era
-// does not have is answered with -32601, the removed ones too. Unless asks, the request
-// is of a client that may not approve, and gets no questions.
+// ServeRPC answers a request of this era with the _meta meta. It answers unknown and
+// removed methods with -32601. If asks is false, the client may not approve and is not
+// asked.
 func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (any, error) {
 	q, err := s.newRequest(ctx, r, meta, asks)
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontex
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
 }
 
-// long handles a request that may take long, unless too many are under way.
+// long handles a request that may take long. It fails if there are too many.
 func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > MaxConcurrent {
@@ -152,11 +151,11 @@ func (s *Session) long(q *request, handle func(*request) (any, error)) (any, err
 	return handle(q)
 }
 
-// folder is where threads work whose caller names no folder. Roots are not asked
-// for in this era.
+// folder returns the working folder of a thread whose caller does not name one. This era
+// has no requests for roots.
 func (s *Session) folder() string { return cmp.Or(s.server.Folder, tools.ProjectFolder()) }
 
-// guarded calls a tool, and makes an error result of a panic.
+// guarded calls a tool, and converts a panic to an error result.
 func (s *Session) guarded(call func() *mcptypes.CallToolResult) (result *mcptypes.CallToolResult) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -167,7 +166,7 @@ func (s *Session) guarded(call func() *mcptypes.CallToolResult) (result *mcptype
 	return call()
 }
 
-// resultMeta is the _meta of every result. It is read only.
+// resultMeta returns the _meta of every result. It is read only.
 func (s *Session) resultMeta() *modern.ResultMetaObject { return s.server.meta() }
 
 func (s *Server) meta() *modern.ResultMetaObject {
@@ -177,7 +176,7 @@ func (s *Server) meta() *modern.ResultMetaObject {
 		if s.EngineName == "" {
 			return
 		}
-		engine, _ := jsontext.AppendQuote([]byte(`{"name":`), s.EngineName) // bytes that are not UTF-8 become U+FFFD
+		engine, _ := jsontext.AppendQuote([]byte(`{"name":`), s.EngineName) // invalid UTF-8 becomes U+FFFD
 		engine, _ = jsontext.AppendQuote(append(engine, `,"reason":`...), s.EngineReason)
 		engine = append(engine, '}')
 		s.resultMeta.Extra = map[string]stdjson.RawMessage{"io.github.codexmcp/engine": engine}

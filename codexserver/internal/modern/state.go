@@ -12,20 +12,20 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxEnded is how many calls are kept after their end for a client that comes late.
+// maxEnded is how many ended calls are kept for clients that return late.
 const maxEnded = 256
 
-// stateLife is how long the state of a call is good for.
+// stateLife is how long the state of a call is valid.
 const stateLife = 24 * time.Hour
 
-// states are the calls that wait for a client to come back, by the one-time number of the
-// state that it was given. The seal of a state authorises nothing, because commands can
-// read its key: the number must be in this table. The zero value is ready.
+// states are the calls that wait for a client to return, by the one-time number in the
+// client's state. The seal of a state does not authorise anything, because commands can
+// read its key. Only a number in this table does. The zero value is ready.
 type states struct {
 	mu       sync.Mutex
 	instance string
 	parked   map[string]*state
-	enough   int // how many states the last sweep left
+	enough   int // how many states the last sweep kept
 }
 
 // state is one call that waits for its client.
@@ -36,7 +36,7 @@ type state struct {
 	issued time.Time
 }
 
-// ticket is what a client keeps of a state.
+// ticket is the content of the sealed state that a client keeps.
 type ticket struct {
 	Instance string    `json:"i"`
 	Process  int       `json:"p"`
@@ -49,7 +49,7 @@ type ticket struct {
 	Principal string `json:"u,omitempty"`
 }
 
-// park returns the state of a call whose questions go out to the client.
+// park returns a sealed state for a call whose questions are sent to the client.
 func (s *Session) park(c *call, keys []string) (string, error) {
 	now := time.Now()
 	t := ticket{Process: os.Getpid(), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal}
@@ -78,9 +78,9 @@ func (s *Session) park(c *call, keys []string) (string, error) {
 	return sealed, nil
 }
 
-// sweep forgets the states that are too old, and all but the newest of those whose call
-// has ended without a client coming back. It runs when there are many more states than it
-// left. ss.mu is held.
+// sweep removes states that are too old, and all but the newest of those whose call has
+// ended. It does nothing unless there are many more states than after the last sweep. The
+// caller holds ss.mu.
 func (ss *states) sweep(now time.Time) {
 	if len(ss.parked) < ss.enough+maxEnded {
 		return
@@ -101,9 +101,9 @@ func (ss *states) sweep(now time.Time) {
 	ss.enough = len(ss.parked)
 }
 
-// resume returns the call that a state names, once. Without one it returns what
-// the client is answered: a result when the server was restarted, else an error.
-// Nothing runs then.
+// resume returns the call of a state, and invalidates the state. If there is no such call
+// it returns the answer for the client: a result if the server was restarted, and otherwise
+// an error.
 func (s *Session) resume(sealed string, d digest) (*state, any, error) {
 	refused := invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
 	plain, err := s.server.Seal.open(sealed)

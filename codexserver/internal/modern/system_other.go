@@ -2,5 +2,5 @@
 
 package modern
 
-// lives reports false: a process cannot be looked for here without a handle.
+// lives returns false: this system cannot look up a process without a handle.
 func lives(int) bool { return false }

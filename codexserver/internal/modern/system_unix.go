@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lives reports whether another process of that id runs.
+// lives reports whether another process with that id runs.
 func lives(process int) bool {
 	return process > 0 && process != os.Getpid() && !errors.Is(syscall.Kill(process, 0), syscall.ESRCH)
 }

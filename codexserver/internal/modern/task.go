@@ -13,16 +13,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// patience is how long the questions of a call that may become a task stay open:
-// its user looks in from time to time.
+// patience is how long the questions of a call that may become a task stay open. It is
+// long, because the user of a task only looks from time to time.
 const patience = time.Hour
 
-// task is a call that its client polls for. The call's mutex guards it.
+// task is a call that its client polls. The call's mutex guards it.
 type task struct {
 	call      *call
-	file      taskfile.Task // as it was written last
+	file      taskfile.Task // as last written
 	cancelled bool          // by the client
-	over      bool          // file has the end, if only in memory
+	over      bool          // file has the result, perhaps only in memory
 	listeners map[*listener]bool
 }
 
@@ -31,9 +31,9 @@ func (s *Session) mayBeTask(q *request, tool string) bool {
 	return q.tasks && s.server.Tasks.serves() && tools.IsTurn(tool)
 }
 
-// becomeTask makes a task of the call and returns the answer that says so. It returns
-// nil when the thread has not begun; and when the task cannot be kept, which is logged:
-// the call is then answered with its result.
+// becomeTask makes the call a task and returns the answer for the client. It returns nil if
+// the thread has not begun, or if the task's file cannot be written, which is logged. The
+// call is then answered with its result.
 func (c *call) becomeTask() *modern.CreateTaskResult {
 	c.mu.Lock()
 	job, now := c.job, c.now(true)
@@ -66,11 +66,11 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 	}
 }
 
-// fileTick is how often the file of a task is updated with what the task does, if that
-// has changed: other processes read it there.
+// fileTick is how often a changed status message is written to the file of a task, where
+// other processes read it.
 const fileTick = 5 * time.Second
 
-// keep keeps the task's file until the end of the call.
+// keep updates the task's file until the end of the call.
 func (t *task) keep() {
 	c := t.call
 	ticker := time.NewTicker(fileTick)
@@ -95,7 +95,7 @@ func (t *task) keep() {
 	}
 }
 
-// write writes the task's file. What cannot be written is kept in memory.
+// write writes the task's file. If that fails the task is kept in memory.
 func (t *task) write(file taskfile.Task) {
 	written, err := t.call.session.server.Tasks.store.Update(file)
 	if err != nil {
@@ -107,7 +107,7 @@ func (t *task) write(file taskfile.Task) {
 	t.file = written
 }
 
-// end writes the end of the task.
+// end writes the result of the task.
 func (t *task) end() {
 	c := t.call
 	c.mu.Lock()
@@ -119,11 +119,12 @@ func (t *task) end() {
 	} else {
 		answer := c.result
 		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
-			// The reader is a client of another process, which received no signal.
+			// The client may read this from another process, and does not know that this
+			// server was stopped.
 			answer = tools.Ended(file.Thread())
 		}
 		result, err := modern.Encode(c.complete(answer))
-		if err != nil { // what was encoded once before
+		if err != nil { // does not happen: it was encoded before
 			result = []byte(`{"content":[],"isError":true,"resultType":"complete"}`)
 		}
 		file.Status, file.Message, file.Result = taskfile.Completed, endWords(c.result), jsontext.Value(result)
@@ -141,7 +142,7 @@ func (t *task) end() {
 	}
 }
 
-// endWords is the status message of a task that has its result.
+// endWords returns the status message of a task that has its result.
 func endWords(r *mcptypes.CallToolResult) string {
 	if r.IsError != nil && *r.IsError {
 		return "ended with an error"
@@ -149,15 +150,16 @@ func endWords(r *mcptypes.CallToolResult) string {
 	return "done"
 }
 
-// moment is what a task does at one moment.
+// moment is the state of a task at one moment.
 type moment struct {
 	status   taskfile.Status
 	message  string
-	doing    string // message without for how long
+	doing    string // message without the duration
 	requests modern.InputRequests
 }
 
-// now returns what the call does, to a poll that shows forms or does not. c.mu is held.
+// now returns the current state. If form is false the client does not support elicitation.
+// The caller holds c.mu.
 func (c *call) now(form bool) moment {
 	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
 	if c.job != nil {
@@ -176,7 +178,7 @@ func (c *call) now(form bool) moment {
 	return m
 }
 
-// detailed returns the task as a poll reads it. The call's mutex is held.
+// detailed returns the task for a poll. The caller holds the call's mutex.
 func (t *task) detailed(form bool) modern.DetailedTask {
 	if t.over {
 		return finished(t.file)
@@ -189,14 +191,14 @@ func (t *task) detailed(form bool) modern.DetailedTask {
 	return shared.Working()
 }
 
-// How often a client is to poll, in milliseconds: this is the delay of each
-// approval.
+// How often a client should poll, in milliseconds. This delays each approval.
 const (
 	pollOften  = 500
 	pollSeldom = 2_000
 )
 
-// shared is what an unfinished task says whatever its status. The call's mutex is held.
+// shared returns the members of an unfinished task that do not depend on its status. The
+// caller holds the call's mutex.
 func (t *task) shared(message string) modern.Task {
 	poll := int64(pollSeldom)
 	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {
@@ -210,7 +212,7 @@ func (t *task) shared(message string) modern.Task {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// finished is a task that has ended, as its file says.
+// finished returns a task that has ended, from its file.
 func finished(f taskfile.Task) modern.DetailedTask {
 	ttl := f.TTL().Milliseconds()
 	t := modern.Task{
@@ -222,7 +224,7 @@ func finished(f taskfile.Task) modern.DetailedTask {
 	return t.Completed(stdjson.RawMessage(f.Result))
 }
 
-// foreign is a task that this process does not serve.
+// foreign returns a task that this process does not serve, from its file.
 func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
 	switch owner {
 	case taskfile.Gone:
@@ -242,8 +244,8 @@ func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.Detailed
 	return finished(f)
 }
 
-// live returns a task of the session's principal that this process serves, nil when
-// it serves none of that id.
+// live returns the task with an id if this process serves it and it belongs to the
+// session's principal, and nil otherwise.
 func (s *Session) live(id string) *task {
 	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal == s.principal {
 		return t
@@ -251,8 +253,8 @@ func (s *Session) live(id string) *task {
 	return nil
 }
 
-// find returns a task of the session's principal: one that this process serves, or
-// what a file says.
+// find returns a task of the session's principal: the task if this process serves it, or
+// else its file.
 func (s *Session) find(id string) (*task, taskfile.Task, taskfile.Owner, error) {
 	if t := s.live(id); t != nil {
 		return t, taskfile.Task{}, taskfile.Self, nil
@@ -264,13 +266,13 @@ func (s *Session) find(id string) (*task, taskfile.Task, taskfile.Owner, error) 
 	case err != nil:
 		return nil, file, owner, fmt.Errorf("read the task: %w", err)
 	}
-	if t := s.live(id); t != nil { // it became one between the two looks
+	if t := s.live(id); t != nil { // it became a task meanwhile
 		return t, file, taskfile.Self, nil
 	}
 	return nil, file, owner, nil
 }
 
-// elsewhere refuses what only the serving process can do.
+// elsewhere returns the error for a request that only the serving process can handle.
 func elsewhere(f taskfile.Task) error {
 	return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.Server.PID)
 }

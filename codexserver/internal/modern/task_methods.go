@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// getTask answers at once for a task that this process serves, and reads the file
-// of another one elsewhere: it is handled on the read loop.
+// getTask runs on the read loop. It answers at once for a task that this process serves,
+// and in another goroutine for others, because it must read their file.
 func (s *Session) getTask(q *request) (any, error) {
 	var p struct {
 		TaskID string `json:"taskId"`
@@ -48,8 +48,8 @@ func (s *Session) taskResult(t *task, form bool) *modern.GetTaskResult {
 	return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(form)}
 }
 
-// updateTask takes answers to the questions of a task. Of unknown keys, and of
-// those that were answered, nothing is said.
+// updateTask takes answers to the questions of a task. It ignores unknown and answered
+// keys.
 func (s *Session) updateTask(q *request) (any, error) {
 	if err := q.needTasks(); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Session) updateTask(q *request) (any, error) {
 	return &modern.UpdateTaskResult{Meta: s.resultMeta()}, nil
 }
 
-// cancelTask interrupts the turn of a task, and does not wait for its end.
+// cancelTask interrupts the turn of a task without waiting for its end.
 func (s *Session) cancelTask(q *request) (any, error) {
 	var p struct {
 		TaskID string `json:"taskId"`

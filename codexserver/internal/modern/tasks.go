@@ -12,14 +12,14 @@ import (
 
 // TaskOptions say how calls become tasks.
 type TaskOptions struct {
-	// Grace is how long a call is waited for before it becomes a task.
+	// Grace is how long a call may take before it becomes a task.
 	Grace time.Duration
-	// Limit is how many calls that may become tasks, and tasks, are unfinished at a time.
+	// Limit is how many tasks, and calls that may become one, may be unfinished at a time.
 	Limit int
 }
 
-// Tasks are the unfinished tasks of one server. It is safe for concurrent use; nil
-// serves none.
+// Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
+// tasks.
 type Tasks struct {
 	options TaskOptions
 	store   *taskfile.Store
@@ -27,20 +27,21 @@ type Tasks struct {
 	sweeps  sync.WaitGroup
 
 	mu    sync.Mutex
-	calls int // that may become tasks, or are
+	calls int // that are tasks or may become one
 	byID  map[string]*task
 	swept time.Time
 }
 
-// NewTasks returns no tasks yet. They are kept in store.
+// NewTasks returns an empty Tasks. Their files are in store.
 func NewTasks(store *taskfile.Store, o TaskOptions, warn func(msg string, args ...any)) *Tasks {
 	return &Tasks{options: o, store: store, log: warn, byID: map[string]*task{}}
 }
 
-// serves reports whether there are tasks at all.
+// serves reports whether tasks are enabled.
 func (ts *Tasks) serves() bool { return ts != nil }
 
-// enter counts a call that may become a task. It is to leave at its end.
+// enter counts a call that may become a task, and fails if there are too many. After a
+// success the caller must call leave at the end of the call.
 func (ts *Tasks) enter() error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -57,7 +58,7 @@ func (ts *Tasks) leave() {
 	ts.calls--
 }
 
-// create writes the file of a task, which is served from then on.
+// create writes the file of a task. This process serves the task from then on.
 func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
 	written, err := ts.store.Create(f)
 	if err != nil {
@@ -73,7 +74,7 @@ func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
 // sweepEvery is how often expired files are removed.
 const sweepEvery = time.Hour
 
-// sweep removes expired files, in the background. ts.mu is held.
+// sweep removes expired files in the background. The caller holds ts.mu.
 func (ts *Tasks) sweep() {
 	if time.Since(ts.swept) < sweepEvery {
 		return
@@ -86,21 +87,21 @@ func (ts *Tasks) sweep() {
 	})
 }
 
-// Wait waits for the goroutines that run apart from the calls.
+// Wait waits for the removal of expired files.
 func (ts *Tasks) Wait() {
 	if ts != nil {
 		ts.sweeps.Wait()
 	}
 }
 
-// live returns a task that this process serves, nil when it serves none of that id.
+// live returns the task with an id if this process serves it, and nil otherwise.
 func (ts *Tasks) live(id string) *task {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.byID[id]
 }
 
-// finish writes the end of a task.
+// finish writes the result of a task.
 func (ts *Tasks) finish(f *taskfile.Task) error {
 	written, err := ts.store.Update(*f)
 	if err != nil {
@@ -112,7 +113,7 @@ func (ts *Tasks) finish(f *taskfile.Task) error {
 	return nil
 }
 
-// forget leaves a finished task to its file.
+// forget removes a finished task, which is then served from its file.
 func (ts *Tasks) forget(id string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package outputschema checks answers of a model against the JSON schema that a
-// caller wants them to follow. Neither of the two is trusted: nothing is loaded for a
-// schema, and what a check costs is bounded.
+// Package outputschema checks a model's answer against the JSON schema of a caller. It
+// trusts neither: it loads nothing for a schema, and bounds the cost of a check.
 package outputschema
 
 import (
@@ -21,9 +20,9 @@ import (
 const (
 	maxSchema   = 64 << 10 // bytes
 	maxPatterns = 4 << 10  // bytes, of all patterns together
-	maxDepth    = 64       // of objects and arrays in one another
+	maxDepth    = 64       // of nested objects and arrays
 	maxAnswer   = 512 << 10
-	maxFault    = 500 // bytes of what is said of a fault
+	maxFault    = 500 // bytes of an error's text
 )
 
 // Schema is a JSON schema for answers. It is safe for concurrent use.
@@ -34,25 +33,25 @@ type Schema struct {
 	steps steps
 }
 
-// errForeign is why a schema cannot be had from elsewhere.
-var errForeign = errors.New("a schema is taken from nowhere else: put it into $defs")
+// errForeign is the error of a reference to another schema.
+var errForeign = errors.New("other schemas are not loaded: put this one into $defs")
 
 // noLoader loads nothing.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errForeign }
 
-// address is where the schema seems to be; relative references start next to it.
+// address is the schema's made-up address. Relative references are resolved against it.
 const address = "schema:///output-schema"
 
-// Compile reads a schema, an object of draft 2020-12 unless it names another
-// standard draft. References lead within the schema alone.
+// Compile reads a schema, which must be an object. Its draft is 2020-12 unless it names
+// another standard one. References to other schemas fail.
 func Compile(raw stdjson.RawMessage) (*Schema, error) {
 	if jsontext.Value(raw).Kind() != '{' {
 		return nil, errors.New("want an object, a JSON schema")
 	}
 	if len(raw) > maxSchema {
-		return nil, fmt.Errorf("%d bytes are more than %d", len(raw), maxSchema)
+		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(raw), maxSchema)
 	}
 	doc, err := parse(raw)
 	if err != nil {
@@ -84,11 +83,11 @@ func Compile(raw stdjson.RawMessage) (*Schema, error) {
 	return nil, errors.New(brief(strings.ReplaceAll(err.Error(), address, "")))
 }
 
-// FaultError says what is wrong with an answer.
+// FaultError is a fault of an answer.
 type FaultError struct {
 	// Path is the JSON pointer of the part that does not fit, "" for the whole.
 	Path string
-	// Why is in words.
+	// Why describes the fault.
 	Why string
 }
 
@@ -100,8 +99,8 @@ func (e *FaultError) Error() string {
 	return "at " + e.Path + ": " + e.Why
 }
 
-// Check returns an answer as a JSON value. The error is a [*FaultError] when the answer
-// is not JSON, or does not fit the schema.
+// Check returns an answer as a JSON value. The error is a [*FaultError] if the answer is
+// not JSON, or does not fit the schema.
 func (s *Schema) Check(answer string) (jsontext.Value, error) {
 	if len(answer) > maxAnswer {
 		return nil, &FaultError{Why: fmt.Sprintf("the answer has %d bytes, more than the %d that are checked", len(answer), maxAnswer)}
@@ -126,8 +125,8 @@ func (s *Schema) Check(answer string) (jsontext.Value, error) {
 	return jsontext.Value(text), nil
 }
 
-// parse reads a JSON text. Numbers are floating point: the arithmetic of large ones
-// would cost what their exponent says.
+// parse reads a JSON text. It reads numbers as floating point: the cost of exact
+// arithmetic grows with the exponent, which the text chooses.
 func parse(text []byte) (any, error) {
 	d := jsontext.NewDecoder(strings.NewReader(string(text)))
 	for {
@@ -137,7 +136,7 @@ func parse(text []byte) (any, error) {
 			return nil, errors.New(brief(err.Error()))
 		}
 		if d.StackDepth() > maxDepth {
-			return nil, fmt.Errorf("%s: it is deeper than %d objects and arrays", brief(string(d.StackPointer())), maxDepth)
+			return nil, fmt.Errorf("%s: nested deeper than %d objects and arrays", brief(string(d.StackPointer())), maxDepth)
 		}
 	}
 	var v any
@@ -147,7 +146,7 @@ func parse(text []byte) (any, error) {
 	return v, nil
 }
 
-// innermost returns where the first fault is, and what it is.
+// innermost returns the place of the first fault, and its description.
 func innermost(e *jsonschema.ValidationError) (path, why string) {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -160,7 +159,7 @@ func innermost(e *jsonschema.ValidationError) (path, why string) {
 	return brief(string(pointer)), brief(strings.TrimPrefix(alone.Error(), "at '': "))
 }
 
-// describe returns what is wrong with a schema.
+// describe describes the fault of a schema.
 func describe(e *jsonschema.ValidationError) string {
 	path, why := innermost(e)
 	if path == "" {
@@ -169,7 +168,7 @@ func describe(e *jsonschema.ValidationError) string {
 	return "it is not a JSON schema, at " + path + ": " + why
 }
 
-// brief returns words within bounds, as valid UTF-8.
+// brief returns a text shortened to maxFault bytes of valid UTF-8.
 func brief(words string) string {
 	words = strings.ToValidUTF8(words, "\uFFFD")
 	if len(words) <= maxFault {

@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestNothingIsLoaded: a schema leads to no file and to no server.
+// TestNothingIsLoaded checks that a schema can make it read no file and ask no server.
 func TestNothingIsLoaded(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -88,7 +88,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 		`{"$ref":"#/$defs/none"}`:             "none",
 		`{"pattern":"("}`:                     "pattern",
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:                  "pattern",
-		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "more than 65536",
+		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "want at most 65536",
 		strings.Repeat(`{"not":`, 100) + `true` + strings.Repeat(`}`, 100): "deeper than 64",
 		`{"maxLength":1e999}`: "1e999",
 	} {
@@ -98,7 +98,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 	}
 }
 
-// TestCostIsBounded: schemas and answers that would be compared for ever.
+// TestCostIsBounded has schemas and answers whose comparison would take forever.
 func TestCostIsBounded(t *testing.T) {
 	var doubling strings.Builder
 	doubling.WriteString(`{"$ref":"#/$defs/s0","$defs":{`)

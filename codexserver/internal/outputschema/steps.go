@@ -9,19 +9,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A schema whose parts refer to one another can have an answer looked at more often
-// than there is time for, and so can a pattern. So the steps of a check are counted:
-// a schema that looks at a part of the answer takes visit of them, a pattern as many
-// as it has instructions for each byte.
+// Schemas that refer to one another, and patterns, can make a check take forever. So a
+// check counts its steps: visit for each part of the answer that a schema checks, and for
+// each byte that a pattern reads the number of the pattern's instructions.
 const (
 	maxSteps = 50_000_000
 	visit    = 400
 )
 
-// errSteps ends a check.
+// errSteps ends a check that takes too many steps.
 var errSteps = errors.New("the answer takes too many steps to check against the schema")
 
-// steps counts those of one compilation or check.
+// steps counts the steps of one compilation or check.
 type steps struct {
 	left     int
 	patterns int // bytes
@@ -29,14 +28,14 @@ type steps struct {
 
 func (s *steps) begin() { s.left, s.patterns = maxSteps, 0 }
 
-// take takes n steps. It panics with errSteps when there are not as many.
+// take takes n steps. It panics with errSteps if fewer are left.
 func (s *steps) take(n int) {
 	if s.left -= n; s.left < 0 {
 		panic(errSteps)
 	}
 }
 
-// run runs f, and returns errSteps when it takes too many steps.
+// run runs f, and returns errSteps if that takes too many steps.
 func (s *steps) run(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r == errSteps {
@@ -48,8 +47,8 @@ func (s *steps) run(f func() error) (err error) {
 	return f()
 }
 
-// vocabulary has no words of its own: it takes a step for each schema that looks at
-// a value.
+// vocabulary returns a vocabulary without keywords. It only takes the steps of each
+// schema that checks a value.
 func (s *steps) vocabulary() *jsonschema.Vocabulary {
 	return &jsonschema.Vocabulary{
 		URL:     "schema:///steps",
@@ -63,7 +62,7 @@ func (s *steps) Validate(_ *jsonschema.ValidatorContext, _ any) { s.take(visit) 
 // pattern compiles a regular expression.
 func (s *steps) pattern(text string) (jsonschema.Regexp, error) {
 	if s.patterns += len(text); s.patterns > maxPatterns {
-		return nil, fmt.Errorf("its patterns together have more than %d bytes", maxPatterns)
+		return nil, fmt.Errorf("the patterns have more than %d bytes together", maxPatterns)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *steps) pattern(text string) (jsonschema.Regexp, error) {
 	return &pattern{r, s, len(program.Inst)}, nil
 }
 
-// pattern is a regular expression that takes steps.
+// pattern is a regular expression that counts its steps.
 type pattern struct {
 	*regexp.Regexp
 	steps *steps

@@ -11,26 +11,25 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Unread is how many bytes may wait for a client that reads more slowly than
-// events come. Beyond it deltas are left out, of turns that cannot wait.
+// Unread is how many bytes may wait for a client that reads slowly. Beyond it, turns that
+// cannot wait lose their deltas.
 type Unread int
 
-// Ahead is how far a turn may be ahead of the client that attends it. It then
-// waits for the client to read.
+// Ahead is the number of unread bytes at which a turn waits for its client.
 func (n Unread) Ahead() int { return int(n) / 8 }
 
-// End is where the session ends: the client reads nothing, and only deltas may be left
-// out.
+// End is the number of unread bytes at which the session ends. It is needed because only
+// deltas may be left out.
 func (n Unread) End() int { return 2 * int(n) }
 
-// Pace lets turns wait for the client. They continue one by one, so that what many turns
-// add at once stays below the bound too. The zero Pace is ready.
+// Pace lets turns wait for the client. They continue one by one, so that many turns at
+// once stay within the limit too. The zero Pace is ready.
 type Pace struct {
 	once sync.Once
 	next chan struct{} // holds one token while a turn waits for the client
 }
 
-// Wait returns when the client has read enough, or ctx ends.
+// Wait waits until the client has read enough or ctx ends.
 func (p *Pace) Wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
 	if peer.Stats().EgressBytes < most.Ahead() {
 		return
@@ -49,16 +48,16 @@ func (p *Pace) Wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
 	}
 }
 
-// isDelta reports whether an event is a piece of something that another event
-// has as a whole.
+// isDelta reports whether an event is a piece of a text that another event holds as a
+// whole.
 func isDelta(m protocol.EventMsg) bool { return strings.HasSuffix(m.EventType(), "_delta") }
 
-// Gap counts the deltas that one receiver of events misses. It belongs to the goroutine
-// that sends the events. The zero Gap is ready.
+// Gap counts the deltas that one receiver of events misses. Only the goroutine that sends
+// the events may use it. The zero Gap is ready.
 type Gap struct{ missed int }
 
-// Send sends an event, unless it is a delta and the client is too far behind. The
-// event after a gap is preceded by one that says how many were left out.
+// Send sends an event, unless it is a delta and the client is too far behind. After a gap
+// it first sends an event with the number of deltas left out.
 func (g *Gap) Send(peer *jsonrpc.Peer, most Unread, e protocol.Event, send func(protocol.Event)) {
 	if isDelta(e.Msg) && peer.Stats().EgressBytes >= int(most) {
 		g.missed++

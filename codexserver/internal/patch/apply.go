@@ -10,8 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// ChangedError reports that a file or a folder is not as it was when the plan was
-// made.
+// ChangedError reports that a file or a folder was changed after the plan was made.
 type ChangedError struct {
 	// Path is the absolute path.
 	Path string
@@ -22,12 +21,12 @@ func (e *ChangedError) Error() string {
 	return e.Path + " was changed after the patch was read; read it again"
 }
 
-// Apply writes the plan's files, each in the place where it was when the plan was
-// made, and follows no symbolic link on the way. Missing folders are made.
+// Apply writes the plan's files where they were when the plan was made. It follows no
+// symbolic link on the way, and makes missing folders.
 //
-// If a file or a folder above it is not as it was, nothing is written, and the
-// error is a [*ChangedError]. If a file cannot be written, what was written is put
-// back, and the error wraps an [*fs.PathError].
+// If a file or a folder above it was changed, Apply writes nothing and returns a
+// [*ChangedError]. If a file cannot be written, Apply restores the files that it has
+// written, and the error wraps an [*fs.PathError].
 func (p *Plan) Apply() (err error) {
 	w := writer{roots: map[string]*os.Root{}}
 	defer func() { err = errors.Join(err, w.close()) }()
@@ -57,7 +56,7 @@ func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *
 // writer writes the files of one plan.
 type writer struct {
 	roots map[string]*os.Root // open folders by path
-	undo  []func() error      // puts back what was done, in the order in which it was done
+	undo  []func() error      // restores each file, in the order of writing
 }
 
 func (w *writer) close() error {
@@ -79,7 +78,7 @@ func (w *writer) putBack() error {
 	return errors.Join(failed...)
 }
 
-// root opens the folder that was above a place.
+// root opens the folder of a place.
 func (w *writer) root(f *folder) (*os.Root, error) {
 	if root := w.roots[f.path]; root != nil {
 		return root, nil
@@ -92,14 +91,14 @@ func (w *writer) root(f *folder) (*os.Root, error) {
 	return root, nil
 }
 
-// check fails when a file is not as it was.
+// check fails if a file was changed.
 func (w *writer) check(file *plannedFile) error {
 	root, err := w.root(file.target.folder)
 	if err != nil {
 		return err
 	}
 	if file.before == nil {
-		// Neither the file existed, nor the first missing folder above it.
+		// The file and the first missing folder above it must still be missing.
 		if _, err := root.Lstat(file.target.rest[0]); !errors.Is(err, fs.ErrNotExist) {
 			return changed(file, err)
 		}
@@ -121,8 +120,8 @@ func (w *writer) check(file *plannedFile) error {
 	return w.checkEntry(root, file)
 }
 
-// changed is the error for a file that is not as it was; err is what was found
-// out about it, nil when something else is there.
+// changed returns the error for a file that may have been changed. Err is the error of the
+// check, or nil if the file was replaced.
 func changed(file *plannedFile, err error) error {
 	var kind *regularfile.KindError
 	var size *regularfile.SizeError
@@ -133,7 +132,7 @@ func changed(file *plannedFile, err error) error {
 	return err
 }
 
-// open opens the file that was there and makes sure that it is as it was.
+// open opens an existing file and checks that it was not changed.
 func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*regularfile.File, error) {
 	f, err := regularfile.OpenIn(root, file.target.name(), flag)
 	if err != nil {
@@ -151,8 +150,7 @@ func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*regularfile.
 	return nil, errors.Join(err, f.Close())
 }
 
-// checkEntry fails when the name of a file that is to be removed is not the file
-// or the link that it was.
+// checkEntry fails if the name of a file to remove was replaced.
 func (w *writer) checkEntry(root *os.Root, file *plannedFile) error {
 	info, err := root.Lstat(file.entry.name())
 	if err != nil || !os.SameFile(info, file.entry.info) {
@@ -192,7 +190,7 @@ func (w *writer) write(file *plannedFile) error {
 	return errors.Join(f.Overwrite(*file.after), f.Close())
 }
 
-// create makes a file that was not there, and the folders above it.
+// create makes a new file, and missing folders above it.
 func (w *writer) create(file *plannedFile) error {
 	root, err := w.root(file.target.folder)
 	if err != nil {
@@ -201,7 +199,7 @@ func (w *writer) create(file *plannedFile) error {
 	path := file.target.folder.path
 	for _, name := range file.target.rest[:len(file.target.rest)-1] {
 		path = filepath.Join(path, name)
-		next := w.roots[path] // of a folder that an earlier file needed
+		next := w.roots[path] // already made for an earlier file
 		if next == nil {
 			if next, err = w.makeFolder(root, name, file); err != nil {
 				return err
@@ -221,8 +219,8 @@ func (w *writer) create(file *plannedFile) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeFolder makes a folder in root and opens it. It fails when something has
-// taken its place in between.
+// makeFolder makes a folder in root and opens it. It fails if the folder is replaced
+// meanwhile.
 func (w *writer) makeFolder(root *os.Root, name string, file *plannedFile) (*os.Root, error) {
 	if err := root.Mkdir(name, 0o777); err != nil {
 		return nil, changed(file, err)
@@ -264,7 +262,7 @@ func (w *writer) remove(file *plannedFile) error {
 		if err != nil {
 			return err
 		}
-		// The plan may be applied again: this is the file now.
+		// The plan may be applied again, to the restored file.
 		file.entry.info, err = root.Lstat(name)
 		return err
 	})

@@ -26,7 +26,7 @@ func plan(t *testing.T, dir, text string) *patch.Plan {
 	return plan
 }
 
-// TestApplyIsWhole lets the last file of a patch fail: all is as it was.
+// TestApplyIsWhole checks that a patch whose last file fails changes nothing.
 func TestApplyIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{"a.txt": "one\n", "del.txt": "bye\n", "from.txt": "x\n", "target": "t\n"}
@@ -45,7 +45,7 @@ func TestApplyIsWhole(t *testing.T) {
 		"*** Update File: from.txt", "*** Move to: moved/to.txt", "@@", "-x", "+y",
 		"*** Add File: last/file", "+x",
 	}, "\n"))
-	// What is in the way comes after the plan.
+	// The obstacle appears after the plan.
 	if err := os.WriteFile(filepath.Join(dir, "last"), []byte("f\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -13,16 +13,14 @@ type edit struct {
 	fromNew, end int // lines of the new text
 }
 
-// Hunks returns the hunks that turn before into after, in the form of
-// [Plan.Changes].
+// Hunks returns the hunks that change before to after, in the form of [Plan.Changes].
 func Hunks(before, after string) string { return unifiedDiff(before, after, 1) }
 
-// unifiedDiff returns the hunks that turn before into after, with context lines
-// around each change and no file header.
+// unifiedDiff returns the hunks that change before to after, with context lines around
+// each change and without a file header.
 //
-// The search is our own because clients see its choice among edits of the same
-// length, which tests hold to what Codex showed. The libraries that were tried
-// choose others, and one numbers the hunks differently.
+// There are several shortest edits, and clients see which one is chosen. Tests compare the
+// choice with that of Codex. No library that was tried makes the same one.
 func unifiedDiff(before, after string, context int) string {
 	a, b := splitLines(before), splitLines(after)
 	var out strings.Builder
@@ -82,7 +80,7 @@ func writeLines(out *strings.Builder, sign byte, lines []string) {
 	}
 }
 
-// splitLines splits a text behind each newline.
+// splitLines splits a text after each newline.
 func splitLines(text string) []string {
 	if text == "" {
 		return nil
@@ -94,7 +92,7 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// diffLines returns edits, kept and changed in turns.
+// diffLines returns edits. Kept and changed ones alternate.
 func diffLines(a, b []string) []edit {
 	// Lines are compared as numbers.
 	ids := map[string]int{}
@@ -142,8 +140,8 @@ func diffLines(a, b []string) []edit {
 	return edits
 }
 
-// maxEdits bounds the search for the shortest edit. A text with more edits is
-// shown as replaced.
+// maxEdits is the longest edit that is searched for. A text that needs more edits is shown
+// as replaced.
 const maxEdits = 1000
 
 // matches pairs the lines of a longest common subsequence, by Myers' algorithm.

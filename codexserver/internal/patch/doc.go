@@ -5,22 +5,22 @@
 // The format:
 //
 //	*** Begin Patch
-//	*** Add File: path            every line follows with +
+//	*** Add File: path            then every line of the file after +
 //	*** Delete File: path
 //	*** Update File: path
 //	*** Move to: path             optional
-//	@@ line that comes before     optional text; a hunk each
+//	@@ line that comes before     begins a hunk; the text is optional
 //	 kept
 //	-removed
 //	+added
 //	*** End of File               optional: the hunk ends the file
 //	*** End Patch
 //
-// Hunks have no line numbers: they are found by their kept and removed lines,
-// each behind the one before. Where nothing equals them, the same is tried
-// without blanks at the ends of lines, then without any around them, then with
-// typographic dashes, quotes and blanks read as plain ones.
+// Hunks have no line numbers. A hunk is found by its kept and removed lines, after the
+// hunk before it. If no lines are equal, the search ignores blanks at the ends of lines,
+// then all blanks around lines, and then the difference between typographic and plain
+// dashes, quotes and blanks.
 //
-// [Patch.Plan] reads files and writes nothing. [Plan.Apply] writes all files or,
-// when one cannot be written, none.
+// [Patch.Plan] reads files and writes none. [Plan.Apply] writes all files or, if one
+// cannot be written, none.
 package patch

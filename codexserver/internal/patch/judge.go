@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Within reports whether everything that the plan writes or removes lies below
-// one of the folders, symbolic links followed. The folders are absolute.
+// Within reports whether every file that the plan writes or removes lies below one of the
+// folders, which are absolute. Symbolic links are followed.
 func (p *Plan) Within(folders []string) bool {
 	roots := resolveAll(folders)
 	for _, file := range p.files {
@@ -18,8 +18,8 @@ func (p *Plan) Within(folders []string) bool {
 	return true
 }
 
-// Touches reports whether something that the plan writes or removes is, or lies
-// below, one of the paths, symbolic links followed and letter case ignored.
+// Touches reports whether a file that the plan writes or removes is one of the paths, or
+// lies below one. Symbolic links are followed, and letter case is ignored.
 func (p *Plan) Touches(paths []string) bool {
 	roots := resolveAll(paths)
 	for i, root := range roots {

@@ -1,33 +1,47 @@
 package patch
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// replacement puts new in place of count lines from start.
+// replacement replaces count lines from start on by new.
 type replacement struct {
 	start, count int
 	new          []string
 }
 
+// maxComparisons is how many comparisons of lines the search for all hunks of a patch may
+// take. Each hunk may need several for each line of its file.
+const maxComparisons = 50_000_000
+
+// errComparisons is the error of a patch that needs more.
+var errComparisons = errors.New("finding its hunks takes too long: split the patch, or add the exact lines around each change")
+
+// search counts the comparisons of lines that are left.
+type search struct{ left int }
+
 // rewrite applies the hunks to a file's content.
-func rewrite(content, path string, hunks []hunk) (string, error) {
+func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	lines := strings.Split(content, "\n")
+	if s.left -= len(lines); s.left < 0 {
+		return "", errComparisons
+	}
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
 	var all []replacement
 	at := 0
 	for _, h := range hunks {
-		r, next, err := h.locate(lines, at, path)
+		r, next, err := h.locate(s, lines, at, path)
 		if err != nil {
 			return "", err
 		}
 		all, at = append(all, r), next
 	}
-	// Hunks follow each other, but for additions at the end.
+	// Hunks are in order, except additions at the end.
 	slices.SortStableFunc(all, func(a, b replacement) int { return a.start - b.start })
 	var out []string
 	done := 0
@@ -46,10 +60,13 @@ func rewrite(content, path string, hunks []hunk) (string, error) {
 	return strings.Join(out, "\n") + "\n", nil
 }
 
-// locate finds the hunk at or behind line at, and where the next one may begin.
-func (h hunk) locate(lines []string, at int, path string) (replacement, int, error) {
+// locate finds the hunk at or after line at. Next is where the next hunk may begin.
+func (h hunk) locate(s *search, lines []string, at int, path string) (replacement, int, error) {
 	if h.hasAfter {
-		i := find(lines, []string{h.after}, at, false)
+		i := s.find(lines, []string{h.after}, at, false)
+		if s.left < 0 {
+			return replacement{}, 0, errComparisons
+		}
 		if i < 0 {
 			return replacement{}, 0, &MatchError{Path: path, Lines: []string{h.after}}
 		}
@@ -59,14 +76,17 @@ func (h hunk) locate(lines []string, at int, path string) (replacement, int, err
 		return replacement{start: len(lines), new: h.new}, at, nil
 	}
 	old, replaced := h.old, h.new
-	i := find(lines, old, at, h.endOfFile)
+	i := s.find(lines, old, at, h.endOfFile)
 	if i < 0 && old[len(old)-1] == "" {
-		// The empty last line may stand for the end of the file.
+		// An empty last line may mean the end of the file.
 		old = old[:len(old)-1]
 		if n := len(replaced); n > 0 && replaced[n-1] == "" {
 			replaced = replaced[:n-1]
 		}
-		i = find(lines, old, at, h.endOfFile)
+		i = s.find(lines, old, at, h.endOfFile)
+	}
+	if s.left < 0 {
+		return replacement{}, 0, errComparisons
 	}
 	if i < 0 {
 		return replacement{}, 0, &MatchError{Path: path, Lines: h.old}
@@ -74,7 +94,7 @@ func (h hunk) locate(lines []string, at int, path string) (replacement, int, err
 	return replacement{start: i, count: len(old), new: replaced}.trim(lines), i + len(old), nil
 }
 
-// trim leaves out the lines that stay as they are, so that hunks may share them.
+// trim removes lines that do not change, so that hunks may share them.
 func (r replacement) trim(lines []string) replacement {
 	for r.count > 0 && len(r.new) > 0 && lines[r.start] == r.new[0] {
 		r.start, r.count, r.new = r.start+1, r.count-1, r.new[1:]
@@ -85,9 +105,10 @@ func (r replacement) trim(lines []string) replacement {
 	return r
 }
 
-// find returns the first place at or behind line at that matches the pattern, by the
-// least tolerant reading that finds one, or -1. At the end, only the end counts.
-func find(lines, pattern []string, at int, atEnd bool) int {
+// find returns the first line at or after at where lines match the pattern, or -1. It
+// tries the strictest comparison first. With atEnd the pattern must end the file. It
+// returns -1 when no comparisons are left.
+func (s *search) find(lines, pattern []string, at int, atEnd bool) int {
 	last := len(lines) - len(pattern)
 	if last < 0 {
 		return -1
@@ -104,8 +125,11 @@ func find(lines, pattern []string, at int, atEnd bool) int {
 		func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) },
 		func(a, b string) bool { return plain(a) == plain(b) },
 	} {
-		for i := at; i <= last; i++ {
-			if slices.EqualFunc(lines[i:i+len(pattern)], pattern, same) {
+		for i := at; i <= last && s.left >= 0; i++ {
+			if slices.EqualFunc(lines[i:i+len(pattern)], pattern, func(a, b string) bool {
+				s.left--
+				return s.left >= 0 && same(a, b)
+			}) {
 				return i
 			}
 		}
@@ -115,7 +139,7 @@ func find(lines, pattern []string, at int, atEnd bool) int {
 
 func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
 
-// plain is a line without blanks around it and with plain punctuation.
+// plain returns a line without blanks around it and with plain punctuation.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -16,12 +16,12 @@ const (
 	endOfFile  = "*** End of File"
 )
 
-// Patch is a parsed patch: what it does to each file, in its own order.
+// Patch is a parsed patch: its operations on files, in order.
 type Patch struct {
 	files []fileOp
 }
 
-// IsEmpty says that the patch changes nothing.
+// IsEmpty reports whether the patch has no operations.
 func (p *Patch) IsEmpty() bool { return len(p.files) == 0 }
 
 type opKind int
@@ -35,23 +35,23 @@ const (
 type fileOp struct {
 	kind    opKind
 	path    string
-	moveTo  string // of an update, "" without
+	moveTo  string // of an update; "" does not move
 	content string // of an add
 	hunks   []hunk // of an update, at least one
 }
 
 type hunk struct {
-	after     string // a line that comes somewhere before, "" without
+	after     string // a line that comes somewhere before
 	hasAfter  bool
 	old, new  []string
 	endOfFile bool
 }
 
-// ParseError says why a text is not a patch.
+// ParseError reports why a text is not a patch.
 type ParseError struct {
-	// Line is the number of the line in the text, from 1; 0 when it is about the whole.
+	// Line is the number of the wrong line, from 1, or 0 for the whole text.
 	Line int
-	// Reason says what is wrong there.
+	// Reason is what is wrong there.
 	Reason string
 }
 
@@ -93,8 +93,8 @@ func Parse(text string) (*Patch, error) {
 	return p, nil
 }
 
-// unwrapHeredoc takes a patch out of the shell's here-document that some models
-// put around it even where no shell reads it.
+// unwrapHeredoc removes the shell's here-document that some models put around a patch even
+// if no shell reads it.
 func unwrapHeredoc(lines []string) ([]string, bool) {
 	if len(lines) < 4 || !strings.HasSuffix(lines[len(lines)-1], "EOF") {
 		return nil, false
@@ -106,7 +106,7 @@ func unwrapHeredoc(lines []string) ([]string, bool) {
 	return nil, false
 }
 
-// reader goes through the lines between begin and end.
+// reader reads the lines between begin and end.
 type reader struct {
 	lines []string
 	next  int
@@ -177,7 +177,7 @@ func (r *reader) update(path string) (fileOp, error) {
 	return op, nil
 }
 
-// hunk reads one hunk. The first of a file may lack its @@ line.
+// hunk reads one hunk. The first hunk of a file may have no @@ line.
 func (r *reader) hunk(first bool) (hunk, error) {
 	var h hunk
 	head := r.peek()

@@ -23,7 +23,7 @@ type row struct {
 	Files map[string]string `json:"files"`
 	Patch string            `json:"patch"`
 	After map[string]string `json:"after"`
-	// Changes are there when the patch was tried, Summary when it succeeded.
+	// Changes are set if the patch was tried, Summary if it succeeded.
 	Changes map[string]protocol.FileChange `json:"changes"`
 	Summary string                         `json:"summary"`
 }
@@ -47,8 +47,8 @@ func readRows(t testing.TB) []row {
 
 var abc = map[string]string{"a.txt": "one\ntwo\nthree\n"}
 
-// fixed are the rows where Codex stopped half-way, or judged each part of a patch by
-// itself, with our own result.
+// fixed has our own result for the rows where Codex stopped half-way, or decided about
+// each part of a patch separately.
 var fixed = map[string]row{
 	"add then update":         {After: map[string]string{"a.txt": "y\n"}, Summary: "A a.txt\nM a.txt\n"},
 	"add then delete":         {Summary: "A a.txt\nD a.txt\n"},
@@ -68,9 +68,9 @@ var keepsBlankLine = []string{
 	"random 29", "random 75", "random 114", "random 185",
 }
 
-// shownOtherwise are the rows whose diff is another than the recorded one: of
-// several shortest edits another is chosen, a lone carriage return ends no line,
-// or two updates of a file are shown together.
+// shownOtherwise are the rows whose diff differs from the recorded one: it is another
+// of several shortest edits, a lone carriage return does not end a line in it, or it
+// joins two updates of a file.
 var shownOtherwise = []string{
 	"lone CR", "same file twice", "same file twice, two names",
 	"random 1", "random 15", "random 22", "random 30", "random 101", "random 133",

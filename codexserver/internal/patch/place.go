@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// A place is where a file of a plan really is. It is found once, when the plan is
-// made: what is shown, judged and written is the same place.
+// A place is where a file of a plan really is. It is found once, when the plan is made, so
+// that the same place is shown, judged and written.
 type place struct {
 	path   string      // absolute, without symbolic links
-	folder *folder     // the deepest folder above it that was there
-	rest   []string    // the names that lead from the folder to the file
-	info   fs.FileInfo // of the file or link that was there, nil for none
-	link   string      // where a link leads, as it is written
+	folder *folder     // the deepest existing folder above it
+	rest   []string    // the names from the folder to the file
+	info   fs.FileInfo // of the file or link, nil if it did not exist
+	link   string      // the target of a link, as written
 }
 
-// A folder is one that was there when the plan was made.
+// A folder is a folder that existed when the plan was made.
 type folder struct {
 	path string // without symbolic links
 	info fs.FileInfo
@@ -28,9 +28,8 @@ type folder struct {
 
 func (p *place) name() string { return p.rest[len(p.rest)-1] }
 
-// places finds where a path leads: entry is the name itself, which a removal
-// removes, and target the file that is read and written. They differ where the
-// name is a symbolic link.
+// places finds the places of a path. Entry is the name itself, which a removal removes.
+// Target is the file that is read and written. They differ if the name is a symbolic link.
 func (p *Plan) places(path string) (entry, target *place, err error) {
 	if entry, err = p.locate(path, false); err != nil {
 		return nil, nil, err
@@ -69,7 +68,7 @@ func (p *Plan) locate(path string, follow bool) (*place, error) {
 	}
 }
 
-// folder looks a folder up, once for all files below it.
+// folder looks up a folder, once for all files below it.
 func (p *Plan) folder(path string) (*folder, error) {
 	if f := p.folders[path]; f != nil {
 		return f, nil
@@ -86,8 +85,8 @@ func (p *Plan) folder(path string) (*folder, error) {
 	return f, nil
 }
 
-// lstat is [os.Lstat] with the file's identity, which Windows looks up by its name
-// when it is first asked for.
+// lstat is [os.Lstat] with the file's identity. Windows would look that up by name at the
+// first comparison.
 func lstat(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -97,8 +96,8 @@ func lstat(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// open opens the folder. It fails with a [*ChangedError] when the path no longer
-// leads there, or only through symbolic links.
+// open opens the folder. It fails with a [*ChangedError] if the path no longer leads there,
+// or leads through symbolic links.
 func (f *folder) open() (*os.Root, error) {
 	real, err := filepath.EvalSymlinks(f.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && real != f.path {
@@ -107,7 +106,7 @@ func (f *folder) open() (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With the dot a named pipe in the folder's place is refused, not waited for.
+	// With the dot, opening fails instead of blocking if the folder is now a named pipe.
 	root, err := os.OpenRoot(f.path + string(filepath.Separator) + ".")
 	if err != nil {
 		return nil, err
@@ -118,8 +117,8 @@ func (f *folder) open() (*os.Root, error) {
 	return root, nil
 }
 
-// resolve follows the symbolic links of a clean path as far as it exists, also
-// one that leads to nothing. The last part is followed only when last is true.
+// resolve follows the symbolic links of a clean path as far as it exists, including links
+// to missing files. It follows a link at the last name only if last is true.
 func resolve(path string, last bool) (string, error) {
 	for range 40 {
 		dir, name := filepath.Split(path)
@@ -130,7 +129,7 @@ func resolve(path string, last bool) (string, error) {
 			}
 			path = strings.TrimRight(path, string(filepath.Separator))
 			continue
-		case ".", "..": // from a link's text, which must not be cleaned: what is before may be a link
+		case ".", "..": // from a link's target, which cannot be cleaned: its names may be links
 			return filepath.EvalSymlinks(path)
 		}
 		dir, err := resolveDir(dir)
@@ -166,7 +165,7 @@ func resolveDir(dir string) (string, error) {
 	return resolve(dir, true)
 }
 
-// resolveAll resolves the paths and leaves out those that cannot be resolved.
+// resolveAll resolves the paths and drops those that it cannot resolve.
 func resolveAll(paths []string) []string {
 	var real []string
 	for _, path := range paths {

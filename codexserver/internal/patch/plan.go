@@ -12,21 +12,21 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// What a patch may change: the size of one file, and of all together, and the
-// folders that are open at once while it is applied.
+// Limits of a patch.
 const (
-	maxFileSize = 64 << 20
-	maxAllFiles = 256 << 20
-	maxFolders  = 500
+	maxFileSize = 64 << 20  // bytes of one file
+	maxAllFiles = 256 << 20 // bytes of all files
+	maxFolders  = 500       // folders that are open at once
+	maxFiles    = 5000
 )
 
-// MatchError says that lines of a hunk are not in the file.
+// MatchError reports that lines of a hunk are not in the file.
 type MatchError struct {
 	// Path is the file as the patch names it.
 	Path string
-	// Lines are the lines that were looked for.
+	// Lines are the lines of the hunk.
 	Lines []string
-	// Overlap is true when they are there, but an earlier hunk has changed them.
+	// Overlap is true if the file has the lines, but an earlier hunk has changed them.
 	Overlap bool
 }
 
@@ -38,30 +38,30 @@ func (e *MatchError) Error() string {
 	return fmt.Sprintf("%s does not have these lines in this place:\n%s", e.Path, strings.Join(e.Lines, "\n"))
 }
 
-// Plan is what a patch would do to the files as they are.
+// Plan is the effect of a patch on the current files.
 type Plan struct {
 	dir     string
 	files   []*plannedFile // in the order in which the patch first names them
 	byPath  map[string]*plannedFile
 	folders map[string]*folder
 	size    int // of all the files that were read
+	search  search
 	summary struct{ added, modified, deleted []string }
 }
 
 // plannedFile is one file before and after.
 type plannedFile struct {
-	written       string // absolute, as the patch joins it to the folder
+	written       string // absolute, joined but not cleaned
 	path          string // the same, cleaned
 	entry, target *place
 	shown         string       // the path to show: see Plan.show
-	via           string       // the path as it was written, when links lead from it to shown
+	via           string       // the written path, if links lead from it to shown
 	before, after *string      // nil: no file
-	added         bool         // written whole
-	movedTo       *plannedFile // where its content went, while it has none itself
+	added         bool         // the patch has the whole content
+	movedTo       *plannedFile // the file that has its content after a move
 }
 
-// place returns what is written or removed: the file behind a link, or the link
-// itself.
+// place returns the place to write or remove: the target of a link, or the link itself.
 func (f *plannedFile) place() *place {
 	if f.after == nil {
 		return f.entry
@@ -71,7 +71,7 @@ func (f *plannedFile) place() *place {
 
 func (f *plannedFile) set(content *string) { f.after, f.movedTo, f.added = content, nil, false }
 
-// end follows the content to where it went last.
+// end returns the file that has the content after all moves.
 func (f *plannedFile) end() *plannedFile {
 	for f.movedTo != nil {
 		f = f.movedTo
@@ -79,13 +79,14 @@ func (f *plannedFile) end() *plannedFile {
 	return f
 }
 
-// Plan finds the places of all files and hunks. It fails with a [*MatchError] or
-// the reason why a file cannot be read, and writes nothing. Relative paths begin
-// at dir, which must be absolute.
+// Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at
+// dir, which must be absolute. Plan returns a [*MatchError], or the reason why it cannot
+// read a file.
 //
-// Files that lie in the folder work, links resolved, are shown from there.
+// The paths of files below the folder work, with links resolved, are shown below
+// work.Path.
 func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
-	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}}
+	plan := &Plan{dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}}
 	for _, op := range p.files {
 		if err := plan.add(op); err != nil {
 			return nil, err
@@ -100,15 +101,16 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 	return plan, plan.show(work)
 }
 
-// Folder is a working folder as who is asked knows it.
+// Folder is a working folder by the name that the user knows.
 type Folder struct {
 	// Path is absolute.
 	Path string
-	// Real is where Path leads, or led when it was first used; "" resolves it.
+	// Real is where Path leads, or led when it was first used. If it is "", Plan resolves
+	// Path.
 	Real string
 }
 
-// bound fails when the patch is about too many folders.
+// bound fails if the patch has files in too many folders.
 func (p *Plan) bound() error {
 	folders := map[string]bool{}
 	for _, file := range p.files {
@@ -122,13 +124,13 @@ func (p *Plan) bound() error {
 		}
 	}
 	if len(folders) > maxFolders {
-		return fmt.Errorf("it is about more than %d folders", maxFolders)
+		return fmt.Errorf("it has files in more than %d folders", maxFolders)
 	}
 	return nil
 }
 
-// distinct fails when two names lead to one file: what each of them does to it
-// could not be shown.
+// distinct fails if two names lead to the same file, because the effect of each could not
+// be shown.
 func (p *Plan) distinct() error {
 	byPlace := make(map[string]*plannedFile, len(p.files))
 	for _, file := range p.files {
@@ -141,9 +143,8 @@ func (p *Plan) distinct() error {
 	return nil
 }
 
-// show decides how each file is shown: as the patch names it, or as the place
-// behind the symbolic links that the name leads through. Links above the working
-// folder do not count.
+// show sets the path by which each file is shown: the one in the patch or, if that leads
+// through symbolic links, the real one. Links above the working folder do not count.
 func (p *Plan) show(work Folder) (err error) {
 	real := work.Real
 	if real == "" {
@@ -168,8 +169,8 @@ func (p *Plan) show(work Folder) (err error) {
 	return nil
 }
 
-// Links returns, for each path of [Plan.Changes] that the patch names by way of
-// symbolic links, the path as it is written.
+// Links returns the paths of [Plan.Changes] that the patch names through symbolic links,
+// each with the path in the patch.
 func (p *Plan) Links() map[string]string {
 	links := map[string]string{}
 	for _, file := range p.files {
@@ -205,7 +206,7 @@ func (p *Plan) add(op fileOp) error {
 	if !utf8.ValidString(*file.after) {
 		return fmt.Errorf("update %s: the file is not UTF-8 text", op.path)
 	}
-	content, err := rewrite(*file.after, op.path, op.hunks)
+	content, err := p.search.rewrite(*file.after, op.path, op.hunks)
 	if err != nil {
 		return err
 	}
@@ -227,8 +228,8 @@ func (p *Plan) add(op fileOp) error {
 	return nil
 }
 
-// join makes a path of the patch absolute. It is kept as it was written, so
-// that who is asked sees it.
+// join makes a path of the patch absolute. It does not clean the path, so that the user
+// sees it as written.
 func (p *Plan) join(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -236,7 +237,7 @@ func (p *Plan) join(path string) string {
 	return strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + path
 }
 
-// file returns the file of that name, read if the patch has not named it before.
+// file returns the file with a name. It reads the file when the patch first names it.
 func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("%q is not a file name", name)
@@ -245,6 +246,9 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	path := filepath.Clean(written)
 	if file := p.byPath[path]; file != nil {
 		return file, nil
+	}
+	if len(p.files) == maxFiles {
+		return nil, fmt.Errorf("it has more than %d files", maxFiles)
 	}
 	file := &plannedFile{written: written, path: path}
 	if err := p.read(file); err != nil {
@@ -255,7 +259,7 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	return file, nil
 }
 
-// read finds the file's place and reads what is there.
+// read finds the places of a file and reads its content.
 func (p *Plan) read(file *plannedFile) (err error) {
 	if file.entry, file.target, err = p.places(file.path); err != nil || file.target.info == nil {
 		return err
@@ -276,18 +280,17 @@ func (p *Plan) read(file *plannedFile) (err error) {
 	}
 	file.target.info = f.Info()
 	if p.size += len(content); p.size > maxAllFiles {
-		return fmt.Errorf("the files have together more than %d bytes", maxAllFiles)
+		return fmt.Errorf("the files together have more than %d bytes", maxAllFiles)
 	}
 	file.before = new(string(content))
 	file.after = file.before
 	return nil
 }
 
-// Changes are the plan's effects by absolute path, for the events and for who
-// is asked.
+// Changes returns the plan's changes by absolute path, for events and for the user.
 func (p *Plan) Changes() map[string]protocol.FileChange {
 	changes := make(map[string]protocol.FileChange, len(p.files))
-	moved := map[*plannedFile]bool{} // shown with the file they come from
+	moved := map[*plannedFile]bool{} // shown with their source
 	for _, file := range p.files {
 		if to := file.end(); to != file && file.before != nil && to.after != nil && !moved[to] {
 			moved[to] = true
@@ -314,7 +317,7 @@ func update(before, after string, movePath *string) protocol.FileChange {
 	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: Hunks(before, after), MovePath: movePath}}
 }
 
-// Summary is the text for the model after the plan was applied.
+// Summary returns the text for the model after the plan was applied.
 func (p *Plan) Summary() string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// gitName is protected anywhere in a path, protectedNames below the writable folders:
-// editors and agents run by themselves what these files name, when a folder is opened,
-// entered or committed in.
+// gitName is protected anywhere in a path, protectedNames only below the writable folders.
+// Editors and agents run what these files name, without being asked, when a user opens or
+// enters a folder or commits in it.
 const gitName = ".git"
 
 var protectedNames = []string{
@@ -20,17 +20,17 @@ var protectedNames = []string{
 	".envrc", ".husky", // direnv on entering a folder, git on a commit
 }
 
-// gitFiles are the names in a git repository's own folder that decide what git
-// runs, or that make the folder a repository.
+// gitFiles are the files of a git folder that determine what git runs, or that make the
+// folder a repository.
 var gitFiles = []string{
 	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
 }
 
-// Protected reports whether the plan writes or removes something that other programs
-// would run by themselves: the files of a git repository, and those of editors and
-// agents, at any depth. Names count as all file systems may read them, whatever their
-// letter case. The part of a path above the writable folders, which are absolute paths,
-// does not count, except for git's own folders.
+// Protected reports whether the plan writes or removes files that make other programs run
+// commands without being asked: the files of a git repository, and those of editors and
+// agents, at any depth. It compares names as the most lenient file system does, without
+// regard to letter case. Writable are absolute paths; above them only git's own folders
+// count.
 func (p *Plan) Protected(writable []string) bool {
 	roots := append(slices.Clone(writable), resolveAll(writable)...)
 	for _, file := range p.files {
@@ -76,17 +76,16 @@ func components(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
 }
 
-// isNamed reports whether some file system takes name for protected, which is in
-// small letters.
+// isNamed reports whether name and protected are the same file on some file system.
+// Protected is in lower case.
 func isNamed(name, protected string) bool {
 	name = fold(name)
 	return name == protected || isShortName(name, protected)
 }
 
-// fold returns a name as the most lenient file system reads it. Case is ignored by
-// those of macOS and Windows, and by others on demand; HFS+ and ext4 skip
-// characters that are not seen; Windows drops dots and blanks at the end, and what
-// follows a colon names a part of the file.
+// fold returns a name as the most lenient file system reads it. Those of macOS and Windows
+// ignore letter case, and others can. HFS+ and ext4 ignore invisible characters. Windows
+// ignores dots and blanks at the end, and a colon begins the name of a part of the file.
 func fold(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -95,7 +94,7 @@ func fold(name string) string {
 		case r == 'ı' || r == 'İ':
 			return 'i'
 		}
-		// The least letter that has the same case folding: K for the kelvin sign.
+		// The smallest rune with the same case folding, such as K for the kelvin sign.
 		least := r
 		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
 			least = min(least, next)
@@ -108,9 +107,9 @@ func fold(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// isShortName reports whether name can be the short name, such as GIT~1, that
-// Windows makes for protected: six characters at most, or two and a checksum, then
-// a number, then three characters of the extension.
+// isShortName reports whether name can be the short name, such as GIT~1, that Windows makes
+// for protected. It has at most six characters, or two and a checksum, then a tilde and a
+// number, and three characters of the extension.
 func isShortName(name, protected string) bool {
 	base, extension, _ := strings.Cut(name, ".")
 	stem, number, ok := strings.Cut(base, "~")
@@ -131,9 +130,9 @@ func isShortName(name, protected string) bool {
 	return len(stem) == 6 && stem[:2] == long[:2] && strings.Trim(stem[2:], "0123456789abcdef") == ""
 }
 
-// inRepository reports whether path is one of git's own files in a folder that is
-// a repository without .git, or would be one after the patch. Git reads the
-// configuration of such a folder when it is started there.
+// inRepository reports whether path is one of git's files in a bare repository, or in a
+// folder that the patch makes one. Git reads the configuration of such a folder when it is
+// started there.
 func (p *Plan) inRepository(path string) bool {
 	name := filepath.Base(path)
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -148,8 +147,8 @@ func (p *Plan) inRepository(path string) bool {
 	}
 }
 
-// has reports whether there is a file or folder of that name, in small letters, in
-// dir, now or after the patch.
+// has reports whether dir has a file or folder with a name, in lower case, now or after
+// the patch.
 func (p *Plan) has(dir, name string) bool {
 	for _, variant := range []string{name, strings.ToUpper(name)} {
 		if _, err := os.Lstat(filepath.Join(dir, variant)); err == nil {

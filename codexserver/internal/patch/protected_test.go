@@ -14,7 +14,7 @@ import (
 
 func TestProtected(t *testing.T) {
 	top := t.TempDir()
-	work := filepath.Join(top, ".claude", "worktrees", "work") // what is above does not count
+	work := filepath.Join(top, ".claude", "worktrees", "work") // folders above the working folder do not count
 	for _, dir := range []string{"bare/objects", "bare/refs", "half/objects", "wired", "plain", "repo/.git/hooks"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o777); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,8 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// A repository without .git that a patch would make, or complete, is protected.
+// TestProtectedRepositoryInTheMaking checks that a bare repository is protected if a
+// patch would create or complete it.
 func TestProtectedRepositoryInTheMaking(t *testing.T) {
 	for text, want := range map[string]bool{
 		"*** Add File: r/config\n+x\n*** Add File: r/HEAD\n+x\n*** Add File: r/objects/x\n+x\n*** Add File: r/refs/x\n+x": true,
@@ -113,8 +114,8 @@ func TestOneFileTwice(t *testing.T) {
 	}
 }
 
-// A link's text is followed as the system follows it: what comes before .. may be a
-// link itself.
+// TestLinkThroughLink checks that a link's text is resolved as the system does it: the
+// part before .. may be a link itself.
 func TestLinkThroughLink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// What was judged to lie inside is not written outside, even if folders are swapped for
-// links in the meantime.
+// TestApplyInARace swaps folders for links while a patch is applied: nothing is written
+// outside.
 func TestApplyInARace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -32,7 +32,7 @@ func TestApplyInARace(t *testing.T) {
 				return
 			default:
 			}
-			// Each step may fail where a patch has made a folder in between.
+			// Each step may fail, because a patch has made a folder in between.
 			_ = os.Rename(dir, gone)
 			_ = os.Symlink(outside, dir)
 			_ = os.Remove(dir)

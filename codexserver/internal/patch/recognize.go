@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -11,19 +12,18 @@ import (
 type Invocation struct {
 	// Text is the patch.
 	Text string
-	// Dir is the folder that its paths begin at: absolute, or relative to the
-	// command's own, "" for that one.
+	// Dir is the folder that its paths are relative to. It is absolute, or relative to the
+	// command's folder.
 	Dir string
 }
 
-// Recognize finds the patch in a command that would do nothing but apply one:
+// Recognize finds the patch in a command that only applies one:
 //
 //	["apply_patch", PATCH]
 //	["bash", "-lc", "apply_patch <<'EOF'\nPATCH\nEOF"]
 //	["bash", "-lc", "cd DIR && apply_patch <<'EOF'\nPATCH\nEOF"]
 //
-// where the program may also be called applypatch. Such a command is not run as
-// a program.
+// The program may also be called applypatch. Such a command is not run as a program.
 func Recognize(argv []string) (Invocation, bool) {
 	switch {
 	case len(argv) == 2 && isProgram(argv[0]):
@@ -36,8 +36,8 @@ func Recognize(argv []string) (Invocation, bool) {
 
 func isProgram(name string) bool { return name == "apply_patch" || name == "applypatch" }
 
-func recognizeScript(script string) (Invocation, bool) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+func recognizeScript(source string) (Invocation, bool) {
+	file, err := script.ParseFile(source)
 	if err != nil || len(file.Stmts) != 1 {
 		return Invocation{}, false
 	}
@@ -57,14 +57,13 @@ func recognizeScript(script string) (Invocation, bool) {
 	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
 		return Invocation{}, false
 	}
-	// The text unchanged, up to the delimiter: what looks like a variable in a patch is
-	// text.
+	// Use the unparsed text up to the delimiter: a patch has no variables.
 	delimiter, ok := plainWord(doc.Word)
 	if !ok {
 		return Invocation{}, false
 	}
 	var text strings.Builder
-	for line := range strings.Lines(script[doc.Hdoc.Pos().Offset():]) {
+	for line := range strings.Lines(source[doc.Hdoc.Pos().Offset():]) {
 		if strings.TrimSuffix(line, "\n") == delimiter {
 			break
 		}
@@ -77,7 +76,7 @@ func isPlain(stmt *syntax.Stmt) bool {
 	return !stmt.Negated && !stmt.Background && !stmt.Coprocess && !stmt.Disown
 }
 
-// plainWords returns the words of a simple command, if nothing in them is computed.
+// plainWords returns the words of a simple command, if the shell does not compute any.
 func plainWords(stmt *syntax.Stmt) ([]string, bool) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || !isPlain(stmt) || len(call.Assigns) > 0 {
@@ -115,8 +114,8 @@ func plainWord(word *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// In returns the absolute folder that the patch's paths begin at, when the command's own
-// is cwd.
+// In returns the absolute folder that the patch's paths are relative to, for a command in
+// cwd.
 func (i Invocation) In(cwd string) string {
 	if filepath.IsAbs(i.Dir) {
 		return i.Dir

@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
@@ -65,5 +66,12 @@ func TestRecognize(t *testing.T) {
 	}
 	if got := (patch.Invocation{Dir: "/b"}).In("/a"); got != "/b" {
 		t.Errorf("absolute folder: %s", got)
+	}
+}
+
+// TestRecognizeDeepScript has a script that would use up the parser's stack.
+func TestRecognizeDeepScript(t *testing.T) {
+	if _, ok := patch.Recognize([]string{"bash", "-lc", strings.Repeat("(", 4<<20)}); ok {
+		t.Error("it is a patch")
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Diff is what the patches of a turn have changed together, by the files as
-// they are now. It is safe for concurrent use.
+// Diff is the combined diff of a turn's patches against the current files. It is safe for
+// concurrent use.
 type Diff struct {
 	dir string
 
@@ -26,24 +26,24 @@ type Diff struct {
 
 // changedFile is a file before the first patch that touched it.
 type changedFile struct {
-	name string // the path it was shown by
-	at   *place // where it is now, after patches have moved it
-	now  string // the path it is shown by there
-	// before and mode are the file as it was.
+	name string // the path by which it was shown
+	at   *place // its current place, after moves
+	now  string // the path by which that is shown
+	// before and mode are the old content and mode.
 	before *string
 	mode   os.FileMode
 }
 
-// NewDiff begins a diff. Below a git repository that dir lies in, paths are
-// shown from the repository's top.
+// NewDiff returns an empty diff. If a git repository contains dir, paths in it are relative
+// to its top.
 func NewDiff(dir string) *Diff { return &Diff{dir: dir} }
 
-// Add notes what an applied plan has touched.
+// Add adds the files of an applied plan.
 func (d *Diff) Add(p *Plan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, file := range p.files {
-		// What comes out of a move is shown with what it was.
+		// The new file of a move is shown with the old one.
 		changed := d.at(file.shown)
 		if changed == nil && file.before == nil && d.isTarget(p, file) {
 			continue
@@ -65,7 +65,7 @@ func (d *Diff) isTarget(p *Plan, file *plannedFile) bool {
 	return slices.ContainsFunc(p.files, func(f *plannedFile) bool { return f != file && f.before != nil && f.end() == file })
 }
 
-// at returns the file that is called name now.
+// at returns the file with the current name.
 func (d *Diff) at(name string) *changedFile {
 	for _, file := range d.files {
 		if file.now == name {
@@ -75,7 +75,7 @@ func (d *Diff) at(name string) *changedFile {
 	return nil
 }
 
-// String returns the diff in git's style, "" when all is as it was.
+// String returns the diff in git's format, or "" if nothing has changed.
 func (d *Diff) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,8 +122,8 @@ func text(s *string) string {
 	return *s
 }
 
-// read reads the file where it was written, and follows no link that has taken its
-// place, or that of a folder above it, since.
+// read reads the file where it was written. It does not follow links that have since
+// replaced it or a folder above it.
 func (f *changedFile) read() (content *string, mode os.FileMode, err error) {
 	if real, err := resolve(f.at.path, true); err != nil || real != f.at.path {
 		return nil, 0o644, err
@@ -147,7 +147,7 @@ func gitMode(m os.FileMode) string {
 	return "100644"
 }
 
-// blobID is git's name for a content, zeros for none.
+// blobID returns git's name for a content, or zeros for nil.
 func blobID(content *string) string {
 	if content == nil {
 		return strings.Repeat("0", 40)
@@ -157,7 +157,7 @@ func blobID(content *string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// gitTop is the top folder of the repository that dir lies in, "" without one.
+// gitTop returns the top folder of the repository that contains dir, or "".
 func gitTop(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

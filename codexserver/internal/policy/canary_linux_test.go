@@ -26,8 +26,8 @@ const (
 	work    = "work"    // a repository whose configuration names a program
 	plain   = "plain"   // a repository without configuration of its own
 	home    = "home"    // with a profile that starts a program
-	empty   = "empty"   // a home without
-	bin     = "bin"     // the programs of the list, and a witness for every other
+	empty   = "empty"   // a home without a profile
+	bin     = "bin"     // the listed programs, and the witness in place of every other
 	witness = "witness" // writes its name into the tree when it is started
 )
 
@@ -97,8 +97,8 @@ func (c *canary) sign(t testing.TB, repo string) {
 	c.git(t, repo, "update-ref", "HEAD", c.git(t, repo, "hash-object", "-t", "commit", "-w", c.path("outside/commit")))
 }
 
-// fillBin makes a folder for PATH in which every program but those of the list
-// is the witness.
+// fillBin makes a folder for PATH in which every program but the listed ones is the
+// witness.
 func (c *canary) fillBin(t testing.TB) {
 	t.Helper()
 	real := []string{"bash", "cat", "echo", "false", "find", "git", "grep", "head", "ls", "nl", "pwd", "rg", "sed", "tail", "true", "wc", "which"}
@@ -125,8 +125,8 @@ func (c *canary) fillBin(t testing.TB) {
 	}
 }
 
-// tree is all that can be seen of the files: kind, mode, time and content. The
-// time of a folder shows also what was made in it and removed again.
+// tree describes all files: kind, mode, time and content. The time of a folder also shows
+// that a file was made in it and removed again.
 func (c *canary) tree(t testing.TB) map[string]string {
 	t.Helper()
 	seen := map[string]string{}
@@ -185,8 +185,8 @@ func (h *denyHost) ApprovePatch(context.Context, protocol.PatchApprovalRequest) 
 	return elicit.Outcome{Decision: elicit.Denied}
 }
 
-// ask has a model run a command in a hostile repository, with a hostile profile,
-// and reports whether it was asked about. Whatever is asked about is denied.
+// ask has a model run a command in a hostile repository with a hostile profile. It reports
+// whether there was a question, which is denied.
 func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []string) (asked bool) {
 	t.Helper()
 	h := &denyHost{}
@@ -201,8 +201,8 @@ func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []s
 	return h.asked
 }
 
-// run runs a command where it could write everything in the tree, and start
-// every program, so that nothing but its own words keeps it from it.
+// run runs a command where it could write to the whole tree and start every program, so
+// that only its own words prevent it.
 func (c *canary) run(t testing.TB, argv []string) {
 	t.Helper()
 	p := protocol.SandboxPolicy{
@@ -222,12 +222,11 @@ func (c *canary) run(t testing.TB, argv []string) {
 	}
 }
 
-// TestSafeCommandsAreConfined has commands that are known to be safe start a
-// program that the profile or the repository names: it writes nothing, whatever
-// the policy, but where commands run without a sandbox anyway.
+// TestSafeCommandsAreConfined has known safe commands start a program that the profile or
+// the repository names. It cannot write under any policy with a sandbox.
 func TestSafeCommandsAreConfined(t *testing.T) {
 	c := newCanary(t)
-	// The witness works: without a sandbox it is seen.
+	// Without a sandbox the witness can write.
 	free := tool.Context{ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
 	for _, argv := range [][]string{{"git", "status"}, {"git", "diff", "HEAD"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}} {
 		c.write(t, work+"/a.txt", fmt.Sprintln(argv)) // so that there is a difference
@@ -265,7 +264,7 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 	}
 }
 
-// TestListedOptions runs every option of the lists by itself.
+// TestListedOptions runs each option of the lists alone.
 func TestListedOptions(t *testing.T) {
 	c := newCanary(t)
 	listed := policy.ListedOptions()
@@ -289,11 +288,10 @@ func TestListedOptions(t *testing.T) {
 	}
 }
 
-// FuzzKnownSafe runs what the parser calls safe. As a model's command, in a
-// hostile repository and with a hostile profile, it is not asked about and
-// changes nothing. In a repository without configuration, where it could write
-// everything, it changes nothing either, and starts no program that is not on
-// the list.
+// FuzzKnownSafe runs commands that are known to be safe. As a model's command in a hostile
+// repository with a hostile profile, such a command is not asked about and changes nothing.
+// In a repository without configuration, where it could write everything, it also changes
+// nothing, and starts only listed programs.
 //
 // The words of a command are joined by the unit separator.
 func FuzzKnownSafe(f *testing.F) {

@@ -12,15 +12,15 @@ import (
 // shells are the programs that run a script given after -c.
 var shells = []string{"bash", "sh", "zsh", "dash", "ksh"}
 
-// otherShells run scripts of much the same form.
+// otherShells run similar scripts.
 var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash"}
 
-// Commands returns the argv of each command of a shell's script, for rules that
-// allow. An argv of another program is its own only command.
+// Commands returns the argv of each command in a shell's script, for rules that allow. If
+// the program is not a shell, it returns argv itself.
 //
-// Plain is false, and nothing is to be allowed, when the shell is named with a
-// folder or gets anything but -c or -lc and one script, or when there is more to
-// the script than commands of plain words joined by &&, ||, ; and |.
+// Plain is false, and nothing may be allowed, unless the shell is named without a folder,
+// its arguments are -c or -lc and one script, and the script has only commands of plain
+// words joined by &&, ||, ; and |.
 func Commands(argv []string) (commands [][]string, plain bool) {
 	if len(argv) == 0 {
 		return nil, false
@@ -49,24 +49,33 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	return commands, true
 }
 
-// Mentioned returns the commands that argv may run, for rules that deny: argv
-// itself and, when its program looks like a shell, every command of every word
-// that can be read as a script, those of scripts within it too. It rather
-// returns too many. Of a command whose words the shell would compute it returns
-// those in front.
-func Mentioned(argv []string) [][]string {
+// Mentioned returns the commands that argv may run, for rules that deny: argv itself and,
+// if its program looks like a shell, every command in every word that can be parsed as a
+// script, including scripts within scripts. It returns too many rather than too few. If
+// the shell computes a word of a command, Mentioned returns the words before it.
+//
+// All is false if commands may be missing: a word is longer than [script.MaxSize], or
+// shells start each other too often.
+func Mentioned(argv []string) (commands [][]string, all bool) {
 	return mentioned(argv, 8)
 }
 
-func mentioned(argv []string, depth int) [][]string {
+func mentioned(argv []string, depth int) (found [][]string, all bool) {
 	if len(argv) == 0 {
-		return nil
+		return nil, true
 	}
-	found := [][]string{argv}
-	if depth == 0 || !LooksLikeShell(argv[0]) {
-		return found
+	found, all = [][]string{argv}, true
+	if !LooksLikeShell(argv[0]) {
+		return found, true
+	}
+	if depth == 0 {
+		return found, false
 	}
 	for _, text := range argv[1:] {
+		if len(text) > script.MaxSize {
+			all = false
+			continue
+		}
 		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
 		for stmt, err := range p.StmtsSeq(strings.NewReader(text)) {
 			if err != nil {
@@ -74,17 +83,17 @@ func mentioned(argv []string, depth int) [][]string {
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {
-					found = append(found, mentioned(script.StaticWords(call.Args), depth-1)...)
+					inner, complete := mentioned(script.StaticWords(call.Args), depth-1)
+					found, all = append(found, inner...), all && complete
 				}
 				return true
 			})
 		}
 	}
-	return found
+	return found, all
 }
 
-// LooksLikeShell reports whether a program is called like a shell, wherever it
-// lies.
+// LooksLikeShell reports whether a program has the name of a shell, in any folder.
 func LooksLikeShell(program string) bool {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
 	name = strings.TrimPrefix(strings.TrimSuffix(name, ".exe"), "-")

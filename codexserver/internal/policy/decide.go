@@ -10,13 +10,13 @@ import (
 type Action int
 
 const (
-	// Refuse runs nothing and asks nothing. It is the zero value, so that what was never
-	// decided does not run.
+	// Refuse does not run it and does not ask. It is the zero value, so that nothing runs
+	// without a decision.
 	Refuse Action = iota
-	// Ask asks the user; what is approved runs without a sandbox.
+	// Ask asks the user. If the user approves, it runs without a sandbox.
 	Ask
-	// RunReadOnly runs it in the read-only sandbox without network, whatever
-	// sandbox the conversation has.
+	// RunReadOnly runs it in the read-only sandbox without network, even if the
+	// conversation has another sandbox.
 	RunReadOnly
 	// RunSandboxed runs it in the conversation's sandbox.
 	RunSandboxed
@@ -42,11 +42,11 @@ func (a Action) String() string {
 // Verdict is a decision.
 type Verdict struct {
 	Action Action
-	// Reason is for the model and the user; a refusal always has one.
+	// Reason is for the model and the user. It is set in every refusal.
 	Reason string
 }
 
-// Input is what a decision about a command depends on.
+// Input is the basis of a decision about a command.
 type Input struct {
 	// Policy is the conversation's approval policy.
 	Policy protocol.ApprovalPolicy
@@ -60,8 +60,8 @@ type Input struct {
 	Command []string
 	// Escalated is true when the model asks to run it without the sandbox.
 	Escalated bool
-	// SessionApproved is true when the user has approved this very argv for the
-	// whole conversation.
+	// SessionApproved is true when the user has approved exactly this argv for the whole
+	// conversation.
 	SessionApproved bool
 }
 
@@ -74,13 +74,14 @@ type Input struct {
 //	on-failure         sandbox; see [AfterDenial]        run
 //	never              sandbox                           run
 //
-// Before that, an escalation under any policy but on-request is refused, and
-// what was approved for the session runs. What cannot be confined is asked
-// about, and refused under never. An unknown policy or mode refuses.
+// Some rules come first. An escalation under a policy other than on-request is refused,
+// and so is an unknown policy or mode. A command approved for the session runs. If this
+// system cannot confine a command, the user is asked, or the command is refused under
+// never.
 func Decide(in Input) Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return Verdict{Refuse, fmt.Sprintf(
-			"not run: escalated permissions cannot be asked for under the approval policy %q", in.Policy)}
+			"not run: escalated permissions are not available under the approval policy %q", in.Policy)}
 	}
 	const obstacle = "there is no sandbox on this system"
 	confined := in.Sandbox == protocol.SandboxReadOnly || in.Sandbox == protocol.SandboxWorkspaceWrite
@@ -117,8 +118,8 @@ func (in *Input) knownSafe() bool {
 	return KnownSafe(in.Command)
 }
 
-// AfterDenial says what happens to a command or patch that the sandbox stopped:
-// [Ask] to run it again outside, or [Refuse] to leave it at that.
+// AfterDenial returns what happens to a command or patch that the sandbox stopped: [Ask]
+// to run it again without the sandbox, or [Refuse].
 func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 	if policy == protocol.ApprovalOnFailure {
 		return Verdict{Ask, "command failed; retry without sandbox?"}
@@ -126,19 +127,19 @@ func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 	return Verdict{Refuse, "the sandbox stopped it"}
 }
 
-// PatchInput is what a decision about a patch depends on.
+// PatchInput is the basis of a decision about a patch.
 type PatchInput struct {
 	// Policy is the conversation's approval policy.
 	Policy protocol.ApprovalPolicy
 	// Sandbox is its sandbox mode.
 	Sandbox protocol.SandboxMode
-	// Inside is true when every path of the patch, links resolved, lies where
-	// the sandbox mode lets commands write.
+	// Inside is true when commands may write to every path of the patch in this sandbox
+	// mode. Symbolic links are resolved.
 	Inside bool
 }
 
-// DecidePatch says what happens to a patch. [RunSandboxed] is an attempt that
-// the sandbox is bound to stop; [AfterDenial] says what follows.
+// DecidePatch decides what happens to a patch. [RunSandboxed] means an attempt that the
+// sandbox will stop, followed by [AfterDenial].
 func DecidePatch(in PatchInput) Verdict {
 	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite && in.Inside
 	switch {

@@ -1,8 +1,7 @@
 package policy
 
-// ListedOptions returns the long options that are known to be safe, by the
-// words of the command in front of them, each with and without a value as the
-// list has it.
+// ListedOptions returns the long options that are known to be safe, by the words of the
+// command before them, each with or without a value as listed.
 func ListedOptions() map[string][]string {
 	listed := map[string][]string{}
 	for command, o := range map[string]options{

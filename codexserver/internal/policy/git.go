@@ -7,8 +7,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
-// safeGit judges the words behind git. Its own options, -C and -c among them,
-// are not known: they name another repository, or its configuration.
+// safeGit judges the words after git. It knows none of git's own options, such as -C and
+// -c, because they select another repository or set its configuration.
 func safeGit(args []script.Word) bool {
 	if len(args) == 0 {
 		return false
@@ -31,9 +31,9 @@ var gitStatusOptions = newOptions(`-[sbvz]+|-u(?:no|normal|all)?`, `
 	-- --ahead-behind --branch --find-renames[=] --ignore-submodules[=] --ignored[=] --long --no-ahead-behind --no-column
 	--no-renames --null --porcelain[=] --renames --short --show-stash --untracked-files[=] --verbose`)
 
-// What the list of git diff leaves out: --output, which writes; --ext-diff and
-// --textconv, which start what the configuration names; --no-index, which
-// leaves the repository; -O, which names a file.
+// The list of git diff leaves out --output, which writes, --ext-diff and --textconv, which
+// start programs that the configuration names, --no-index, which leaves the repository,
+// and -O, which names a file.
 const (
 	diffShort = `-[pusRzawbWc0123]|-[UMCBDl][0-9]*%?|-[SG].*`
 	diffLong  = `
@@ -55,9 +55,9 @@ const (
 
 var gitDiffOptions = newOptions(diffShort, diffLong)
 
-// What the list of git log leaves out, in addition to that of git diff: --show-signature,
-// which starts gpg; --remerge-diff, which merges again; --alternate-refs, which starts
-// git for other repositories; --stdin.
+// The list of git log also leaves out --show-signature, which starts gpg, --remerge-diff,
+// which merges again, --alternate-refs, which starts git for other repositories, and
+// --stdin.
 var gitLogOptions = newOptions(diffShort+`|-[0-9]+|-n[0-9]*|-[tmriEFPgq]|-L.*`, diffLong+`
 	--abbrev-commit --after[=] --all --all-match --ancestry-path[=] --author[=] --author-date-order --basic-regexp
 	--before[=] --boundary --branches[=] --cherry --cherry-mark --cherry-pick --children --clear-decorations
@@ -71,7 +71,7 @@ var gitLogOptions = newOptions(diffShort+`|-[0-9]+|-n[0-9]*|-[tmriEFPgq]|-L.*`, 
 	--simplify-merges --since[=] --since-as-filter= --single-worktree --skip[=] --source --sparse --tags[=] --topo-order
 	--until[=] --use-mailmap --walk-reflogs`)
 
-// gitBranchOptions are those of a list of branches.
+// gitBranchOptions are the options for listing branches.
 var gitBranchOptions = newOptions(`-[arvi]+`, `
 	-- --abbrev[=] --all --color[=] --contains[=] --format= --ignore-case --list --merged[=] --no-abbrev --no-color
 	--no-column --no-contains[=] --no-merged[=] --points-at= --remotes --show-current --sort= --verbose`)
@@ -85,9 +85,9 @@ func hasOperand(args []script.Word) bool {
 	return false
 }
 
-// lists reports whether git branch lists, whatever else it is given: without one
-// of these options an operand is a branch to make. None of the options that are
-// known takes the next word for its value, but for those that make a list too.
+// lists reports whether git branch has an option that makes it list branches. Without one
+// an operand is the name of a new branch. Of the known options only these take the next
+// word as their value.
 func lists(args []script.Word) bool {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a.Text, "=")
@@ -102,14 +102,14 @@ func lists(args []script.Word) bool {
 }
 
 var (
-	// placeholder is what may follow a percent sign in a format of git log.
+	// placeholder matches what may follow a percent sign in a format of git log.
 	placeholder = regexp.MustCompile(`^(?:%|[-+ ]?(?:[nHhTtPpdDsfbBeNSmwCx<>|]|[ac][nNeElLdDrtiIsh]|g[dDnNeEs]|\((?:trailers|decorate)[:)]))`)
-	// signature is a placeholder that has gpg check a signature. It is looked for
-	// everywhere, since git takes %% for two percent signs in some places.
+	// signature matches a placeholder that makes git start gpg. It is searched in the whole
+	// format, because git does not read %% as one percent sign everywhere.
 	signature = regexp.MustCompile(`%[-+ ]?G`)
 )
 
-// knownFormats judges the formats given with one of the options.
+// knownFormats judges the format in each of the named options.
 func knownFormats(args []script.Word, names ...string) bool {
 	for _, a := range args {
 		for _, name := range names {
@@ -128,7 +128,7 @@ func knownFormat(format string) bool {
 		return true
 	}
 	if !strings.HasPrefix(format, "format:") && !strings.HasPrefix(format, "tformat:") && !strings.Contains(format, "%") {
-		return false // a name of the configuration's
+		return false // a name from the configuration
 	}
 	if signature.MatchString(format) {
 		return false
@@ -146,12 +146,12 @@ func knownFormat(format string) bool {
 	}
 }
 
-// atom is a field of a branch that costs git no other program; the signature
-// would start gpg.
+// atom matches a field of a branch for which git starts no other program. The signature
+// is not one, because it starts gpg.
 var atom = regexp.MustCompile(`^\*?(?:HEAD|align|author(?:name|email|date)?|body|color|committer(?:name|email|date)?|contents|creator(?:date)?|` +
 	`else|end|if|numparent|object(?:name|type|size)|parent|push|refname|subject|symref|then|trailers|tree|upstream|worktreepath|ahead-behind)(?::[^()]*)?$`)
 
-// knownAtoms judges the fields that branches are formatted and sorted by.
+// knownAtoms judges the fields in the options --sort and --format.
 func knownAtoms(args []script.Word) bool {
 	for _, a := range args {
 		if key, ok := strings.CutPrefix(a.Text, "--sort="); ok && !knownSortKey(key) {

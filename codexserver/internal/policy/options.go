@@ -8,9 +8,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
-// options lists what may stand behind a program's name. An option that is not
-// on the list is not known, one cut short included, although the program may
-// take it for what it abbreviates.
+// options lists the options that may follow a program's name. Abbreviations are not on
+// the list, although the program may accept them.
 type options struct {
 	long  map[string]form
 	short *regexp.Regexp
@@ -24,9 +23,9 @@ const (
 	valued                  // --name=value
 )
 
-// newOptions reads the pattern of the short options, which is matched against
-// the whole word, and a list of long ones: "--name", "--name=value", "--name="
-// for one that is known with any value, "--name[=]" for one with and without.
+// newOptions reads a pattern of short options, which must match the whole word, and a list
+// of long ones: "--name", "--name=value", "--name=" for any value, and "--name[=]" for any
+// value or none.
 func newOptions(short, long string) options {
 	o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + short + `)$`)}
 	for spec := range strings.FieldsSeq(long) {
@@ -42,10 +41,9 @@ func newOptions(short, long string) options {
 	return o
 }
 
-// cover reports whether every word that begins with a dash is on the list, at any
-// position. Whether it is an option there, the value of one or an operand depends on how
-// the program reads the words before it; so all of them must be harmless as options, and
-// none of them is taken for anything else.
+// cover reports whether every word that begins with a dash is on the list. The program
+// may read such a word as an option, as the value of another, or as an operand. cover does
+// not try to find out which, so each must be harmless as an option.
 func (o options) cover(words []script.Word) bool {
 	return !slices.ContainsFunc(words, func(w script.Word) bool {
 		return strings.HasPrefix(w.Text, "-") && !o.has(w.Text)
@@ -59,8 +57,8 @@ func (o options) has(text string) bool {
 		!strings.HasPrefix(text, "--") && o.short.MatchString(text)
 }
 
-// findOptions are find's tests, and of its actions those that print. The
-// numbers are values: -mtime -7.
+// findOptions are the tests of find and the actions that print. The numbers are values,
+// as in -mtime -7.
 var findOptions = newOptions(`-[HLPE]|-[0-9]+[a-zA-Z]*|-newer[aBcm][aBcmt]`, `
 	-a -amin -and -anewer -atime -cmin -cnewer -ctime -d -daystart -depth -empty -executable -false -files0-from -follow
 	-fstype -gid -group -ignore_readdir_race -ilname -iname -inum -ipath -iregex -iwholename -links -lname -ls -maxdepth
@@ -68,8 +66,8 @@ var findOptions = newOptions(`-[HLPE]|-[0-9]+[a-zA-Z]*|-newer[aBcm][aBcmt]`, `
 	-perm -print -print0 -printf -prune -quit -readable -regex -regextype -samefile -size -true -type -uid -used -user
 	-warn -wholename -writable -xdev -xtype`)
 
-// ripgrepOptions are those of rg, but for the ones that start a program: --pre,
-// --hostname-bin and, for compressed files, -z and --search-zip.
+// ripgrepOptions are the options of rg except those that start a program: --pre,
+// --hostname-bin, and -z and --search-zip for compressed files.
 var ripgrepOptions = newOptions(`-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?`, `
 	-- --after-context[=] --auto-hybrid-regex --before-context[=] --binary --block-buffered --byte-offset --case-sensitive
 	--color[=] --colors[=] --column --context[=] --context-separator[=] --count --count-matches --crlf --debug

@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is one line of testdata/commands.ndjson: what Codex 0.42.0 did with a
-// command under the policy untrusted. Package summary reads what it showed of it.
+// row is one line of testdata/commands.ndjson: what Codex 0.42.0 did with a command under
+// the policy untrusted. Package summary tests how it described the command.
 type row struct {
 	Command []string `json:"command"`
 	Safe    bool     `json:"safe"`
@@ -21,8 +23,8 @@ type row struct {
 
 func readRows(t testing.TB) []row { return readLines[row](t, "testdata/commands.ndjson") }
 
-// judgment is one line of testdata/judged.ndjson: what happens to a command, and
-// why. Rules is for the test of package codexserver.
+// judgment is one line of testdata/judged.ndjson: what must happen to a command, and why.
+// Package approval tests Rules.
 type judgment struct {
 	Command   []string `json:"command"`
 	Untrusted string   `json:"untrusted"` // under the policy untrusted
@@ -50,7 +52,7 @@ func readLines[T any](t testing.TB, file string) []T {
 
 func bash(script string) []string { return []string{"bash", "-lc", script} }
 
-// TestJudged holds every command of the corpus to what is to happen to it.
+// TestJudged decides about every command of the corpus.
 func TestJudged(t *testing.T) {
 	rows := readLines[judgment](t, "testdata/judged.ndjson")
 	if len(rows) < 200 {
@@ -70,13 +72,13 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestKnownSafeAsRecorded compares the list with that of September 2025: nothing was
-// added, and what was taken away is listed here.
+// TestKnownSafeAsRecorded compares the safe commands with those of September 2025. None
+// was added; those that were removed are listed here.
 func TestKnownSafeAsRecorded(t *testing.T) {
 	away := [][]string{
 		// Patterns could match a file whose name is an option, such as -delete.
 		bash("find . -name *.txt"), bash("rg x *"), bash("git log -- *.txt"), bash("ls\r"),
-		// These write, or run what the workspace holds.
+		// These write, or run files of the workspace.
 		{"git", "diff", "--output=F"}, {"git", "branch", "-D", "x"}, bash("git branch -D x"),
 		{"cargo", "check"}, {"cargo", "check", "--all"}, bash("cargo check && cargo check"),
 		// No version of rg has this option.
@@ -105,15 +107,42 @@ func TestMentioned(t *testing.T) {
 		bash("A=1 'git' pu\\sh $X"),
 		bash("git push\n("),
 	} {
-		if !slices.ContainsFunc(policy.Mentioned(argv), func(c []string) bool {
-			return len(c) >= 2 && c[0] == "git" && c[1] == "push"
-		}) {
-			t.Errorf("%q: mentions %q", argv, policy.Mentioned(argv))
+		got, all := policy.Mentioned(argv)
+		if !slices.ContainsFunc(got, isPush) || !all {
+			t.Errorf("%q: mentions %q, all %t", argv, got, all)
 		}
 	}
 	for _, argv := range [][]string{nil, {"echo", "git push"}, bash("echo git push"), bash("git $X push")} {
-		if slices.ContainsFunc(policy.Mentioned(argv), func(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }) {
-			t.Errorf("%q: mentions %q", argv, policy.Mentioned(argv))
+		if got, all := policy.Mentioned(argv); slices.ContainsFunc(got, isPush) || !all {
+			t.Errorf("%q: mentions %q, all %t", argv, got, all)
+		}
+	}
+	nested := "git push"
+	for range 10 {
+		nested = shellword.Join([]string{"sh", "-c", nested})
+	}
+	if _, all := policy.Mentioned(bash(nested)); all {
+		t.Error("ten shells in each other: all of their commands are known")
+	}
+}
+
+func isPush(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }
+
+// TestDeepScripts has scripts that would use up the parser's stack.
+func TestDeepScripts(t *testing.T) {
+	for _, opening := range []string{"(", "((", "$(", "a["} {
+		argv := bash(strings.Repeat(opening, 4<<20))
+		if _, plain := policy.Commands(argv); plain {
+			t.Errorf("%s: it has plain commands", opening)
+		}
+		if _, ok := policy.Programs(argv); ok {
+			t.Errorf("%s: its programs are known", opening)
+		}
+		if got, all := policy.Mentioned(argv); all {
+			t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
+		}
+		if policy.KnownSafe(argv) {
+			t.Errorf("%s: it is known to be safe", opening)
 		}
 	}
 }

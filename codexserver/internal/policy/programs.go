@@ -7,15 +7,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Programs returns the words by which a command names the programs that it
-// starts: its first word and, when that is a shell's, the first word of each
-// command of the script, but for what the shell does itself. What these programs
-// start in turn is not known.
+// Programs returns the words that name the programs that a command starts: its first word
+// and, if that is a shell, the first word of each command in the script that is not built
+// into the shell. It does not return what these programs start in turn.
 //
-// It returns false when some of them are unknown: the shell gets something else than
-// -c or -lc and one script, or the script computes a program, defines
-// functions, sets variables, or names a program relative to a folder that it
-// changes.
+// It returns false if some programs are unknown: the arguments of the shell are not -c or
+// -lc and one script, or the script computes the name of a program, defines functions,
+// sets variables, or changes its folder and names a program relative to it.
 func Programs(argv []string) (words []string, ok bool) {
 	return programs(argv, 8)
 }
@@ -32,18 +30,18 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	// However it is quoted, a script that changes PATH has its name.
+	// A script that changes PATH contains the name, in some quoting.
 	if strings.Contains(strings.NewReplacer("\\\n", "", `\`, "", `'`, "", `"`, "").Replace(text), "PATH") {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := script.ParseFile(text)
 	if err != nil {
 		return nil, false
 	}
 	moves := false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.Lit: // zsh has PATH under this name, too
+		case *syntax.Lit: // in zsh path is another name of PATH
 			ok = n.Value != "path"
 		case *syntax.FuncDecl, *syntax.DeclClause, *syntax.CoprocClause, *syntax.LetClause:
 			ok = false
@@ -58,9 +56,9 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 			switch {
 			case len(args) == 0 || n.Args[0].Lit() != "[" && strings.ContainsAny(args[0], "*?[]{}~"):
 				ok = false
-			case ownWork(args[0]):
+			case isHarmlessBuiltin(args[0]):
 				moves = moves || args[0] == "cd"
-			case othersWork(args[0]):
+			case isOtherBuiltin(args[0]):
 				ok = false
 			case LooksLikeShell(args[0]):
 				if len(args) < len(n.Args) {
@@ -87,9 +85,9 @@ func programs(argv []string, depth int) (words []string, ok bool) {
 	return words, true
 }
 
-// ownWork are the commands that a shell carries out itself, and which change
-// nothing about what the words after them name.
-func ownWork(name string) bool {
+// isHarmlessBuiltin reports whether name is built into shells and does not change what
+// later words name.
+func isHarmlessBuiltin(name string) bool {
 	switch name {
 	case ":", "[", "break", "cd", "continue", "echo", "exit", "false", "pwd", "return", "set", "shift", "test", "times", "true", "umask", "wait":
 		return true
@@ -97,9 +95,9 @@ func ownWork(name string) bool {
 	return false
 }
 
-// othersWork are the commands of a shell that run or load something else, or
-// change what a word names.
-func othersWork(name string) bool {
+// isOtherBuiltin reports whether name is built into shells and runs or loads something
+// else, or changes what later words name.
+func isOtherBuiltin(name string) bool {
 	switch name {
 	case ".", "alias", "autoload", "bind", "builtin", "command", "complete", "declare", "disable", "emulate", "enable", "eval", "exec",
 		"export", "fc", "functions", "getopts", "hash", "local", "mapfile", "noglob", "popd", "printf", "pushd", "read", "readarray",

@@ -7,24 +7,25 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
-// KnownSafe reports whether a command is known to do nothing but read: a program
-// of a short list, named without a folder and with options of a list, or a
-// script of bash -lc in which every command is one. Such a command may run
-// without a question, but not without a sandbox: the user's profile, a
-// repository's configuration and a program of the same name that comes first in
-// PATH can make it do more than its words say. [Decide] sees to that.
+// KnownSafe reports whether a command is known to only read. Its program is on a short
+// list and named without a folder, and its options are on the list of the program. In a
+// script of bash -lc every command must be like that.
+//
+// Such a command may run without a question, but only in a sandbox, which [Decide]
+// ensures. The user's profile, a repository's configuration, or a program of the same name
+// earlier in PATH can make it do more than its words say.
 func KnownSafe(argv []string) bool { return everyCommand(argv, safe) }
 
-// KnownSafeStrict is [KnownSafe] without git, which starts the programs that a
-// repository's configuration names, and without patterns that the shell expands.
+// KnownSafeStrict is [KnownSafe] without git, which starts programs that a repository's
+// configuration names, and without patterns that the shell expands.
 func KnownSafeStrict(argv []string) bool { return everyCommand(argv, safeStrict) }
 
-// everyCommand applies isSafe to the command, or to each one of its script.
+// everyCommand applies isSafe to the command, or to each command in its script.
 func everyCommand(argv []string, isSafe func(cmd []script.Word) bool) bool {
 	cmd := make([]script.Word, len(argv))
 	for i, text := range argv {
 		if strings.Contains(text, "\x00") {
-			return false // the system would cut the word short
+			return false // the system would end the word there
 		}
 		cmd[i] = script.Word{Text: text}
 	}
@@ -46,14 +47,14 @@ func safe(cmd []script.Word) bool {
 	args := cmd[1:]
 	switch cmd[0].Text {
 	case "cat", "cd", "echo", "false", "grep", "head", "ls", "nl", "pwd", "tail", "true", "wc", "which":
-		return true // no option of theirs writes, or runs a program
+		return true // none of their options writes or runs a program
 	case "find":
 		return fixed(args) && findOptions.cover(args)
 	case "rg":
 		return fixed(args) && ripgrepOptions.cover(args)
 	case "git":
 		return fixed(args) && safeGit(args)
-	case "sed": // an operand could be -f, a script that writes
+	case "sed": // a last word such as -fFILE would run a script that writes
 		return len(args) == 3 && !args[2].Open && args[0].Text == "-n" && isLineRange(args[1].Text) && args[2].Text != "" && args[2].Text[0] != '-'
 	}
 	return false
@@ -61,13 +62,13 @@ func safe(cmd []script.Word) bool {
 
 func safeStrict(cmd []script.Word) bool { return safe(cmd) && fixed(cmd) && cmd[0].Text != "git" }
 
-// fixed reports whether the shell hands the words on as they are. A pattern
-// could match a file whose name is an option.
+// fixed reports whether the shell passes the words on unchanged. A pattern could match a
+// file whose name is an option.
 func fixed(words []script.Word) bool {
 	return !slices.ContainsFunc(words, func(w script.Word) bool { return w.Open })
 }
 
-// isLineRange recognises Np and N,Mp.
+// isLineRange reports whether s is Np or N,Mp.
 func isLineRange(s string) bool {
 	s, ok := strings.CutSuffix(s, "p")
 	if !ok {

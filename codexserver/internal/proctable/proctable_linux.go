@@ -15,16 +15,16 @@ type Identity struct {
 	Start uint64 // in clock ticks since the system's start
 }
 
-// Process is what /proc/PID/stat says of a process.
+// Process is a process as /proc/PID/stat describes it.
 type Process struct {
 	Identity
 	Parent, Group, Session int
-	// Dead is true of a process that ended and was not reaped yet.
+	// Dead is true for a process that ended and is not reaped yet.
 	Dead bool
 }
 
-// List returns the processes of the system with a PID of at least least. A
-// process that starts meanwhile may be missing.
+// List returns the system's processes whose PID is at least least. It may miss a process
+// that starts meanwhile.
 func List(least int) []Process {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -46,7 +46,7 @@ func List(least int) []Process {
 	return all
 }
 
-// Last returns the PID that was given to a process or thread last, 0 if unknown.
+// Last returns the last PID that a process or thread was given, or 0 if it is unknown.
 func Last() int {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -60,7 +60,7 @@ func Last() int {
 	return pid
 }
 
-// Read returns one process, and false when there is none.
+// Read returns one process, and false if there is none.
 func Read(pid int) (Process, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -118,7 +118,7 @@ func Descendants(all []Process, root int) []Process {
 	return found
 }
 
-// Signal sends a signal to p, and to no process that got its PID since.
+// Signal sends a signal to p, but not to a later process with its PID.
 func (p Process) Signal(sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
-// Place is where a command is to run.
+// Place is where a command runs.
 type Place struct {
 	// Dir is the absolute folder.
 	Dir string
@@ -21,12 +21,12 @@ type Place struct {
 	Roots []string
 }
 
-// Replaceable reports whether a program that argv names is one that a command could have
-// written, or may yet write: it lies below one of the roots, a link to it does, or it is
-// not found. The words are those of [policy.Programs]; when these cannot be determined,
-// the answer is yes, as it is for a shell that reads a profile from such a folder.
+// Replaceable reports whether commands can write a program that argv names: the program,
+// or a link to it, lies below one of the roots, or it is not found. [policy.Programs]
+// names the programs. Replaceable returns true if they cannot be determined, and for a
+// shell that reads a profile from a root.
 //
-// The path is where the first such program was found, "" if it was not.
+// The path is that of the first such program, or "" if it was not found.
 func (p Place) Replaceable(argv []string) (path string, yes bool) {
 	words, ok := policy.Programs(argv)
 	if !ok || len(words) > 1 && p.searchesCurrent() {
@@ -40,7 +40,7 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 		return path, true
 	}
 	for _, word := range words {
-		// The engine takes a path as it is spelled, a shell as the links lead it.
+		// The engine and a shell may resolve ".." after a symbolic link differently.
 		if slices.Contains(strings.Split(word, "/"), "..") {
 			return "", true
 		}
@@ -55,15 +55,14 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 	return "", false
 }
 
-// searchesCurrent reports whether a shell looks for programs in the current
-// folder, too.
+// searchesCurrent reports whether PATH has a relative folder, so that a shell also
+// searches the current one.
 func (p Place) searchesCurrent() bool {
 	return runtime.GOOS != "windows" &&
 		slices.ContainsFunc(strings.Split(p.value("PATH"), ":"), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
-// profiles are what shells read at their start. That some read less makes no
-// difference here.
+// profiles are the files that shells read at their start. No shell reads all of them.
 var profiles = []string{".bash_profile", ".bash_login", ".bashrc", ".profile", ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".kshrc"}
 
 // readsProfile reports whether there is a profile below one of the roots.
@@ -86,7 +85,7 @@ func (p Place) readsProfile(roots []os.FileInfo) bool {
 	})
 }
 
-// value is that of a variable; the last entry counts.
+// value returns the value of a variable. The last entry counts.
 func (p Place) value(name string) string {
 	value := ""
 	for _, entry := range p.Env {
@@ -107,13 +106,12 @@ func (p Place) roots() []os.FileInfo {
 	return roots
 }
 
-// maxLinks bounds the links that are followed; the system's own bound is lower.
+// maxLinks is how many symbolic links are followed. The system's own limit is lower.
 const maxLinks = 64
 
-// leadsThrough walks to path, link by link, and reports whether one of the
-// folders on the way is a root. Folders are compared by what they are, so that
-// neither letter case nor a second name hides one. What cannot be walked is
-// taken to.
+// leadsThrough walks to path, link by link, and reports whether one of the folders on the
+// way is a root. It compares the folders themselves, so that neither letter case nor a
+// second name hides one. It returns true if it cannot reach path.
 func leadsThrough(path string, roots []os.FileInfo) bool {
 	isRoot := func(info os.FileInfo) bool {
 		return slices.ContainsFunc(roots, func(root os.FileInfo) bool { return os.SameFile(root, info) })
@@ -149,8 +147,8 @@ func leadsThrough(path string, roots []os.FileInfo) bool {
 	return false
 }
 
-// split returns the names in a path. A ".." among them leads up from where the
-// links have led, so the path must not be cleaned.
+// split returns the names in a path. It keeps "..", which leads up from the target of a
+// link before it, so the path must not be cleaned.
 func split(path string) []string {
 	path = path[len(filepath.VolumeName(path)):]
 	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(name string) bool { return name == "" || name == "." })

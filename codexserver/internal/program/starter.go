@@ -10,22 +10,26 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
-// starters start the program that one of their words names.
+// starters are programs that start a program named in their arguments.
 var starters = []string{
 	"chrt", "doas", "env", "find", "gtimeout", "ionice", "nice", "nohup", "numactl", "prlimit", "setarch", "setpriv", "setsid", "stdbuf",
 	"strace", "sudo", "taskset", "time", "timeout", "unbuffer",
 }
 
-// hidingStarters start a program that they find in a file, in a script, in
-// another folder, or in themselves.
+// hidingStarters are programs that start others in ways that their arguments do not show:
+// from a file, a script, another folder, or built in.
 var hidingStarters = []string{
 	"busybox", "chroot", "flock", "parallel", "runuser", "script", "su", "systemd-run", "toybox", "unshare", "watch", "xargs",
 }
 
-// startsReplaceable reports whether the command, or one in its script, starts a program
-// that commands can write, or one that cannot be determined.
+// startsReplaceable reports whether the command, or one in its script, uses a starter for
+// a program that commands can write, or for one that cannot be determined.
 func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path string, yes bool) {
-	for _, words := range policy.Mentioned(argv) {
+	mentioned, all := policy.Mentioned(argv)
+	if !all {
+		return "", true
+	}
+	for _, words := range mentioned {
 		if len(words) == 0 {
 			continue
 		}
@@ -36,7 +40,7 @@ func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path strin
 		if !slices.Contains(starters, name) {
 			continue
 		}
-		// Which word is the program depends on the options, so each counts.
+		// Which word is the program depends on the options, so every word is checked.
 		for _, word := range words[1:] {
 			if unclear(word) {
 				return "", true
@@ -49,9 +53,8 @@ func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path strin
 	return "", false
 }
 
-// unclear reports whether a word may change what the words after it name: a
-// shell or another starter that gets a script, a new PATH, a program that find
-// puts in, and env's -C and -S.
+// unclear reports whether a word may change what later words name: a shell or another
+// starter with a script, a new PATH, the placeholder of find, and -C and -S of env.
 func unclear(word string) bool {
 	name, _, assigns := strings.Cut(word, "=")
 	switch {

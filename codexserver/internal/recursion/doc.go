@@ -1,5 +1,5 @@
-// Package recursion finds commands that would start a program that runs already:
-// the server itself, named as an MCP server in the configuration that it reads.
-// Codex's config.toml does so in most set-ups, since it is where people try the
-// server out.
+// Package recursion recognizes commands that would start the running program again.
+// The server needs it because the configuration that it reads may list the server
+// itself as an MCP server. Most users' config.toml does: they add the server there to
+// try it out.
 package recursion

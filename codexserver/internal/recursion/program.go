@@ -13,14 +13,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Program is the program to look for. A nil Program is found nowhere.
+// Program is the program to look for. No command starts a nil Program.
 type Program struct {
 	path string // without links
 	name string
 	file os.FileInfo
 }
 
-// New returns the program at path, nil when there is none.
+// New returns the program at path, or nil if there is none.
 func New(path string) *Program {
 	if path == "" {
 		return nil
@@ -35,19 +35,18 @@ func New(path string) *Program {
 	return &Program{path: path, name: filepath.Base(path), file: info}
 }
 
-// Command is a command as a configuration has it.
+// Command is a command from a configuration.
 type Command struct {
 	// Argv is the program and its arguments.
 	Argv []string
-	// Dir is the folder that relative paths begin at.
+	// Dir is the folder for relative paths.
 	Dir string
-	// Env are the variables that the command gets; PATH and HOME count.
+	// Env are the command's variables. Only PATH and HOME are used.
 	Env map[string]string
 }
 
-// StartedBy reports whether the command is the program, or likely starts it. It
-// is when one of these leads to the program's file, through links, or to a copy
-// of it:
+// StartedBy reports whether the command is the program or probably starts it: whether
+// one of these is the program's file, a link to it, or a copy of it:
 //
 //   - the command's own name, as a path or in the PATH,
 //   - a path anywhere in its arguments,
@@ -57,8 +56,8 @@ type Command struct {
 //   - a path that ends with the program's own name in such a script or in the
 //     arguments of a launcher, as "$(dirname "$0")/codex-mcp".
 //
-// A path or a name that is in the arguments for another reason is found too:
-// a tool less is better than a server that starts itself.
+// It is also true if such a path or name is in the arguments for another reason: to lose
+// an MCP server is better than to start this one in an endless chain.
 func (p *Program) StartedBy(c Command) bool {
 	if p == nil || len(c.Argv) == 0 {
 		return false
@@ -91,10 +90,10 @@ type search struct {
 	path    []string // folders
 	home    string
 	scripts int // read so far
-	words   int // looked at so far
+	words   int // checked so far
 }
 
-// text looks at the words of an argument that is a script or has several words.
+// text checks the words of a script or of an argument.
 func (s *search) text(text string, launched bool) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}\"'`=,", r) })
 	return slices.ContainsFunc(words, func(w string) bool {
@@ -102,8 +101,8 @@ func (s *search) text(text string, launched bool) bool {
 	})
 }
 
-// word looks at one name or path. A bare name counts where a command is named,
-// or when it is the program's own.
+// word checks one name or path. A bare name counts only if it is a command's name or the
+// program's own.
 func (s *search) word(w string, command bool) bool {
 	if s.words++; w == "" || len(w) > maxWord || s.words > maxWords {
 		return false
@@ -124,7 +123,7 @@ func (s *search) word(w string, command bool) bool {
 	return slices.ContainsFunc(s.path, func(folder string) bool { return s.file(filepath.Join(folder, w), command) })
 }
 
-// What is looked at of one command is bounded: a project may have written it.
+// Limits for one command, which an untrusted project may have written.
 const (
 	maxWord    = 4096
 	maxWords   = 4096
@@ -132,7 +131,7 @@ const (
 	maxScripts = 8
 )
 
-// file looks at a file: whether it is the program, or a script that starts it.
+// file checks whether a file is the program, or a script that starts it.
 func (s *search) file(path string, command bool) bool {
 	info, err := os.Stat(path)
 	if err != nil && runtime.GOOS == "windows" {
@@ -184,7 +183,7 @@ func (p *Program) sameContent(path string) bool {
 	}
 }
 
-// script is the text of a shell script without its comments, "" for any other
+// script returns the text of a shell script without its comments, or "" for any other
 // file.
 func script(path string) string {
 	f, err := regularfile.Open(path)

@@ -6,7 +6,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Some files of the kernel count as regular and never end: the reading fails.
+// TestEndlessFiles checks that reading fails for kernel files that count as regular but
+// never end.
 func TestEndlessFiles(t *testing.T) {
 	for _, path := range []string{"/proc/self/mem", "/proc/self/pagemap", "/proc/kcore"} {
 		if data, err := regularfile.Read(path, 1<<20); err == nil {

@@ -4,7 +4,8 @@ package regularfile
 
 import "os"
 
-// openFlags are 0: opening does not wait where named pipes are not files.
+// openFlags are 0: opening a file does not block on this system, where named pipes are not
+// files.
 const openFlags = 0
 
 func readNow(f *os.File, p []byte) (int, error) { return f.Read(p) }

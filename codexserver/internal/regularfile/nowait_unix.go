@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// openFlags keep an open from waiting for a writer or a lease, and from making a
-// terminal the server's own.
+// openFlags prevent that opening a file waits for a writer or a lease, or that a terminal
+// becomes the controlling terminal of this process.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 
-// readNow reads once and does not wait: it goes around the runtime's poller, which
-// would wait for as long as the file has nothing to read.
+// readNow reads once without waiting. It bypasses the runtime's poller, which would wait
+// until the file has something to read.
 func readNow(f *os.File, p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil

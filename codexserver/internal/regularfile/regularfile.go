@@ -1,10 +1,9 @@
 // Package regularfile reads files whose names come from a workspace, a configuration or a
-// client. Such a name can lead to anything: a named pipe without a writer, a device that
-// never ends, a terminal.
+// client. Such a name can lead to a named pipe without a writer, an endless device or a
+// terminal.
 //
-// Open and OpenIn open a file without waiting, check that the opened file is a regular
-// one, and never wait for its content. Read also bounds how much it reads. Their errors
-// name the path.
+// Open and OpenIn open a file without waiting, and check that it is a regular file.
+// Reading never waits. Read also limits the size. All errors name the path.
 package regularfile
 
 import (
@@ -59,8 +58,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s has more than %d bytes", e.Path, e.Max)
 }
 
-// ErrReplaced is wrapped by the error of [OpenIn] when the name led to another
-// file between the check and the opening.
+// ErrReplaced is wrapped by the error of [OpenIn] if the file was replaced between the
+// check and the opening.
 var ErrReplaced = errors.New("the file was replaced while it was opened")
 
 // File is an open regular file.
@@ -73,7 +72,7 @@ type File struct {
 // Open opens the regular file that path leads to, for reading. It follows
 // symbolic links. The error is a [*KindError] or a [*fs.PathError].
 func Open(path string) (*File, error) {
-	// Opening a device can have effects, so its kind is looked up before.
+	// Check the kind first, because opening a device can have effects.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func Open(path string) (*File, error) {
 }
 
 // OpenIn opens the regular file at name in root with the flag [os.O_RDONLY] or
-// [os.O_RDWR]. A symbolic link at name is a [*KindError]; links on the way there
+// [os.O_RDWR]. If name is a symbolic link, the error is a [*KindError]. Links on the way
 // are followed within root.
 func OpenIn(root *os.Root, name string, flag int) (*File, error) {
 	path := filepath.Join(root.Name(), name)
@@ -114,7 +113,7 @@ func OpenIn(root *os.Root, name string, flag int) (*File, error) {
 	return f, nil
 }
 
-// at makes the path of an error of an [os.Root] absolute.
+// at replaces the path in an error of an [os.Root] by the absolute one.
 func at(path string, err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -137,8 +136,7 @@ func check(f *os.File, path string) (*File, error) {
 // Info describes the file as it was when it was opened.
 func (f *File) Info() fs.FileInfo { return f.info }
 
-// SeekTail moves to the last n bytes of the file, as large as it was when it was
-// opened.
+// SeekTail moves to the last n bytes of the file, by its size when it was opened.
 func (f *File) SeekTail(n int64) error {
 	_, err := f.file.Seek(max(f.info.Size()-n, 0), io.SeekStart)
 	return err
@@ -147,8 +145,8 @@ func (f *File) SeekTail(n int64) error {
 // SyscallConn implements [syscall.Conn], for locking the file.
 func (f *File) SyscallConn() (syscall.RawConn, error) { return f.file.SyscallConn() }
 
-// Read implements [io.Reader]. It fails where it would have to wait: some regular
-// files of the kernel, such as its log, have no end.
+// Read implements [io.Reader]. It fails if it would have to wait. Some regular files of the
+// kernel, such as its log, have no end.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := readNow(f.file, p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -157,7 +155,8 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAll reads the rest of the file. More than max bytes are a [*SizeError].
+// ReadAll reads the rest of the file. The error is a [*SizeError] if that has more than max
+// bytes.
 func (f *File) ReadAll(max int64) ([]byte, error) {
 	if f.info.Size() > max {
 		return nil, &SizeError{Path: f.path, Max: max}
@@ -172,7 +171,7 @@ func (f *File) ReadAll(max int64) ([]byte, error) {
 	return data, nil
 }
 
-// Overwrite makes content the whole content of a file that is open for writing.
+// Overwrite replaces the content of a file that is open for writing.
 func (f *File) Overwrite(content string) error {
 	if err := f.file.Truncate(0); err != nil {
 		return err
@@ -184,8 +183,8 @@ func (f *File) Overwrite(content string) error {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Read reads the regular file that path leads to. A file with more than max bytes
-// is a [*SizeError]; other errors are those of [Open].
+// Read reads the regular file that path leads to. The error is a [*SizeError] if the file
+// has more than max bytes, or an error of [Open].
 func Read(path string, max int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Special files are refused at once, themselves and behind links.
+// TestSpecialFiles checks that special files are refused at once, also behind links.
 func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")

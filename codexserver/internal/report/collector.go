@@ -16,24 +16,24 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// maxKept bounds the commands, refusals and steps that a collector keeps, the last
-// ones of each.
+// maxKept bounds the commands, refusals and steps that a collector keeps. It keeps the
+// last ones of each.
 const maxKept = 1000
 
-// Options say how a turn is watched. The zero value takes the changes from events.
+// Options configure how a turn is watched. The zero value takes the changes from events.
 type Options struct {
-	// Scratch is a folder for the snapshot, made when it is missing. What is not
-	// trusted, such as a command of the turn, must not be able to write there. ""
-	// takes no snapshot.
+	// Scratch is a folder for the snapshot. It is created if it is missing. Untrusted
+	// programs, such as the turn's commands, must not be able to write there. "" means
+	// no snapshot.
 	Scratch string
-	// Wait makes Begin wait for the snapshot, for an engine that does not wait for
-	// Ready: an [engine.Streamer].
+	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
+	// it: each [engine.Streamer].
 	Wait bool
-	// Looks holds as many values as folders are looked at at a time, which takes
-	// descriptors. The others wait, within the time that a look may take. Nil sets
-	// no bound.
+	// Looks limits how many folders are read at a time, since each takes file
+	// descriptors: its capacity is the limit. A turn waits for a place within its own
+	// time limit. Nil means no limit.
 	Looks chan struct{}
-	// Logger gets why a snapshot could not be taken. Default: nothing is logged.
+	// Logger receives the reason why a snapshot failed. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -67,9 +67,8 @@ func New(o Options) *Collector {
 	}
 }
 
-// Begin begins the turn: t is what the engine said of the thread when that began,
-// and used the thread's last count of tokens, nil without one. Each Begin needs an
-// End.
+// Begin begins the turn. T is the event with which the thread began, and used is the
+// thread's last token count, or nil. Each Begin needs an End.
 func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, used *protocol.TokenUsage) {
 	c.mu.Lock()
 	c.begin, c.dir = time.Now(), t.Cwd
@@ -79,22 +78,22 @@ func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, use
 	c.tree.begin(ctx, t.Cwd)
 }
 
-// Number says how many commands the thread has run before the turn.
+// Number sets how many commands the thread ran before the turn.
 func (c *Collector) Number(commands int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = commands
 }
 
-// Ready waits, before an event that begins to change something, until the snapshot
-// is taken, or ctx ends. The wait is bounded.
+// Ready is called before each event is delivered. If the event begins a change of files,
+// it waits until the snapshot is taken or ctx ends, for a bounded time.
 func (c *Collector) Ready(ctx context.Context, m protocol.EventMsg) {
 	if acts(m) {
 		c.tree.ready(ctx)
 	}
 }
 
-// acts reports whether what an event says begins may change files.
+// acts reports whether an event begins something that may change files.
 func acts(m protocol.EventMsg) bool {
 	switch m.(type) {
 	case protocol.ExecCommandBegin, protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
@@ -103,8 +102,7 @@ func acts(m protocol.EventMsg) bool {
 	return false
 }
 
-// Event takes in an event. It does not block. What comes before Begin belongs to no
-// turn.
+// Event records an event. It does not block. It ignores events before Begin.
 func (c *Collector) Event(m protocol.EventMsg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,8 +140,8 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	}
 }
 
-// Tokens returns how many tokens the turn has used, input and output; 0 when they were
-// not counted.
+// Tokens returns how many input and output tokens the turn has used, or 0 if they are
+// not known.
 func (c *Collector) Tokens() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,10 +149,10 @@ func (c *Collector) Tokens() int64 {
 	if u == nil {
 		return 0
 	}
-	return max(u.Turn.InputTokens+u.Turn.OutputTokens, u.Turn.TotalTokens) // some say the sum alone
+	return max(u.Turn.InputTokens+u.Turn.OutputTokens, u.Turn.TotalTokens) // some providers send only the total
 }
 
-// keep bounds a list, and counts what it leaves out.
+// keep bounds a list, and adds the number of dropped elements to omitted.
 func keep[T any](list []T, omitted *int) []T {
 	if len(list) <= maxKept {
 		return list
@@ -163,14 +161,14 @@ func keep[T any](list []T, omitted *int) []T {
 	return slices.Delete(list, 0, 1)
 }
 
-// Asked takes in a question. It does not block.
+// Asked records a question. It does not block.
 func (c *Collector) Asked(*approval.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
 }
 
-// Decided takes in how a question ended. It does not block.
+// Decided records the decision about a question. It does not block.
 func (c *Collector) Decided(r *approval.Request, d approval.Decision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,8 +193,8 @@ func (c *Collector) Decided(r *approval.Request, d approval.Decision) {
 	}
 }
 
-// End ends the turn: err is what [engine.Conversation] Turn returned. It takes some
-// time to look at the folder, but not long.
+// End ends the turn with the error of [engine.Conversation] Turn. It compares the folder
+// with the snapshot, for a bounded time.
 func (c *Collector) End(err error) {
 	changes, diff, whole, ok := c.tree.end()
 	c.mu.Lock()
@@ -226,16 +224,16 @@ func (c *Collector) End(err error) {
 	c.diff = diffOfPatches(c.diff)
 }
 
-// Diff returns what the turn has changed, in git's form, once it has ended. Lines that
-// begin with # say what is not there. It is "" of a turn that has changed nothing.
+// Diff returns the turn's changes in git's form, after the turn has ended. Lines that
+// begin with # name what the diff lacks. It is "" for a turn without changes.
 func (c *Collector) Diff() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.diff
 }
 
-// Report returns what the turn has done until now. The changes of a turn that has
-// not ended are those of its patches.
+// Report returns what the turn has done until now. While it runs, the report has only
+// the changes of its patches.
 func (c *Collector) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()

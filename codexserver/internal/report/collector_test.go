@@ -60,8 +60,8 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// A command that the sandbox stops runs again once it is approved: both runs are
-// reported, with who approved the second one.
+// TestCommands approves a command that the sandbox stopped: both of its runs are
+// reported, and who approved the second.
 func TestCommands(t *testing.T) {
 	c := report.New(report.Options{})
 	c.Event(protocol.ExecCommandBegin{CallID: "0", Command: []string{"before", "the", "turn"}})
@@ -112,7 +112,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Patches add up by file.
+// TestPatches checks that several patches of one file become one change.
 func TestPatches(t *testing.T) {
 	add, remove := protocol.FileChange{Add: &protocol.FileContent{Content: "1\n2"}}, protocol.FileChange{Delete: &protocol.FileContent{Content: "1\n"}}
 	update := protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1,2 @@\n-1\n+2\n+3\n"}}
@@ -151,7 +151,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// More patched files than are kept are counted.
+// TestManyPatches checks that files of patches beyond the limit are counted.
 func TestManyPatches(t *testing.T) {
 	c := report.New(report.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
@@ -169,7 +169,7 @@ func TestManyPatches(t *testing.T) {
 	}
 }
 
-// The usage of the turn is what was added to the thread's.
+// TestUsage checks that a turn's usage is the difference of the thread's counts.
 func TestUsage(t *testing.T) {
 	count := func(total, last int64) protocol.TokenCount {
 		return protocol.TokenCount{
@@ -221,7 +221,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The plan is the last one, and lists are copies.
+// TestReportIsACopy checks that a report has the last plan, and shares no list with the
+// collector.
 func TestReportIsACopy(t *testing.T) {
 	c := report.New(report.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)

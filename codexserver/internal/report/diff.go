@@ -7,11 +7,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 )
 
-// maxNamed is how many files a diff names that it does not show.
+// maxNamed bounds the files that a diff names without showing them.
 const maxNamed = 100
 
-// diffOf returns the diff of git with what it lacks: the files of the changes that
-// it does not hold as text, and those of patches elsewhere.
+// diffOf completes git's diff with notes about changes that it does not show: of files
+// without a text diff, and by patches outside of the folder.
 func diffOf(changes []gitinfo.Change, diff string, elsewhere []gitinfo.Change) string {
 	var notes []string
 	if len(diff) >= maxDiff {
@@ -35,7 +35,7 @@ func diffOf(changes []gitinfo.Change, diff string, elsewhere []gitinfo.Change) s
 	return diff
 }
 
-// named writes a line for each of the first changes.
+// named returns a line for each change, up to maxNamed.
 func named(why string, changes []gitinfo.Change) (lines []string) {
 	for i, c := range changes {
 		if i == maxNamed {
@@ -46,7 +46,7 @@ func named(why string, changes []gitinfo.Change) (lines []string) {
 	return lines
 }
 
-// diffOfPatches returns the diff that the engine has made of the turn's patches.
+// diffOfPatches adds notes to the engine's diff of the turn's patches.
 func diffOfPatches(diff string) string {
 	if diff == "" {
 		return ""

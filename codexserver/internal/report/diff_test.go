@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The diff is that of the folder, with what commands wrote and what a failed turn
-// left behind; patches elsewhere are named.
+// TestDiff checks that the diff has changes by commands and by a failed turn, and names
+// patches outside of the folder.
 func TestDiff(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
 	outside := filepath.Join(t.TempDir(), "b\n.txt")

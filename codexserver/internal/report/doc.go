@@ -4,11 +4,10 @@
 //	                                         │
 //	                                gitinfo.Snapshot, before and after
 //
-// A [Collector] watches the turn. What changed in the folder it takes from the
-// folder, by a snapshot before the turn and a look after it: what commands wrote
-// counts like what patches wrote, and what the model says counts for nothing. Where
-// a snapshot is too much, the changes are those of the patches, and the report says
-// so.
+// A [Collector] watches the turn. It takes a snapshot of the folder before the turn and
+// compares the folder with it afterwards. So it finds the changes of commands as well as
+// those of patches, and does not depend on what the model says. If a snapshot is not
+// possible, the report has only the changes of patches, and says so.
 //
-// [Report.JSON] stays within its limit whatever happened, and [Schema] describes it.
+// [Report.JSON] never exceeds its limit. [Schema] describes it.
 package report

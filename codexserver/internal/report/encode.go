@@ -15,7 +15,7 @@ const (
 	MinLimit     = 4096
 )
 
-// counts say how much was left out: elements of the lists, bytes of the texts.
+// counts are the elements of lists and the bytes of texts that were left out.
 type counts struct {
 	Content  int `json:"content,omitzero"`
 	Output   int `json:"output,omitzero"`
@@ -26,7 +26,7 @@ type counts struct {
 	Findings int `json:"findings,omitzero"`
 }
 
-// truncation is how much was left out, and where that can be read.
+// truncation is how much was left out, and where the whole can be read.
 type truncation struct {
 	counts
 	See string `json:"see,omitzero"`
@@ -107,9 +107,9 @@ type wireStep struct {
 	Status string `json:"status"`
 }
 
-// JSON returns the report as a JSON object of at most limit bytes, which is
-// [DefaultLimit] when it is 0, and [MinLimit] at least. Where all of it has no room,
-// the longest lists and texts are cut, and the member truncated says by how much.
+// JSON returns the report as a JSON object of at most limit bytes. A limit of 0 means
+// [DefaultLimit], a smaller one than [MinLimit] means that. A report that is too long loses
+// parts of its longest lists and texts; its member truncated says how much.
 func (r *Report) JSON(limit int) []byte {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -134,8 +134,7 @@ func (r *Report) JSON(limit int) []byte {
 	parts := []part{content, output, findings, plan, changes, commands, refused}
 	w.Verdict = verdictOf(r.Review)
 	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
-	// What takes no part in the sharing: the members of w that are set by now, and the
-	// names of those that are not.
+	// The parts share the room that is left after the members set by now and their names.
 	most := math.MaxInt
 	w.Truncated = truncation{counts{most, most, most, most, most, most, most}, show(r.More, maxName)}
 	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,`)
@@ -165,8 +164,8 @@ func (r *Report) JSON(limit int) []byte {
 	return encode(w)
 }
 
-// encode writes what can always be written: the numbers are finite, the JSON values
-// are valid, and bytes that are not UTF-8 become U+FFFD.
+// encode returns v as JSON. It cannot fail: the numbers of a report are finite, its JSON
+// values are valid, and bytes that are not UTF-8 become U+FFFD.
 func encode(v any) []byte {
 	b, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	return b

@@ -100,7 +100,7 @@ func shapeOf(t testing.TB, out []byte) shape {
 	return s
 }
 
-// What is cut is what is longest, and the rest stays whole.
+// TestJSONCutsTheLongest checks that only the longest members are cut.
 func TestJSONCutsTheLongest(t *testing.T) {
 	strict := schema(t)
 	for _, tt := range []struct {
@@ -188,7 +188,8 @@ func keys(m map[string]int) []string {
 	return names
 }
 
-// Output that is not JSON, or not for every reader, is left out.
+// TestJSONOfBadOutput checks that output is left out if it is not JSON that every reader
+// accepts.
 func TestJSONOfBadOutput(t *testing.T) {
 	for _, output := range []string{`{`, `{"a":1,"a":2}`, ``, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
 		r := report.Report{Output: jsontext.Value(output)}
@@ -200,7 +201,7 @@ func TestJSONOfBadOutput(t *testing.T) {
 	}
 }
 
-// Whatever a turn did, its report stays within the limit, is JSON and follows the
+// FuzzJSON checks that a report of anything is JSON within the limit and follows the
 // schema.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte("\x00\x00\x10\x00"), "content", "argv", "path", `{"a":[1]}`, uint16(0))

@@ -10,14 +10,15 @@ import (
 
 // part is a member that can be cut.
 type part interface {
-	// size is in bytes; one that is larger than all the room need not be exact.
+	// size returns the size in bytes. It need not be exact if it exceeds the limit of
+	// the report.
 	size() int
-	// cut returns what has room, and how much it leaves out.
+	// cut returns what fits into room, and how much is left out.
 	cut(room int) (v jsontext.Value, omitted int)
 }
 
-// share returns what each part may have of the room: as much as the largest needs,
-// or what is left for those that are cut when the smaller ones have what they need.
+// share returns how many bytes each part may take. If all fit, that is the size of the
+// largest. Otherwise the small parts stay whole and the others share the rest evenly.
 func share(parts []part, room int) (each int) {
 	sizes := make([]int, len(parts))
 	for i, p := range parts {
@@ -39,10 +40,10 @@ type list struct {
 	items [][]byte
 	total int
 	bytes int
-	tail  bool // the last ones stay
+	tail  bool // cut from the front
 }
 
-// listPart encodes elements, but no more than could have room.
+// listPart encodes elements until they exceed limit.
 func listPart(n int, tail bool, limit int, item func(i int) any) part {
 	l := &list{total: n, bytes: len("[]"), tail: tail}
 	for k := range n {
@@ -85,7 +86,7 @@ func (l *list) cut(room int) (jsontext.Value, int) {
 // text is a part that is a string.
 type text struct {
 	all    string
-	quoted []byte // the begin of it, longer than all the room if it is not all
+	quoted []byte // as much of it as the limit allows
 }
 
 func textPart(s string, limit int) part { return &text{s, quote(s[:min(len(s), limit)])} }
@@ -107,7 +108,7 @@ func quote(s string) []byte {
 	return b
 }
 
-// value is a part that is there as a whole or not at all.
+// value is a part that is kept or left out as a whole.
 type value struct{ raw jsontext.Value }
 
 func outputPart(raw jsontext.Value) part {

@@ -11,10 +11,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxPatched bounds the files of patches that are kept.
+// maxPatched bounds the files of patches that are remembered.
 const maxPatched = 10_000
 
-// patches are what the turn's patches changed, by absolute path. The zero value is
+// patches are the changes of the turn's patches, by absolute path. The zero value is
 // ready.
 type patches struct {
 	open    map[string][]gitinfo.Change // by call
@@ -75,7 +75,7 @@ func (p *patches) end(m protocol.PatchApplyEnd) {
 	}
 }
 
-// add puts a change behind those before it.
+// add merges a change with an earlier one of the same file.
 func (p *patches) add(c gitinfo.Change) {
 	before, again := p.files[cmp.Or(c.From, c.Path)]
 	if again {
@@ -102,7 +102,7 @@ func (p *patches) add(c gitinfo.Change) {
 	p.files[c.Path] = c
 }
 
-// changes returns them sorted by path, which is shown from dir where it is below.
+// changes returns the changes, sorted by path. Paths below dir are relative to it.
 func (p *patches) changes(dir string) []gitinfo.Change {
 	list := make([]gitinfo.Change, 0, len(p.files))
 	for _, c := range p.files {
@@ -115,7 +115,7 @@ func (p *patches) changes(dir string) []gitinfo.Change {
 	return sorted(list)
 }
 
-// below returns a path with slashes, from dir where it is below.
+// below returns a path with slashes, relative to dir if it is below it.
 func below(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
 		path = rel
@@ -123,7 +123,7 @@ func below(dir, path string) string {
 	return filepath.ToSlash(path)
 }
 
-// elsewhere returns the changes where only the patches looked, sorted by path.
+// elsewhere returns the changes of files that the snapshot does not cover, sorted by path.
 func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Change) {
 	for path, c := range p.files {
 		if !covered(path) {
@@ -134,7 +134,7 @@ func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Chan
 	return sorted(list)
 }
 
-// outside returns changes with those of patches where only the patches looked.
+// outside adds the changes of files that the snapshot does not cover.
 func (p *patches) outside(changes []gitinfo.Change, covered func(path string) bool) []gitinfo.Change {
 	return sorted(append(changes, p.elsewhere(covered)...))
 }

@@ -19,36 +19,36 @@ const (
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Aborted   Status = "aborted"
-	Waiting   Status = "waiting" // for an answer to a question
+	Waiting   Status = "waiting" // for the answer to a question
 	Running   Status = "running"
 )
 
-// Source says where the changes are from.
+// Source is where the changes come from.
 type Source string
 
 // The sources.
 const (
 	FromTree   Source = "tree"   // the folder before and after the turn
-	FromEvents Source = "events" // the patches of the turn; commands may have changed more
+	FromEvents Source = "events" // the turn's patches; its commands may have changed more
 )
 
 // Report is what one turn did.
 type Report struct {
-	// ThreadID is the thread's.
+	// ThreadID is the id of the thread.
 	ThreadID string
 	// Content is the text of the result.
 	Content string
-	// Output is the final answer where it has to be JSON, nil otherwise.
+	// Output is the final answer if the caller wanted JSON, otherwise nil.
 	Output jsontext.Value
-	// Status is the turn's state. "" is a turn that was not watched.
+	// Status is the turn's state. "" means that the turn was not watched.
 	Status Status
-	// Stopped is why a turn was ended that its caller had bounded, "" for others.
+	// Stopped is the caller's limit that ended the turn, or "".
 	Stopped string
 	// Model is the model that answers.
 	Model string
 	// Usage is nil while it is not known.
 	Usage *Usage
-	// Quota is what the provider said last of the account's limits, nil if nothing.
+	// Quota is the provider's last report of the account's limits, or nil.
 	Quota *protocol.RateLimits
 	// Duration is from the begin of the turn to its end, or to now.
 	Duration time.Duration
@@ -56,18 +56,18 @@ type Report struct {
 	Changes []gitinfo.Change
 	// ChangesFrom is "" before the turn begins.
 	ChangesFrom Source
-	// Commands are those that ran, in the order of their begin.
+	// Commands are the commands that ran, in the order of their start.
 	Commands []Command
-	// Refused are what was asked for and not approved, in the order of the decisions.
+	// Refused lists what was not approved, in the order of the decisions.
 	Refused []Refusal
-	// More says, where something was cut, where it can be read.
+	// More names the place where the whole can be read if something was cut.
 	More string
-	// Plan is the model's last one.
+	// Plan is the model's last plan.
 	Plan []protocol.PlanStep
-	// Review is what a review found, nil if the turn was not a review.
+	// Review is the result of a review, or nil for other turns.
 	Review *review.Result
 
-	// omitted counts what was left out of the lists before.
+	// omitted counts the elements that the collector dropped.
 	omitted counts
 }
 
@@ -76,13 +76,13 @@ type Usage struct{ Turn, Thread protocol.TokenUsage }
 
 // Command is a command that ran.
 type Command struct {
-	// ID is its number in the thread, from 1 on.
+	// ID is the command's number in the thread, counted from 1.
 	ID int
 	// Shown is the argv as questions show it, shortened.
 	Shown string
 	// Cwd is the folder, shortened.
 	Cwd string
-	// Exit is nil while the command runs, or when nothing reported its end.
+	// Exit is nil while the command runs, or if its end was not reported.
 	Exit *Exit
 	// ApprovedBy is "" when no question was asked.
 	ApprovedBy approval.Decider
@@ -102,10 +102,10 @@ type Refusal struct {
 	What string
 	// Cwd is a command's folder.
 	Cwd string
-	// Why is the reason that the model received.
+	// Why is the text that the model received as the reason.
 	Why string
-	// By is who decided.
+	// By names who decided.
 	By approval.Decider
-	// Reason is the reason in a word.
+	// Reason is the kind of reason, as one word.
 	Reason elicit.Reason
 }

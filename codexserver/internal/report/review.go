@@ -33,7 +33,8 @@ func findingsPart(r *review.Result, limit int) part {
 	})
 }
 
-// maxExplanation bounds a verdict's, which is never left out, in bytes of JSON.
+// maxExplanation bounds a verdict's explanation, which is never left out, in bytes of
+// JSON.
 const maxExplanation = 800
 
 func verdictOf(r *review.Result) *wireVerdict {

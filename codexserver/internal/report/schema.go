@@ -1,9 +1,9 @@
 package report
 
-// Schema is the JSON schema of what [Report.JSON] returns, for the outputSchema of a
-// tool. A call that fails before it has a turn has the first two members alone.
+// Schema is the JSON schema of the result of [Report.JSON], for a tool's outputSchema. The
+// result of a call that fails before its turn has only the first two members.
 //
-// It says every member; the descriptions say what the names do not.
+// A member has a description only if its name is not clear enough.
 const Schema = `{
 	"type": "object",
 	"required": ["threadId", "content"],
@@ -53,8 +53,8 @@ const Schema = `{
 	}
 }`
 
-// ShortSchema is for a tool whose result is that of another one, which has [Schema]:
-// it names the same members.
+// ShortSchema is for a tool with the same result as another tool, which has [Schema]. It
+// names the same members.
 const ShortSchema = `{
 	"type": "object",
 	"description": "The members are those of codex's result.",

@@ -65,7 +65,8 @@ func check(t testing.TB, s *jsonschema.Schema, out []byte, limit int) {
 	}
 }
 
-// The list of all tools has little room, see the limit of a tools/list.
+// TestSchemaIsShort checks the schema's length, since tools/list has a limit for all
+// tools.
 func TestSchemaIsShort(t *testing.T) {
 	short := jsontext.Value(report.Schema)
 	if err := short.Compact(); err != nil {
@@ -76,7 +77,8 @@ func TestSchemaIsShort(t *testing.T) {
 	}
 }
 
-// The short schema names the members of the whole one, and takes what that takes.
+// TestShortSchemaNamesAll checks that the short schema names the members of the full one,
+// and accepts the same reports.
 func TestShortSchemaNamesAll(t *testing.T) {
 	type object struct {
 		Required   []string
@@ -98,7 +100,8 @@ func TestShortSchemaNamesAll(t *testing.T) {
 	}
 }
 
-// A call that fails before it has a turn has a text and perhaps a thread.
+// TestSchemaOfAFailure checks the result of a call that fails before its turn: it has a
+// text, and perhaps a thread.
 func TestSchemaOfAFailure(t *testing.T) {
 	check(t, schema(t), []byte(`{"threadId":"","content":"codex: argument /prompt is missing"}`), 100)
 }

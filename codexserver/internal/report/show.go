@@ -16,10 +16,11 @@ const (
 	maxName    = 100
 )
 
-// maxLooked bounds what is made readable before it is shortened.
+// maxLooked bounds the bytes that are made readable before they are shortened.
 const maxLooked = 8 << 10
 
-// show returns a text on one line on which nothing is hidden, shortened to max bytes.
+// show returns a text as one line with every control character visible, shortened to max
+// bytes.
 func show(text string, max int) string {
 	more := len(text) - maxLooked
 	if more > 0 {
@@ -39,10 +40,10 @@ func showCommand(argv []string) string {
 		}
 		room -= len(word) + 1
 	}
-	return shorten(elicit.ShowCommand(words), maxCommand, -room-1) // the last word has no space behind it
+	return shorten(elicit.ShowCommand(words), maxCommand, -room-1) // no space after the last word
 }
 
-// showPaths returns the first of several paths, and how many there are.
+// showPaths returns the first paths, and the number of all if there are more.
 func showPaths(paths []string) string {
 	const most = 5
 	var shown []string
@@ -55,8 +56,8 @@ func showPaths(paths []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// shorten cuts a text in its middle to no more than max bytes, and says so there.
-// Where more bytes have followed the text, it cuts the end.
+// shorten replaces the middle of a text by a note if it is longer than max bytes. If more
+// bytes followed the text before, it cuts the end instead.
 func shorten(text string, max, more int) string {
 	if len(text) <= max && more <= 0 {
 		return text
@@ -76,7 +77,7 @@ func shorten(text string, max, more int) string {
 	return fmt.Sprintf("%s…%d bytes…%s", head, len(text)-len(head)-len(tail)+more, tail)
 }
 
-// clip returns at most n bytes of a text, without a part of a character at the end.
+// clip returns at most n bytes of a text. It does not split the last character.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -6,15 +6,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// tokens computes the turn's part of what the thread has used. Engines count the thread,
-// and repeat their last count where only the account's limits are new.
+// tokens computes the tokens of the turn. Engines report the thread's total, and repeat it
+// when only the account's limits have changed.
 type tokens struct {
 	before, now *protocol.TokenUsage // of the thread; nil while not known
 	answered    bool                 // the model has answered in this turn
 }
 
-// begin takes in what is known of the thread before the turn: its last count, or
-// the past that it began with.
+// begin sets the count before the turn: the thread's last one, or zero if the thread is
+// new.
 func (t *tokens) begin(past protocol.SessionConfigured, last *protocol.TokenUsage) {
 	if t.before = last; last != nil {
 		return
@@ -42,13 +42,13 @@ func (t *tokens) event(m protocol.EventMsg) {
 		return
 	case t.before == nil && t.answered:
 		t.before = new(minus(count.Info.TotalTokenUsage, count.Info.LastTokenUsage))
-	case t.before == nil: // the count of the turns before
+	case t.before == nil: // the count of the earlier turns
 		t.before = &count.Info.TotalTokenUsage
 	}
 	t.now = &count.Info.TotalTokenUsage
 }
 
-// answers reports whether an event comes of a response of the model.
+// answers reports whether an event comes from a response of the model.
 func answers(m protocol.EventMsg) bool {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentMessageDelta, protocol.AgentReasoning, protocol.AgentReasoningDelta,

@@ -10,10 +10,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 )
 
-// How long looking at a folder may take.
+// Time limits for reading a folder.
 const (
 	maxTake    = 5 * time.Second  // during the model's first request
-	maxWait    = 2 * time.Second  // before the engine hears of the turn, see [Options].Wait
+	maxWait    = 2 * time.Second  // before the engine begins the turn, see [Options].Wait
 	maxCompare = 30 * time.Second // after the turn; only very many changes take seconds
 )
 
@@ -24,13 +24,13 @@ type tree struct {
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc
-	taken    chan struct{} // closed when the snapshot is there or has failed; nil without one
+	taken    chan struct{} // closed when the snapshot is taken or has failed; nil without one
 	snapshot *gitinfo.Snapshot
 }
 
 var (
 	errSlow  = errors.New("it takes too long")
-	errLate  = errors.New("the turn began to change something before it was taken")
+	errLate  = errors.New("the turn's first change came before the snapshot was taken")
 	errEnded = errors.New("the turn has ended")
 )
 
@@ -69,7 +69,7 @@ func (t *tree) begin(ctx context.Context, dir string) {
 	}
 }
 
-// look takes the snapshot when it is its turn.
+// look waits for a place and takes the snapshot.
 func (t *tree) look(ctx context.Context, dir string) (*gitinfo.Snapshot, error) {
 	leave, err := t.turn(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (t *tree) look(ctx context.Context, dir string) (*gitinfo.Snapshot, error) 
 	return t.take(ctx, dir, t.options.Scratch)
 }
 
-// turn waits until few enough others look at folders.
+// turn waits for a place in [Options].Looks.
 func (t *tree) turn(ctx context.Context) (leave func(), err error) {
 	if t.options.Looks == nil {
 		return func() {}, nil
@@ -106,7 +106,7 @@ func (t *tree) ready(ctx context.Context) {
 	}
 }
 
-// acting gives up a snapshot that is not taken yet: the folder may have changed.
+// acting gives up a snapshot that is not taken yet, since the folder may have changed.
 func (t *tree) acting() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,9 +123,9 @@ func (t *tree) acting() {
 // maxDiff bounds the diff of a turn, in bytes.
 const maxDiff = 4 << 20
 
-// end returns what has changed in the folder, and whether that is all that can
-// have changed below it. The diff is as [gitinfo.Snapshot] has it. It returns false
-// without a snapshot.
+// end returns the changes in the folder, and their diff as [gitinfo.Snapshot] makes it.
+// Whole is true if no change below the folder can be missing. Ok is false without a
+// snapshot.
 func (t *tree) end() (changes []gitinfo.Change, diff string, whole, ok bool) {
 	if t.taken == nil {
 		return nil, "", false, false
@@ -159,5 +159,5 @@ func (t *tree) end() (changes []gitinfo.Change, diff string, whole, ok bool) {
 	return changes, diff, s.Complete(), err == nil
 }
 
-// covers reports whether the look after the turn saw the file at an absolute path.
+// covers reports whether the snapshot covers the file at an absolute path.
 func (t *tree) covers(file string) bool { return t.snapshot.Covers(file) }

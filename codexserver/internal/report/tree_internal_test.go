@@ -21,7 +21,8 @@ func taking(t *testing.T) (c *Collector, ctx context.Context) {
 	return c, ctx
 }
 
-// A snapshot that takes too long costs a turn no more than its bound.
+// TestSlowSnapshot checks that a slow snapshot delays a turn by no more than the time
+// limit.
 func TestSlowSnapshot(t *testing.T) {
 	for _, tt := range []struct {
 		wait          bool
@@ -54,7 +55,7 @@ func TestSlowSnapshot(t *testing.T) {
 	}
 }
 
-// What begins to change something waits for the snapshot, and nothing else does.
+// TestReadyWaits checks that only events that begin a change wait for the snapshot.
 func TestReadyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := taking(t)
@@ -80,7 +81,8 @@ func TestReadyWaits(t *testing.T) {
 	})
 }
 
-// A snapshot that is not taken when something changes is given up.
+// TestLateSnapshot checks that a snapshot is given up if a change begins before it is
+// taken.
 func TestLateSnapshot(t *testing.T) {
 	for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}, protocol.MCPToolCallBegin{}} {
 		c, ctx := taking(t)
@@ -101,7 +103,8 @@ func TestLateSnapshot(t *testing.T) {
 	}
 }
 
-// A look waits for those that are under way, and is given up with them.
+// TestLooksAreBounded checks that a snapshot waits for a place, and is given up when its
+// turn ends.
 func TestLooksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := make(chan struct{}, 1)

@@ -186,8 +186,8 @@ func (r result) numstat() string {
 	return strings.Join(lines, "\n")
 }
 
-// A turn that patches two files, deletes one by a command, fails a test and is
-// refused a push.
+// TestTurn has a turn that patches two files, deletes one by a command, fails a test and
+// is refused a push.
 func TestTurn(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) {
 		tt.write("a.go", "a\nb\nc\n")
@@ -236,8 +236,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// A turn with 10,000 changed files and 50 MiB of output has a report within the
-// limit, which counts what it leaves out.
+// TestTurnOfManyFiles checks that a turn with 10,000 changed files and 50 MiB of output
+// has a report within the limit that counts what it leaves out.
 func TestTurnOfManyFiles(t *testing.T) {
 	const files = 10_000
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
@@ -276,7 +276,7 @@ func TestTurnOfManyFiles(t *testing.T) {
 	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
 }
 
-// What was dirty before the turn is not one of its changes, and counts from there.
+// TestTurnInADirtyTree checks that changes from before the turn do not count as its own.
 func TestTurnInADirtyTree(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
 	tt.end(nil)
@@ -293,7 +293,7 @@ func TestTurnInADirtyTree(t *testing.T) {
 	}
 }
 
-// Without a snapshot the changes are those of the patches.
+// TestTurnWithoutSnapshot checks that the changes are those of the patches.
 func TestTurnWithoutSnapshot(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
 	tt.end(nil)
@@ -326,7 +326,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 	}
 }
 
-// Patches outside the folder are among the changes.
+// TestTurnOutside checks that patches outside of the folder are among the changes.
 func TestTurnOutside(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
 	elsewhere := filepath.Join(t.TempDir(), "x")

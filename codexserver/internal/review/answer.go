@@ -12,25 +12,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Finding is one thing that a review found.
+// Finding is one fault that a review found.
 type Finding struct {
 	Title string
 	Body  string
-	// Path is relative to the repository's top, with slashes, once it was checked.
+	// Path is relative to the repository's top, with slashes, after [Result.Check].
 	Path string
-	// StartLine and EndLine are 0 where the answer has none that can be.
+	// StartLine and EndLine are 0 if the answer has no valid ones.
 	StartLine, EndLine int
 	// Priority is 0 to 3, nil where there is none.
 	Priority *int
 	// Confidence is 0 to 1, nil where there is none.
 	Confidence *float64
-	// OutsideDiff is true when no line of it is in the diff.
+	// OutsideDiff is true if none of the finding's lines is in the diff.
 	OutsideDiff bool
-	// Error says what is wrong with the finding itself, such as a priority of 7.
+	// Error describes faults of the finding itself, such as a priority of 7.
 	Error string
 }
 
-// Verdict is what the reviewer thinks of the whole.
+// Verdict is the reviewer's judgement of the whole change.
 type Verdict struct {
 	Correct     bool
 	Explanation string
@@ -40,13 +40,13 @@ type Verdict struct {
 // Result is the answer of a reviewer.
 type Result struct {
 	Findings []Finding
-	// Verdict is nil where the answer has none that can be read.
+	// Verdict is nil if the answer has no readable one.
 	Verdict *Verdict
-	// Problems are what is wrong with the answer but for single findings.
+	// Problems are the faults of the answer, except those of single findings.
 	Problems []string
 }
 
-// How long the texts of an answer may be, in bytes, and how many findings it has.
+// Limits of an answer: bytes of its texts, and the number of findings.
 const (
 	maxTitle    = 400
 	maxBody     = 8 << 10
@@ -57,8 +57,8 @@ const (
 // members is a JSON object.
 type members map[string]jsontext.Value
 
-// Parse reads an answer. A fault in one finding is reported there; the error says why
-// there is no answer at all.
+// Parse reads an answer. It reports a fault of one finding in that finding. It fails only
+// if the answer as a whole is unusable.
 func Parse(answer string) (*Result, error) {
 	answer = unfence(strings.TrimSpace(answer))
 	if answer == "" {
@@ -103,8 +103,8 @@ func cmpError(err error) error {
 	return err
 }
 
-// unfence returns the content of a code fence that is all of a text. Models write one
-// whatever the prompt says.
+// unfence removes a code fence around the whole text. Models write one even if the prompt
+// forbids it.
 func unfence(text string) string {
 	inner, ok := strings.CutPrefix(text, "```")
 	if !ok {
@@ -118,14 +118,14 @@ func unfence(text string) string {
 	return strings.TrimSpace(body)
 }
 
-// take returns a member and removes it. A null counts as missing.
+// take removes a member and returns it. A null counts as missing.
 func take(m members, name string) (jsontext.Value, bool) {
 	raw, ok := m[name]
 	delete(m, name)
 	return raw, ok && raw.Kind() != 'n'
 }
 
-// verdict reads the members about the whole.
+// verdict reads the members about the whole change.
 func (r *Result) verdict(top members) {
 	var f faults
 	word := f.text(top, "overall_correctness", maxTitle)
@@ -176,10 +176,10 @@ func finding(raw jsontext.Value) (r Finding) {
 	return r
 }
 
-// faults are what is wrong with members.
+// faults collects the faults of members.
 type faults []string
 
-// maxFaults bounds the faults that are reported of one finding.
+// maxFaults bounds the faults reported for one finding.
 const maxFaults = 10
 
 func (f *faults) add(name, what string) {
@@ -188,7 +188,7 @@ func (f *faults) add(name, what string) {
 	}
 }
 
-// String returns them in one line.
+// String returns the faults as one line.
 func (f faults) String() string { return strings.Join(f, "; ") }
 
 func (f *faults) object(raw jsontext.Value) (m members, ok bool) {
@@ -199,7 +199,7 @@ func (f *faults) object(raw jsontext.Value) (m members, ok bool) {
 	return m, true
 }
 
-// text reads a string that has to be there.
+// text reads a required string.
 func (f *faults) text(m members, name string, most int) (s string) {
 	raw, ok := take(m, name)
 	if !ok {
@@ -213,7 +213,7 @@ func (f *faults) text(m members, name string, most int) (s string) {
 	return cut(s, most)
 }
 
-// cut returns the first bytes of a text that is too long, and says so.
+// cut shortens a text that is too long, and adds a fault.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -235,7 +235,7 @@ func (f *faults) score(m members, name string) *float64 {
 	return &x
 }
 
-// location reads where a finding is.
+// location reads the file and the lines of a finding.
 func (f *faults) location(r *Finding, raw jsontext.Value) {
 	m, ok := f.object(raw)
 	if !ok {
@@ -259,7 +259,7 @@ func (f *faults) location(r *Finding, raw jsontext.Value) {
 	f.unknown(m)
 }
 
-// number reads the number of a line, 0 when it is not one.
+// number reads a line number. It returns 0 for anything else.
 func (f *faults) number(m members, name string) (n int) {
 	raw, ok := take(m, name)
 	if err := json.Unmarshal(raw, &n); !ok || err != nil || n < 1 || n > maxLine {
@@ -269,7 +269,7 @@ func (f *faults) number(m members, name string) (n int) {
 	return n
 }
 
-// unknown adds the members that were not taken.
+// unknown adds a fault for each member that was not taken.
 func (f *faults) unknown(m members) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		f.add(fmt.Sprintf("%.40q", name), "no such member")

@@ -10,9 +10,9 @@ import (
 )
 
 // Check compares the findings with the diff. It makes their paths relative to the
-// repository's top, for which there may be several names, and marks those of which
-// no line is in the diff. A finding whose file is not among the files of a diff that
-// was cut cannot be checked; Check returns how many these are.
+// repository's top, of which roots are the names, and marks findings without a line in
+// the diff. If the diff was cut, findings in other files cannot be checked; Check returns
+// their number.
 func (r *Result) Check(files []File, cut bool, roots ...string) (unknown int) {
 	lines := map[string][]Range{}
 	for _, f := range files {
@@ -44,8 +44,8 @@ func (f *Finding) touches(ranges []Range) bool {
 	return false
 }
 
-// relative returns a path below one of the roots as it is called there, with
-// slashes. Another one stays as it is.
+// relative makes a path relative to the root that contains it, with slashes. It returns
+// other paths unchanged.
 func relative(name string, roots []string) string {
 	if name == "" {
 		return ""
@@ -64,7 +64,7 @@ func relative(name string, roots []string) string {
 	return name
 }
 
-// Text writes the result for people. Nothing is hidden in what it shows.
+// Text returns the result for people, with every control character visible.
 func (r *Result) Text() string {
 	var b strings.Builder
 	switch {
@@ -113,5 +113,5 @@ func sure(confidence *float64) string {
 	return fmt.Sprintf(" (confidence %.2g)", *confidence)
 }
 
-// line shows a text as one line.
+// line returns a text as one line.
 func line(text string) string { return strings.ReplaceAll(elicit.ShowText(text), "\n", " ") }

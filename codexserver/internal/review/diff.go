@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// File is a file of a diff.
+// File is one file of a diff.
 type File struct {
-	// Path is relative to the repository's top, with slashes. That of a file that
-	// was deleted is the old one.
+	// Path is relative to the repository's top, with slashes. A deleted file has its
+	// old path.
 	Path string
-	// Lines are those that the diff shows of the new file, or of one that was
-	// deleted.
+	// Lines are the lines of the new file that the diff shows, or of the old file if
+	// it was deleted.
 	Lines []Range
-	// Added and Removed count lines.
+	// Added and Removed are numbers of lines.
 	Added, Removed int
 	// Text is the file's part of the diff.
 	Text string
 }
 
-// Range is some lines, from 1 on, the last one included.
+// Range is a range of lines, counted from 1, including the last.
 type Range struct{ Start, End int }
 
-// ParseDiff reads a diff of git's. What it cannot read belongs to no file.
+// ParseDiff reads a diff in git's form. It skips what it cannot read.
 func ParseDiff(diff string) []File {
 	p := parser{diff: diff}
 	at := 0
@@ -34,15 +34,15 @@ func ParseDiff(diff string) []File {
 	return p.files
 }
 
-// parser is at a line of a diff.
+// parser reads a diff line by line.
 type parser struct {
 	diff  string
 	files []File
 	file  *File // nil before the first one
-	begin int   // of its text
+	begin int   // where the file's text begins
 
 	deleted  bool
-	old, new int // lines that the hunk still has of either side
+	old, new int // lines of either side that are left in the hunk
 }
 
 func (p *parser) line(at int, line string) {
@@ -62,7 +62,7 @@ func (p *parser) line(at int, line string) {
 	}
 }
 
-// inHunk takes in a line of a hunk. It returns false for any other line.
+// inHunk reads a line of a hunk. It returns false for any other line.
 func (p *parser) inHunk(line string) bool {
 	switch {
 	case line == "" || line[0] == ' ':
@@ -83,7 +83,7 @@ func (p *parser) inHunk(line string) bool {
 func (p *parser) header(line string) {
 	switch word, rest, _ := strings.Cut(line, " "); word {
 	case "---", "+++":
-		// The new name counts, and the old one of a file that is no more.
+		// The new name counts, but a deleted file has only the old one.
 		if path, ok := pathOf(rest); ok && (word == "+++" || p.deleted) {
 			p.file.Path = path
 		}
@@ -115,7 +115,7 @@ func (p *parser) hunk(rest string) {
 		start, lines = before, old
 	}
 	r := Range{start, start + lines - 1}
-	if lines == 0 { // what was removed was between these
+	if lines == 0 { // lines were only removed: use the two around them
 		r = Range{max(start, 1), start + 1}
 	}
 	p.file.Lines = append(p.file.Lines, r)
@@ -124,7 +124,7 @@ func (p *parser) hunk(rest string) {
 // maxLine bounds the numbers of a hunk.
 const maxLine = 1 << 30
 
-// side reads one side of a hunk: "-1,2", or "-1" of one line.
+// side reads one side of a hunk: "-1,2", or "-1" for one line.
 func side(word, sign string) (start, lines int, ok bool) {
 	word, ok = strings.CutPrefix(word, sign)
 	first, count, has := strings.Cut(word, ",")
@@ -153,8 +153,8 @@ func pathOf(side string) (string, bool) {
 	return path, ok && side != "/dev/null"
 }
 
-// pathOfBoth reads the path of "a/path b/path". It is "" where both names are not
-// the same; other lines then name the new one.
+// pathOfBoth reads the path of "a/path b/path". It returns "" if the names differ: then
+// other lines name the new one.
 func pathOfBoth(both string) string {
 	half := len(both) / 2
 	if len(both)%2 == 0 || both[half] != ' ' {
@@ -168,8 +168,8 @@ func pathOfBoth(both string) string {
 	return path
 }
 
-// unquote reads a name in quotes, as git writes those with unusual bytes. Another
-// one is as it is.
+// unquote reads a name that git quoted because of unusual bytes. It returns other names
+// unchanged.
 func unquote(name string) string {
 	if len(name) < 2 || name[0] != '"' || name[len(name)-1] != '"' {
 		return name

@@ -1,8 +1,8 @@
-// Package review is everything in a review except the model: the diff as files and lines,
-// the task in words, the reader of the answer, and the check that what was found lies in
-// the diff. All of it is pure functions of text.
+// Package review is a review without the model. It splits the diff into files and lines,
+// writes the prompt, parses the answer, and checks that the findings lie in the diff. All
+// its functions are pure.
 //
-// The answer is a JSON object in the form that Codex's own reviewer has:
+// The answer is a JSON object in the form of Codex's own reviewer:
 //
 //	{"findings": [{"title", "body", "priority", "confidence_score",
 //	    "code_location": {"absolute_file_path", "line_range": {"start", "end"}}}],

@@ -133,7 +133,7 @@ func TestNativeThread(t *testing.T) {
 	}
 }
 
-// TestAnswersThatCannotBeRead are errors, with what was answered.
+// TestAnswersThatCannotBeRead checks that each is an error that quotes the answer.
 func TestAnswersThatCannotBeRead(t *testing.T) {
 	s := newShop(t)
 	e := newNative(t, providertest.New(providertest.Say("looks good to me"), providertest.Say("")), nil)
@@ -143,7 +143,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil {
 			t.Errorf("%+v, want %q", r, want)
 		}
-		if strings.Contains(want, "no JSON") && !strings.Contains(r.Content, "looks good to me") {
+		if strings.Contains(want, "not the JSON object") && !strings.Contains(r.Content, "looks good to me") {
 			t.Errorf("the answer is lost: %s", r.Content)
 		}
 	}

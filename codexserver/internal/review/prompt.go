@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Task is what a reviewer is asked for.
+// Task is the reviewer's task.
 type Task struct {
 	// Root is the top of the repository.
 	Root string
-	// About says what was changed, such as "the changes that are not committed".
+	// About names the changes, such as "the changes that are not committed".
 	About string
-	// Instructions are the caller's own, or "".
+	// Instructions are the caller's own instructions, or "".
 	Instructions string
-	// Files are what was changed, and Cut is true when there is more.
+	// Files are the changed files. Cut is true if there are more.
 	Files []File
 	Cut   bool
 }
 
-// How much of the changes a prompt shows, in bytes, and how many of the others it
-// names.
+// Limits of a prompt: bytes of the diffs that it shows, and the number of other files that
+// it names.
 const (
 	maxShown     = 200 << 10
 	maxFileShown = 60 << 10
@@ -41,8 +41,8 @@ Answer with one JSON object and nothing else, neither words around it nor a code
 title: one sentence. body: what goes wrong, when, and what would be right. priority: 0 stops everything, 1 is urgent, 2 is to be fixed, 3 can wait. The scores are from 0, a guess, to 1, certain. line_range: the fewest lines that show it, counted in the file as it is after the change, at least one of them in the changes; for a file that was deleted, as it was before. overall_correctness: "patch is correct" or "patch is incorrect"; a change is incorrect when it should not be used as it is. overall_explanation: one to three sentences.
 `
 
-// Prompt writes the task in words. What the changes are too long for is named: the
-// model can read files itself.
+// Prompt returns the prompt of the task. It only names files whose diff is too long: the
+// model can read them itself.
 func (t *Task) Prompt() string {
 	var b strings.Builder
 	b.WriteString(rules)
@@ -78,7 +78,7 @@ func (t *Task) Prompt() string {
 	return b.String()
 }
 
-// Hidden returns how many of the files a prompt does not show.
+// Hidden returns how many files a prompt does not show.
 func (t *Task) Hidden() (n int) {
 	room := maxShown
 	for _, f := range t.Files {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCapabilities starts a command of root's, which keeps its rights to files,
-// and none over the machine, its network and its log, network access or not.
+// TestCapabilities starts a command as root with network access. It keeps its rights over
+// files, and loses those over the machine, its network and its log.
 func TestCapabilities(t *testing.T) {
 	files := uint64(1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH | 1<<unix.CAP_FOWNER |
 		1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_SETPCAP | 1<<unix.CAP_NET_BIND_SERVICE |

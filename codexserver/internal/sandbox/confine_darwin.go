@@ -4,14 +4,14 @@ import "os/exec"
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-// lacks says what this system lacks for the tier, nil when nothing. The tiers do
-// not differ: .git and the configuration's folder are read-only in both.
+// lacks returns an error that names what this system lacks for the tier, or nil. Both
+// tiers are the same here: .git and the configuration's folder are read-only in both.
 func (t Tier) lacks() error {
 	switch t {
 	case "", TierThread, TierNamespaces:
 		return trySeatbelt(seatbeltProgram)
 	}
-	return unavailable("no tier is called %q", string(t))
+	return unavailable("the tier %q is unknown", string(t))
 }
 
 type (
@@ -33,7 +33,7 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 
 // Do fails: sandbox-exec confines programs, not functions of this one.
 func (c *Confinement) Do(func() error) error {
-	return unavailable("sandbox-exec confines programs alone")
+	return unavailable("sandbox-exec confines only programs")
 }
 
 // Main does nothing on this system.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lacks says what this kernel lacks for the tier, nil when nothing.
+// lacks returns an error that names what this kernel lacks for the tier, or nil.
 func (t Tier) lacks() error {
 	if landlockABI() == 0 {
 		return unavailable("the kernel has no Landlock, or it is switched off")
@@ -25,7 +25,7 @@ func (t Tier) lacks() error {
 	case TierNamespaces:
 		return tryNamespaces()
 	}
-	return unavailable("no tier is called %q", string(t))
+	return unavailable("the tier %q is unknown", string(t))
 }
 
 // rules are a confinement in the kernel's terms.
@@ -34,8 +34,8 @@ type rules struct {
 	filterKey
 }
 
-// compile makes the rules. They hold the writable folders themselves, whatever
-// takes their names later.
+// compile makes the rules. They refer to the writable folders themselves: a folder that
+// takes the name of one later does not become writable.
 func (c *Confinement) compile() error {
 	abi := landlockABI()
 	fd, err := newRuleset(abi, c.roots.folders)
@@ -49,7 +49,7 @@ func (c *Confinement) compile() error {
 	return nil
 }
 
-// restrict puts the confinement on the calling thread, for good.
+// restrict confines the calling thread. This cannot be undone.
 func (c *Confinement) restrict(filter program) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
@@ -77,23 +77,23 @@ func (c *Confinement) commandFilter() program {
 	return c.filters.get(f)
 }
 
-// Do runs f confined by the first tier: its own system calls, but none of
-// goroutines that it starts. f must start no processes: openat2, which it may
-// use, would let them make files that run with their owner's rights.
+// Do runs f confined by the first tier. That covers f's own system calls, and not
+// goroutines that it starts. f must not start processes: it may use openat2, with which
+// they could make setuid files.
 func (c *Confinement) Do(f func() error) error {
 	if len(c.helper) > 0 {
-		return unavailable("a helper confines programs alone")
+		return unavailable("a helper confines only programs")
 	}
 	own := c.rules.filterKey
 	own.sparing, own.function = true, true
 	return c.onThread(c.filters.get(own), f)
 }
 
-// onThread runs f on a thread with the confinement.
+// onThread runs f on a confined thread.
 func (c *Confinement) onThread(filter program, f func() error) error {
 	done := make(chan error, 1)
 	onOwnThread(func() {
-		err := hideServer()
+		err := HideProcess()
 		if err == nil {
 			err = c.restrict(filter.sparing(unix.Gettid()))
 		}
@@ -106,8 +106,8 @@ func (c *Confinement) onThread(filter program, f func() error) error {
 	return <-done
 }
 
-// onOwnThread runs f on an OS thread that ends when f returns. The main thread
-// would never end, so it is held back until another is found.
+// onOwnThread runs f on an OS thread that ends when f returns. The main thread would not
+// end, so it is blocked until another thread runs f.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread() // not unlocked, so that the thread ends

@@ -8,7 +8,7 @@ import (
 )
 
 func (Tier) lacks() error {
-	return unavailable("none is known for %s/%s", runtime.GOOS, runtime.GOARCH)
+	return unavailable("%s/%s has no implementation", runtime.GOOS, runtime.GOARCH)
 }
 
 type (
@@ -20,7 +20,7 @@ func (c *Confinement) compile() error { return c.tier.lacks() }
 
 func (c *Confinement) start(*exec.Cmd) error { return c.tier.lacks() }
 
-// Do fails: there is nothing to run f confined with.
+// Do fails: this system cannot confine f.
 func (c *Confinement) Do(func() error) error { return c.tier.lacks() }
 
 // Main does nothing on this system.

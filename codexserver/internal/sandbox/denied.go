@@ -12,25 +12,24 @@ import (
 )
 
 var (
-	// fileDenied are the words of programs that were denied access to a file, or a system
-	// call.
+	// fileDenied matches what programs write when they are denied a file or a system call.
 	fileDenied = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`)
-	// netDenied are those of programs without a network.
+	// netDenied matches what programs write when they have no network.
 	netDenied = regexp.MustCompile(`(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
 		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`)
-	// named are the things in a message that may be paths: quoted, with a slash,
-	// or right before the reason.
+	// named matches the words of a message that may be paths: in quotes, with a slash, or
+	// right before the reason.
 	named = regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)")
 )
 
-// notExecutable is the exit code of shells for a program that may not be run,
-// which no confinement is the reason of.
+// notExecutable is the exit code of shells for a program that may not be run. A
+// confinement does not cause it.
 const notExecutable = 126
 
-// Denied reports whether a command failed because of its confinement. The kernel
-// keeps no account of denials that its owner may read, so it is judged by what
-// the command wrote: it must complain of a denial, and where it names files, one
-// of them must be such that without a confinement it could be written.
+// Denied reports whether a command failed because of its confinement. The kernel keeps no
+// record of denials that this process may read, so Denied judges by what the command
+// wrote. The command must report a denial. If it names files, this process must be able
+// to write to one of them.
 func (c *Confinement) Denied(r command.Result) bool {
 	if r.ExitCode == 0 || r.ExitCode == notExecutable || r.TimedOut {
 		return false
@@ -61,7 +60,7 @@ func (c *Confinement) explains(line string) bool {
 	return len(names) == 0
 }
 
-// writable reports whether path could be written without a confinement, or made.
+// writable reports whether this process can write to path, or create it.
 func writable(path string) bool {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		path = filepath.Dir(path)

@@ -53,8 +53,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestDeniedForReal asks the programs of this machine.
-func TestDeniedForReal(t *testing.T) {
+// TestDeniedMessages judges messages of the programs on this machine.
+func TestDeniedMessages(t *testing.T) {
 	base := fixture(t)
 	dir := filepath.Join(base, "work")
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
@@ -82,7 +82,7 @@ func TestDeniedForReal(t *testing.T) {
 			"kill -KILL $$":                        false,
 			"no-such-program":                      false,
 			"echo x > " + base + "/missing/new":    false,
-			"echo 'Permission denied' >&2; exit 1": true, // it says so
+			"echo 'Permission denied' >&2; exit 1": true,
 		} {
 			res, err := command.Run(t.Context(), command.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Starter: c}, nil)
 			if err != nil {

@@ -1,4 +1,4 @@
 package sandbox
 
-// hasAccess is not known here.
+// hasAccess returns true: this system does not answer the question.
 func hasAccess(string) bool { return true }

@@ -7,17 +7,17 @@
 // # Roots
 //
 // A policy leaves some folders writable, its [Roots]. [Folders] looks at each of them
-// once per engine, follows no symbolic link that a command may have made, and holds the
-// folder itself: rules and mounts are made from what it holds, so that a command gains
-// nothing when it changes names. The user's home, the configuration's folder, what holds
-// them, git folders and what lies in them are not roots, unless the user's own
-// configuration names them.
+// once per engine, follows no symbolic link that a command may have made, and keeps the
+// folder itself open. Rules and mounts are made from the open folders, so a command gains
+// nothing by changing names. Some folders become roots only if the user's own
+// configuration names them: the user's home, the configuration's folder, their parents,
+// and git folders with everything in them.
 //
 // # Tiers
 //
 // The first tier needs a Linux kernel with Landlock and seccomp. It restricts one OS
-// thread, which starts the command and then ends: the command and all its descendants
-// keep the restrictions, the server never has them.
+// thread, which starts the command and then ends. The command and all its descendants
+// inherit the restrictions; the server never has them.
 //
 //   - Landlock denies writing, removing, renaming and truncating outside the
 //     roots, reading devices such as other terminals, and reading the memory, the
@@ -25,43 +25,44 @@
 //   - seccomp denies connecting and every socket but local pairs and listeners,
 //     memory and queues shared with others, changing the limits, priority and
 //     processors of others, setuid files, file attributes, new user namespaces,
-//     io_uring, and the calls that administrate the machine.
+//     io_uring, and the calls that administer the machine.
 //   - The command gets no new privileges, and loses the capabilities that would
-//     lead around all this.
+//     circumvent all this.
 //
-// The starting thread is a keeper's, or the server's where there are no keepers. Until it
-// has ended it is confined as the command is, and Landlock lets the command reach it. So
-// the tier makes the whole process undumpable from its first use on, see PR_SET_DUMPABLE
-// in prctl(2): it leaves no core, and debuggers of the same user cannot attach to it. And
-// the command's filter denies signals to the thread. [HideProcess] makes a server
-// undumpable from its start.
+// The starting thread belongs to a keeper, or to the server where there are no keepers.
+// Until it ends it has the command's confinement, and Landlock lets the command reach it.
+// So from its first use on the tier makes the whole process undumpable, see
+// PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
+// cannot attach to it. The command's filter also denies signals to the thread.
+// [HideProcess] makes a server undumpable from its start.
 //
-// Under a keeper a command has a lower limit of processes than the server, which it
-// cannot raise. Root has no limit.
+// Under a keeper a command may have fewer processes than the server, and cannot raise
+// that limit. Root has no limit.
 //
 // The second tier, [TierNamespaces], also starts the command in user, mount and IPC
-// namespaces of its own. There everything but the roots is read-only, and so are .git and
-// the configuration's folder, which also keep their places; /dev has no terminals and no
-// disks. So modes, owners and times of files outside cannot be changed either, which
-// Landlock does not cover, and the command has no capabilities. The tier executes this
-// program again, whose main must begin with [Main].
+// namespaces of its own. There everything but the roots is read-only. So are .git and the
+// configuration's folder, which cannot be renamed either. /dev has no terminals and no
+// disks, and the command has no capabilities. Outside the roots it cannot change modes,
+// owners and times either, which Landlock does not cover. The tier executes this program
+// again, so its main must begin with [Main].
 //
 // On macOS both tiers run the command under sandbox-exec, with a profile made from the
 // same roots. It confines commands, not functions. The profile is used only after a trial
 // in which it denied what it must deny.
 //
-// A program named in [Options.Helper] replaces all of it.
+// A program named in [Options.Helper] replaces all of this.
 //
 // # What is left open
 //
-// Every file but a device may be read, and every file executed. In the first tier the
-// owner of files outside can change their modes, owners and times. In both, a hard link
-// inside a root is a file of that root, and a .git that is not there may be made. With
-// network access, named sockets such as that of a container engine can be connected to
-// before Landlock's ninth version. Before its sixth version signals reach every process
-// of the user: a command can kill its keeper, and a daemon that has left its session
-// outlives it then. The command lines of other processes can be read.
+// A command can read every file but devices, and execute every file. In the first tier it
+// can change modes, owners, times and extended attributes of its user's files outside the
+// roots. In both tiers a hard link inside a root is a file of that root, and a missing
+// .git can be created. Before Landlock's ninth version a command with network access can
+// connect to named sockets, such as that of a container engine. Before its sixth version
+// a command can signal every process of the user: it can kill its keeper, and a daemon
+// that has left its session then survives. A command can read the command lines of other
+// processes.
 //
-// Where a system lacks what a tier needs, Confine fails and says what: it is never weaker
-// than requested.
+// Where a system lacks what a tier needs, Confine fails and names it. A confinement is
+// never weaker than requested.
 package sandbox

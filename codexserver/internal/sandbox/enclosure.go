@@ -1,22 +1,23 @@
 package sandbox
 
-// Enclosure is what a program, and all that it starts, has of the system. It holds
-// whether or not its commands are confined.
+// Enclosure is the part of the system that a program, and all that it starts, can use. It
+// applies whether or not the program's commands are confined.
 //
-//   - What is not Writable is read-only, and what is Hidden is not there.
-//   - Temp is /tmp and /var/tmp, and /dev/shm is its own.
-//   - Its processes see no others, and so cannot signal them or read their command
-//     lines. They cannot read the memory, the environment and the files of others.
-//   - It has no capabilities, cannot get any, and cannot undo this. Root keeps one,
-//     without which its own commands could not be confined.
+//   - Everything but Writable is read-only. Hidden looks missing or empty.
+//   - Temp is mounted as /tmp and /var/tmp. /dev/shm is the enclosure's own.
+//   - Its processes do not see others, so they cannot signal them or read their command
+//     lines, memory, environment and open files.
+//   - It has no capabilities, cannot get any, and cannot undo this. Root keeps one, which
+//     confining its own commands needs.
 //
-// What is left open is the network, with the sockets of services that run as the same
-// user, and what is used up. It needs user, mount, PID and IPC namespaces of Linux.
+// It does not limit the network, including the sockets of services that run as the same
+// user, and does not limit memory, processor time and disk space. It needs user, mount,
+// PID and IPC namespaces of Linux.
 type Enclosure struct {
 	// Writable are folders. Hidden are folders and files, which need not exist. A
-	// folder that is writable and lies in a hidden one is there, and the other way
-	// round. All are absolute, clean and free of symbolic links.
+	// writable folder in a hidden one is visible; a hidden one in a writable one is
+	// hidden. All are absolute, clean and free of symbolic links.
 	Writable, Hidden []string
-	// Temp is a folder in Writable, or in one of those.
+	// Temp is one of the folders in Writable, or lies in one.
 	Temp string
 }

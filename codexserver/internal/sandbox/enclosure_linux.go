@@ -16,16 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The first words of our own program: when it makes an enclosure, when it is the first
-// process of one, and when it only tries whether there can be one.
+// The names, as os.Args[0], under which this program runs again.
 const (
-	encloserName = "codex-mcp-encloser"
-	firstName    = "codex-mcp-enclosure"
-	trialName    = "codex-mcp-trial"
+	encloserName = "codex-mcp-encloser"  // makes an enclosure
+	firstName    = "codex-mcp-enclosure" // is the first process of one
+	trialName    = "codex-mcp-trial"     // exits at once, for TryEnclosure
 )
 
-// enclosureSpec is the second word of an encloser's command line, which it passes on to
-// the first process.
+// enclosureSpec is os.Args[1] of the encloser, and in part of the first process.
 type enclosureSpec struct {
 	Writable []string `json:"writable,omitzero"`
 	Hidden   []string `json:"hidden,omitzero"`
@@ -36,13 +34,13 @@ type enclosureSpec struct {
 	Group int `json:"group,omitzero"`
 
 	Args  []string `json:"args"`           // of the program
-	Files int      `json:"files,omitzero"` // descriptors from 3 on
+	Files int      `json:"files,omitzero"` // how many descriptors it inherits, from 3 on
 }
 
 // Start starts this program again in the enclosure, with the Args, Env, Dir, standard
-// streams and ExtraFiles of cmd. Its process is the first of the enclosure: with it all
-// others end. Its exit status is the program's, 126 when the enclosure cannot be made,
-// which standard error explains.
+// streams and ExtraFiles of cmd. The process of cmd is the first of the enclosure: when
+// it ends, all others end. It exits with the program's status, or with 126 when the
+// enclosure cannot be made; the reason is on standard error.
 func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	if !mainCalled.Load() {
 		return unavailable("enclosure: the program does not begin with native.Main")
@@ -61,7 +59,7 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 		Setsid:      true, // out of reach of the terminal
 	}
 	if os.Geteuid() == 0 {
-		// Files keep their owners. Only the parent may map the ids of others.
+		// So that files keep their owners. Only the parent may map ids other than its own.
 		if err := mapAll(cmd.SysProcAttr); err != nil {
 			return err
 		}
@@ -88,7 +86,8 @@ func mapAll(attr *syscall.SysProcAttr) error {
 	return nil
 }
 
-// TryEnclosure returns an error that says what this system lacks for an [Enclosure].
+// TryEnclosure returns an error that names what this system lacks for an [Enclosure], or
+// nil.
 func TryEnclosure() error {
 	temp, err := os.MkdirTemp("", "codex-mcp-trial")
 	if err != nil {
@@ -106,8 +105,8 @@ func TryEnclosure() error {
 	return nil
 }
 
-// enclosureMain does what this process was started for, if it belongs to an enclosure,
-// and does not return then.
+// enclosureMain does the work of a process of an enclosure, and ends it. In any other
+// process it returns.
 func enclosureMain() {
 	if len(os.Args) < 1 || len(os.Args) > 2 {
 		return
@@ -117,7 +116,7 @@ func enclosureMain() {
 	case trialName:
 		os.Exit(0)
 	case encloserName:
-		runtime.LockOSThread() // capabilities are a thread's
+		runtime.LockOSThread() // each thread has capabilities of its own
 		err = becomeFirst(os.Args[1])
 	case firstName:
 		var status int
@@ -131,7 +130,7 @@ func enclosureMain() {
 	os.Exit(126)
 }
 
-// becomeFirst makes the enclosure, and this process its first one.
+// becomeFirst makes the enclosure and turns this process into its first one.
 func becomeFirst(text string) error {
 	var spec enclosureSpec
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
@@ -161,12 +160,13 @@ func becomeFirst(text string) error {
 	return unix.Exec("/proc/self/exe", []string{firstName, string(rest)}, os.Environ())
 }
 
-// dropAllCapabilities drops them for good: with an empty bounding set no program brings
-// one back, so no process of the enclosure can change its mounts. A user namespace below
-// has capabilities of its own, and its copies of the mounts are locked.
+// dropAllCapabilities drops all capabilities for good. The bounding set is empty, so
+// executing a program does not restore one, and no process of the enclosure can change
+// its mounts. A nested user namespace has capabilities of its own, but its copies of the
+// mounts are locked.
 //
-// Root may map itself in such a namespace only if it has CAP_SETFCAP. By itself that lets
-// programs have at most the capabilities of the bounding set, which is this one.
+// Root keeps CAP_SETFCAP: without it, it cannot map itself in a nested namespace. Programs
+// can gain at most the capabilities of the bounding set, which is this one.
 func dropAllCapabilities() error {
 	keep := uintptr(unix.CAP_LAST_CAP + 1)
 	if os.Getuid() == 0 {
@@ -198,8 +198,8 @@ func dropAllCapabilities() error {
 	return nil
 }
 
-// serveEnclosure starts the program, and collects what ends until the program does. It
-// returns the program's exit status.
+// serveEnclosure starts the program, and collects ended processes until the program ends.
+// It returns the program's exit status.
 func serveEnclosure(text string) (int, error) {
 	var spec enclosureSpec
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
@@ -216,7 +216,7 @@ func serveEnclosure(text string) (int, error) {
 		return 0, err
 	}
 	for _, f := range cmd.ExtraFiles {
-		f.Close() // the program's alone
+		f.Close() // only the program uses it
 	}
 	for {
 		var status unix.WaitStatus

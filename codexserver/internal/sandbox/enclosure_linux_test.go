@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
-// shellWord makes this program a shell with a script.
+// shellWord makes this program run a script in a shell.
 const shellWord = "-become-shell"
 
 func shell(script string) {
@@ -30,8 +30,7 @@ type rooms struct {
 	sandbox.Enclosure
 }
 
-// elsewhere is a temporary folder that is not in /tmp, which an enclosure has for
-// itself.
+// elsewhere makes a temporary folder outside /tmp, because an enclosure has its own /tmp.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -85,11 +84,11 @@ func (e *rooms) sh(t *testing.T, script string) (output string, status int) {
 	if err := e.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the status has it
+	_ = cmd.Wait() // the status is checked
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// outsider is a process outside of the enclosure that has a secret.
+// outsider starts a process outside the enclosure with a secret in its environment.
 func outsider(t *testing.T) (pid int) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
@@ -99,7 +98,7 @@ func outsider(t *testing.T) (pid int) {
 	}
 	t.Cleanup(func() {
 		if err := cmd.Process.Kill(); err != nil {
-			t.Errorf("it was killed: %v", err)
+			t.Errorf("the outsider was killed: %v", err)
 		}
 		_ = cmd.Wait() // killed
 	})
@@ -130,7 +129,7 @@ func TestEnclosure(t *testing.T) {
 		"read the server's hashes":      {`cat $SERVER/hashes`, ""},
 		"read a key":                    {`grep . $KEY`, ""},
 		"replace a hidden folder":       {`mv $OTHER $OTHER-old`, ""},
-		"write beside":                  {`echo more >$OTHER/../rest/new`, ""},
+		"write to a sibling folder":     {`echo more >$OTHER/../rest/new`, ""},
 		"write the system":              {`echo more >/etc/codex-mcp-new`, ""},
 		"change a mode":                 {`chmod 777 /usr/bin/env`, ""},
 		"change the machine":            {`echo 1 >/proc/sys/vm/drop_caches`, ""},
@@ -140,7 +139,7 @@ func TestEnclosure(t *testing.T) {
 		"unmount in a namespace":        {`unshare -Urm umount $OTHER`, ""},
 		"unmount /tmp in a namespace":   {`unshare -Urm umount -l /tmp`, ""},
 		"unmount /proc in a namespace":  {`unshare -Urm umount -l /proc`, ""},
-		"write beside in a namespace":   {`unshare -Urm sh -c "mount -o remount,rw,bind / && echo more >/etc/codex-mcp-new"`, ""},
+		"write to / in a namespace":     {`unshare -Urm sh -c "mount -o remount,rw,bind / && echo more >/etc/codex-mcp-new"`, ""},
 		"mount again without the rest":  {`unshare -Urm sh -c "mount --bind / /mnt && cat /mnt$OTHER/file"`, ""},
 		"mount again with the rest":     {`unshare -Urm sh -c "mount --rbind / /mnt && cat /mnt$OTHER/file"`, ""},
 		"move the root":                 {`unshare -Urm sh -c "cd /; mount --rbind / /mnt; pivot_root /mnt /mnt/mnt; cat /mnt/$OTHER/file || cat $OTHER/file"`, ""},
@@ -179,7 +178,7 @@ func TestEnclosure(t *testing.T) {
 	}
 }
 
-// TestEnclosureEnds: with the program all ends that it has started.
+// TestEnclosureEnds checks that everything the program started ends with it.
 func TestEnclosureEnds(t *testing.T) {
 	e := newRooms(t)
 	sleep := fmt.Sprintf("sleep 1%09d", os.Getpid())
@@ -188,11 +187,11 @@ func TestEnclosureEnds(t *testing.T) {
 		t.Errorf("status %d: %s", status, out)
 	}
 	if out, _ := exec.Command("pgrep", "-f", "^"+sleep).CombinedOutput(); len(out) > 0 {
-		t.Errorf("it goes on: %s", out)
+		t.Errorf("it still runs: %s", out)
 	}
 }
 
-// TestEnclosureFails: where the folders are not what they were, nothing starts.
+// TestEnclosureFails checks that nothing starts when a writable folder was replaced.
 func TestEnclosureFails(t *testing.T) {
 	for name, change := range map[string]func(*rooms) error{
 		"a link": func(e *rooms) error {

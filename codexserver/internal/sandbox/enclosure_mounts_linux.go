@@ -15,15 +15,15 @@ import (
 // place is a mount that an enclosure puts on a path.
 type place struct {
 	path  string
-	mount int // a descriptor of it
-	hides bool
+	mount int  // its descriptor
+	hides bool // it covers what is to be hidden
 }
 
 // mount makes everything read-only but the writable folders, hides what is to be hidden,
 // and puts the enclosure's own /tmp, /var/tmp, /dev/shm and /proc in place.
 //
-// As in [limitMounts] mounts are made from descriptors and put on descriptors, and no
-// symbolic link is followed: others may change names meanwhile.
+// As in [limitMounts], mounts are made from descriptors and attached to descriptors, and
+// symbolic links are not followed: other processes may change names meanwhile.
 func (s *enclosureSpec) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -41,7 +41,7 @@ func (s *enclosureSpec) mount() error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return fmt.Errorf("make / read-only: %w", err)
 	}
-	// What lies in another place comes after it.
+	// Put a place that lies in another one after it.
 	slices.SortStableFunc(places, func(a, b place) int { return strings.Compare(a.path+"/", b.path+"/") })
 	for _, p := range places {
 		if err := p.put(); err != nil {
@@ -59,7 +59,7 @@ func (s *enclosureSpec) mount() error {
 	return ownProcesses()
 }
 
-// places are the mounts of the enclosure, attached nowhere. Of two for one path the
+// places returns the mounts of the enclosure, not yet attached. Of two for one path the
 // later one counts.
 func (s *enclosureSpec) places() (places []place, err error) {
 	add := func(path string, hides bool, mount int, err error) error {
@@ -70,7 +70,7 @@ func (s *enclosureSpec) places() (places []place, err error) {
 		return nil
 	}
 	for _, path := range s.Hidden {
-		mount, err := nothing(path)
+		mount, err := cover(path)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -97,8 +97,8 @@ func (s *enclosureSpec) places() (places []place, err error) {
 	return places, nil
 }
 
-// put attaches the mount. Folders on the way that are not there are made, where that is
-// possible: in what hides others.
+// put attaches the mount. It creates missing parent folders, which is possible only in a
+// mount that hides others.
 func (p place) put() error {
 	at, err := openName(unix.AT_FDCWD, "/")
 	for part := range strings.SplitSeq(strings.Trim(p.path, "/"), "/") {
@@ -120,10 +120,10 @@ func (p place) put() error {
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT) && p.hides:
-		return nil // another place has hidden it
+		return nil // another place hides it
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EROFS):
 		if slices.Contains([]string{"/dev/shm", "/var/tmp", "/tmp"}, p.path) {
-			return nil // this system has none
+			return nil // this system does not have it
 		}
 	}
 	return err
@@ -139,15 +139,15 @@ func copyFolder(path string) (int, error) {
 	return copyMount(int(found.file.Fd()))
 }
 
-// nothing returns a mount for what has a path: an empty folder, or for a file the null
-// device.
-func nothing(path string) (int, error) {
+// cover returns a mount that hides what is at path: an empty folder for a folder, the
+// null device for a file.
+func cover(path string) (int, error) {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
 		return -1, err
 	}
 	if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return ownFiles("755") // and read-only in the end
+		return ownFiles("755") // made read-only later
 	}
 	null, err := openName(unix.AT_FDCWD, "/dev/null")
 	if err != nil {
@@ -173,8 +173,8 @@ func ownFiles(mode string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// ownTerminals puts a /dev in place as [ownDevices] does, with terminals of its own for
-// programs that want one. /dev/tty is the terminal of the process that opens it.
+// ownTerminals mounts a /dev as [ownDevices] does, and adds new terminals for programs
+// that want one. /dev/tty is the terminal of the process that opens it.
 func ownTerminals() error {
 	tty, err := openName(unix.AT_FDCWD, "/dev/tty")
 	if err != nil {
@@ -204,8 +204,8 @@ func ownTerminals() error {
 	return os.Symlink("pts/ptmx", "/dev/ptmx")
 }
 
-// ownProcesses puts a /proc in place that has the enclosure's processes alone. Root
-// cannot change the machine in it.
+// ownProcesses mounts a /proc that has only the enclosure's processes. Root cannot change
+// the machine through it.
 func ownProcesses() error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
@@ -231,7 +231,7 @@ func ownProcesses() error {
 	return nil
 }
 
-// readOnlyOnItself mounts what fd is open to on itself, read-only.
+// readOnlyOnItself mounts the file behind fd on itself, read-only.
 func readOnlyOnItself(fd int) error {
 	tree, err := copyMount(fd)
 	if err != nil {

@@ -10,32 +10,32 @@ import (
 	"sync"
 )
 
-// Folders judges the writable folders of an engine, and holds each of them from
-// the first time on: a command that changes names changes nothing about what is
-// writable. The sandboxes of one engine share one. The zero value is ready for
-// use, and safe for concurrent use.
+// Folders judges the writable folders of an engine, and holds each from its first use on,
+// so that a command cannot make another folder writable by changing names. The sandboxes
+// of one engine share one Folders. The zero value is ready for use, and safe for
+// concurrent use.
 type Folders struct {
 	mu   sync.Mutex
-	held map[string]*folder // by the name that was asked for
+	held map[string]*folder // by requested name
 }
 
 // folder is a folder that was judged.
 type folder struct {
 	path string      // free of symbolic links
 	info fs.FileInfo // of the folder, not of what has its name now
-	file *os.File    // keeps the folder itself, where the system can use that
+	file *os.File    // the open folder, on systems that can use it
 }
 
-// verdict is what became of a name.
+// verdict is the folder that a name leads to, or why it must not become writable.
 type verdict struct {
 	folder *folder
 	err    error
 }
 
-// ReplacedError reports that a writable folder's name leads elsewhere than at
-// first. Nothing may run until it leads back.
+// ReplacedError reports that the name of a writable folder no longer leads where it first
+// led. Nothing may run until it does again.
 type ReplacedError struct {
-	// Folder is the name, First where it led, Now where it leads.
+	// Folder is the name. First is where it led, Now where it leads.
 	Folder, First, Now string
 }
 
@@ -54,9 +54,8 @@ func (e *linkError) Error() string {
 }
 
 // judge returns a verdict for each name, which must be clean and absolute. It follows no
-// symbolic link that lies in a writable folder: in one of names, or in one that was
-// judged before. A name that is missing, leads through such a link, or is not a folder
-// stays so until it is a real folder.
+// symbolic link in a writable folder: in one of names, or in one that was judged before.
+// A name that is refused is judged again at the next call.
 func (f *Folders) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) []verdict {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +63,7 @@ func (f *Folders) judge(names []string, refuse func(name, path string, info fs.F
 	for _, held := range f.held {
 		known = append(known, area{held.path, held.info})
 	}
-	// Each folder that is found may hold links of which others depended.
+	// Each folder found may hold links on the way to others, so judge until nothing changes.
 	for grown := true; grown; {
 		grown = false
 		for _, name := range names {
@@ -81,7 +80,7 @@ func (f *Folders) judge(names []string, refuse func(name, path string, info fs.F
 	return verdicts
 }
 
-// hold returns the folder of a name, held.
+// hold returns the folder that a name leads to, and holds it.
 func (f *Folders) hold(known areas, name string, refuse func(name, path string, info fs.FileInfo) error) (*folder, error) {
 	first := f.held[name]
 	path, info, err := known.follow(name)
@@ -128,7 +127,7 @@ func (a areas) has(info fs.FileInfo) bool {
 	return false
 }
 
-// around returns the area that dir is, or lies in. Files are compared, not
+// around returns the area that is dir, or contains it. It compares files instead of
 // names, which may differ in letter case.
 func (a areas) around(dir string) (area, bool) {
 	for {
@@ -147,11 +146,11 @@ func (a areas) around(dir string) (area, bool) {
 	}
 }
 
-// maxLinks bounds the symbolic links behind one name, as the kernel does.
+// maxLinks is how many symbolic links one name may lead through, as in the kernel.
 const maxLinks = 40
 
-// follow returns the folder that a clean absolute name leads to, and fails with
-// a [*linkError] where that depends on a link in one of the areas.
+// follow returns the folder that a clean absolute name leads to. It fails with a
+// [*linkError] when the way leads through a symbolic link in one of the areas.
 func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 	path, rest := split(name)
 	for links := 0; len(rest) > 0; {
@@ -200,7 +199,7 @@ func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 	return path, info, nil
 }
 
-// split takes an absolute path apart: the root of its volume, and the rest.
+// split splits an absolute path into the root of its volume and the names below it.
 func split(path string) (root string, parts []string) {
 	volume := filepath.VolumeName(path)
 	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")

@@ -2,8 +2,7 @@ package sandbox
 
 import "github.com/codexmcp/codexmcp/codexserver/internal/command"
 
-// openFolder opens a folder by a path without symbolic links: where there is
-// one now, it fails.
+// openFolder opens a folder. It fails if the path has a symbolic link by now.
 func openFolder(path string) (*folder, error) {
 	file, err := command.OpenFolder(path) // closed when it is no longer needed
 	if err != nil {

@@ -4,8 +4,8 @@ package sandbox
 
 import "os"
 
-// openFolder describes a folder. These systems confine by paths, which links
-// made later do not change.
+// openFolder describes a folder without opening it. These systems confine by real paths,
+// which links made later do not change.
 func openFolder(path string) (*folder, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

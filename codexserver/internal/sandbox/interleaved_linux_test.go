@@ -18,8 +18,8 @@ import (
 
 var readOnly = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 
-// TestInterleaved runs confined and free commands at the same time: the confined ones
-// write no file, and the others and the process are not hampered.
+// TestInterleaved runs confined and free commands at the same time. The confined ones
+// cannot write; the others and the process itself are not affected.
 func TestInterleaved(t *testing.T) {
 	const each, workers = 1000, 8
 	base := fixture(t)
@@ -47,12 +47,12 @@ func TestInterleaved(t *testing.T) {
 				}
 				l, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
-					t.Errorf("the process is hampered: %v", err)
+					t.Errorf("this process cannot listen: %v", err)
 					continue
 				}
 				l.Close()
 				if err := os.WriteFile(fmt.Sprintf("%s/own-%d", outside, n), nil, 0o666); err != nil {
-					t.Errorf("the process is hampered: %v", err)
+					t.Errorf("this process cannot write: %v", err)
 				}
 			}
 		})

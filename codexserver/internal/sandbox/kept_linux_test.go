@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestKept runs commands under a keeper: they are confined as without one, can
-// do nothing to the keeper, and cannot raise their limit of processes.
+// TestKept runs commands under a keeper. They are confined as without one, cannot reach
+// the keeper, and cannot raise their limit of processes.
 func TestKept(t *testing.T) {
 	var pool keeper.Pool
 	t.Cleanup(func() {

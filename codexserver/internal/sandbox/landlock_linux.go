@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights that Landlock takes away, by the version of its ABI that brought
-// them. Listing folders and executing are not restricted.
+// The rights that Landlock takes away, by the version of its ABI that introduced them.
+// Listing folders and executing are not restricted.
 const (
 	rightsABI1 = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -24,20 +24,20 @@ const (
 	rightsABI5 = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	rightsABI9 = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 
-	// Those that a rule for a file may grant.
+	// The rights that a rule for a file may grant.
 	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
 
-	// Commands need no devices below a writable folder: a device made there would lead
-	// around all rules.
+	// No command may make devices, not even in a writable folder: through one it could
+	// reach everything.
 	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
-	abiTruncate = 3 // below, seccomp has to stop truncation
+	abiTruncate = 3 // the first that stops truncation; before it seccomp must
 )
 
-// devices may be written to under every policy.
+// devices are writable under every policy.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// landlockABI is the kernel's version of Landlock, 0 without.
+// landlockABI returns the kernel's version of Landlock, or 0 if it has none.
 func landlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -59,8 +59,8 @@ func handledRights(abi int) uint64 {
 	return rights
 }
 
-// newRuleset makes a Landlock ruleset that leaves roots writable, and everything
-// readable but the terminals and other devices.
+// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but
+// devices readable.
 func newRuleset(abi int, roots []*folder) (fd int, err error) {
 	handled := handledRights(abi)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
@@ -92,8 +92,8 @@ func newRuleset(abi int, roots []*folder) (fd int, err error) {
 	return fd, nil
 }
 
-// allowReading lets every file be read but those of /dev. Rules only ever add
-// rights, so it takes one for each of its neighbours.
+// allowReading allows reading every file outside /dev. Rules can only add rights, so each
+// neighbour of /dev needs one.
 func allowReading(ruleset int) error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -101,7 +101,7 @@ func allowReading(ruleset int) error {
 	}
 	err = allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE)
 	for _, entry := range entries {
-		// What a symbolic link leads to has a rule of its own.
+		// The target of a symbolic link has a rule of its own.
 		if name := entry.Name(); name != "dev" && entry.Type()&os.ModeSymlink == 0 {
 			err = errors.Join(err, allowPath(ruleset, "/"+name, unix.LANDLOCK_ACCESS_FS_READ_FILE))
 		}
@@ -109,7 +109,7 @@ func allowReading(ruleset int) error {
 	return err
 }
 
-// allowPath grants rights to what has a path; that may be nothing.
+// allowPath grants rights to the file or folder at path. A missing one is ignored.
 func allowPath(ruleset int, path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -122,8 +122,7 @@ func allowPath(ruleset int, path string, rights uint64) error {
 	return allow(ruleset, fd, path, rights)
 }
 
-// allow grants rights to what fd is open to and, when that is a folder, what is
-// below it.
+// allow grants rights to the file behind fd or, if it is a folder, to everything below it.
 func allow(ruleset, fd int, path string, rights uint64) error {
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
@@ -133,7 +132,7 @@ func allow(ruleset, fd int, path string, rights uint64) error {
 	return nil
 }
 
-// restrictSelf puts the ruleset on the calling thread, for good.
+// restrictSelf applies the ruleset to the calling thread. This cannot be undone.
 func restrictSelf(ruleset int) error {
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
 		return fmt.Errorf("landlock: restrict the thread: %w", errno)

@@ -11,8 +11,8 @@ import (
 // A keeper starts commands with a lower soft limit of processes than its own,
 // see [keeper.Main]. It cannot lower their hard limit without losing its own.
 
-// limitLock denies changes of the limit of processes. It is for a thread of the
-// keeper's, which must keep its own limits.
+// limitLock denies changes of the limit of processes. It is for a thread of the keeper,
+// whose process must keep its own limits.
 func limitLock() program {
 	var set program // prlimit64(pid, resource, new, old)
 	set.load(offsetArgs + 1*8)
@@ -31,7 +31,7 @@ func limitLock() program {
 	old.deny(unix.EPERM)
 	old.allow()
 
-	var p program // another filter denies foreign calls
+	var p program // the other filter denies calls of foreign architectures
 	p.load(offsetNumber)
 	p.when(unix.SYS_PRLIMIT64, set)
 	p.when(unix.SYS_SETRLIMIT, old)
@@ -39,7 +39,7 @@ func limitLock() program {
 	return p
 }
 
-// lockLimit does the same for a process that is to become a command.
+// lockLimit does the same for a process that will become a command.
 func lockLimit() error {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit)

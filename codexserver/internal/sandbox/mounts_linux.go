@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootSpec is a writable folder in a form in which another process finds it again: by a
-// path, and by what identifies the folder itself as long as a process has it open.
+// rootSpec describes a writable folder to another process. Device and inode identify the
+// folder itself as long as a process has it open.
 type rootSpec struct {
 	Path   string `json:"path"`
 	Device uint64 `json:"device"`
@@ -46,11 +46,11 @@ func (r rootSpec) open() (*folder, error) {
 	return found, nil
 }
 
-// limitMounts makes every mount read-only but the roots, and in them what is
-// protected. It returns the roots.
+// limitMounts makes every mount but the roots read-only, and the protected paths in the
+// roots. It returns the roots.
 //
-// Mounts are made from descriptors and put on descriptors: a name that a command
-// of another conversation changes meanwhile is an error, and never followed.
+// Mounts are made from descriptors and attached to descriptors. A name that a command of
+// another conversation changes meanwhile is an error and never followed.
 func limitMounts(specs []rootSpec, protect []string) ([]*folder, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -73,11 +73,11 @@ func limitMounts(specs []rootSpec, protect []string) ([]*folder, error) {
 			return nil, fmt.Errorf("make %s read-only: %w", path, err)
 		}
 	}
-	// The working folder is still the one behind the new mounts.
+	// Until now the working folder is the one below the new mounts.
 	return roots, os.Chdir(cwd)
 }
 
-// limitWriting makes every mount read-only but the roots.
+// limitWriting makes every mount but the roots read-only.
 func limitWriting(specs []rootSpec, roots []*folder) error {
 	trees := make([]int, len(roots))
 	for i, root := range roots {
@@ -96,7 +96,7 @@ func limitWriting(specs []rootSpec, roots []*folder) error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return fmt.Errorf("make / read-only: %w", err)
 	}
-	// A root that lies in another one comes after it.
+	// Mount a root that lies in another one after it.
 	order := make([]int, len(specs))
 	for i := range order {
 		order[i] = i
@@ -114,20 +114,19 @@ func limitWriting(specs []rootSpec, roots []*folder) error {
 	return nil
 }
 
-// copyMount returns a mount, attached nowhere, of what fd is open to and all
-// below it.
+// copyMount returns a mount, not yet attached, of the file or folder behind fd and
+// everything below it.
 func copyMount(fd int) (int, error) {
 	const flags = unix.AT_EMPTY_PATH | unix.AT_RECURSIVE | unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
 	return unix.OpenTree(fd, "", flags)
 }
 
-// putMount puts a mount on what fd is open to.
+// putMount attaches a mount to the file or folder behind fd.
 func putMount(tree, fd int) error {
 	return unix.MoveMount(tree, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// ownDevices puts a /dev in the place of the system's that has no terminals and
-// no disks.
+// ownDevices replaces /dev by one without terminals and disks.
 func ownDevices() error {
 	trees := map[string]int{}
 	for _, path := range append(slices.Clone(devices), "/dev/shm") {
@@ -173,10 +172,9 @@ func ownDevices() error {
 	return nil
 }
 
-// pin makes what path leads to read-only, and keeps the path leading there: what
-// is a mount cannot be renamed or removed, so each folder and each symbolic link
-// on the way that lies in a writable mount is mounted on itself. A path that
-// leads nowhere is left as it is.
+// pin makes the target of path read-only, and keeps path leading there. A mount cannot be
+// renamed or removed, so each folder and each symbolic link on the way is mounted on
+// itself if it lies in a writable mount. A path that leads nowhere stays as it is.
 func pin(path string) error {
 	var at []int // the folders down from the root
 	defer func() {
@@ -206,7 +204,7 @@ func pin(path string) error {
 		}
 		fd, link, err := pinName(at[len(at)-1], part, len(rest) == 0)
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
-			return nil // the command comes no further either
+			return nil // the command cannot follow it either
 		}
 		if err != nil {
 			return err
@@ -231,8 +229,9 @@ func pin(path string) error {
 	return nil
 }
 
-// pinName opens a name in a folder and mounts it on itself, read-only when it is the last
-// of its path, unless it is read-only already. Of a symbolic link it returns the target.
+// pinName opens a name in a folder and mounts it on itself, unless it is read-only
+// already. The last name of a path becomes read-only. For a symbolic link pinName returns
+// the target.
 func pinName(dir int, name string, last bool) (fd int, link string, err error) {
 	if fd, err = openName(dir, name); err != nil {
 		return -1, "", err
@@ -258,8 +257,8 @@ func pinName(dir int, name string, last bool) (fd int, link string, err error) {
 	return fd, link, nil
 }
 
-// mountOnItself mounts what fd is open to on itself, and opens the new mount by
-// its name instead. What is not writable is left as it is.
+// mountOnItself mounts the file behind fd on itself, and replaces fd by one for the new
+// mount, which it opens by name. It does nothing if fd is on a read-only mount.
 func mountOnItself(dir int, name string, fd *int, readOnly bool) error {
 	var stat unix.Statfs_t
 	if err := unix.Fstatfs(*fd, &stat); err != nil {
@@ -296,7 +295,7 @@ func mountOnItself(dir int, name string, fd *int, readOnly bool) error {
 	return nil
 }
 
-// openName opens a name for reference only; a symbolic link is opened itself.
+// openName opens a name in a folder with O_PATH. It opens a symbolic link itself.
 func openName(dir int, name string) (int, error) {
 	return unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is the first word of our own program when it is to set up
-// namespaces and then become a command.
+// helperName is os.Args[0] of this program when it sets up namespaces and then becomes a
+// command.
 const helperName = "codex-mcp-namespaces"
 
-// helperSpec is the second word of its command line.
+// helperSpec is its os.Args[1].
 type helperSpec struct {
 	Policy  protocol.SandboxPolicy `json:"policy"`
 	Roots   []rootSpec             `json:"roots"`
@@ -32,8 +32,8 @@ type helperSpec struct {
 	Group   int                    `json:"group"`
 }
 
-// startInNamespaces starts our own program again, in new namespaces, which
-// becomes the command.
+// startInNamespaces starts this program again in new namespaces, where it becomes the
+// command.
 func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 	if err := c.enterNamespaces(cmd); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (c *Confinement) startInNamespaces(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// enterNamespaces makes cmd our own program, in new namespaces, which becomes
-// the command.
+// enterNamespaces changes cmd so that it starts this program in new namespaces, which
+// then becomes the command.
 func (c *Confinement) enterNamespaces(cmd *exec.Cmd) error {
 	spec, err := json.Marshal(helperSpec{
 		Policy: c.policy, Roots: c.roots.specs(), Protect: c.protect, Path: cmd.Path, User: os.Geteuid(), Group: os.Getegid(),
@@ -65,11 +65,12 @@ func (c *Confinement) enterNamespaces(cmd *exec.Cmd) error {
 	return nil
 }
 
-// mainCalled says that this program, started again, becomes a command or a
-// keeper. It is the one thing about a process that only its main knows.
+// mainCalled reports that main begins with [Main], so that this program, started again,
+// becomes a command or a keeper. It is global because only main knows it.
 var mainCalled atomic.Bool
 
-// tryNamespaces says what this system lacks for the second tier.
+// tryNamespaces returns an error that names what this system lacks for the second tier,
+// or nil.
 func tryNamespaces() error {
 	if !mainCalled.Load() {
 		return unavailable("namespaces: the program does not begin with native.Main")
@@ -88,9 +89,9 @@ func tryNamespaces() error {
 	return nil
 }
 
-// Main must be the first statement of a program that uses [TierNamespaces] or
-// keepers: it returns at once, unless the program was started again to become a
-// confined command or a keeper of commands.
+// Main must be the first statement of a program that uses [TierNamespaces] or keepers. It
+// does not return in a process that was started to become a confined command or a keeper
+// of commands. In any other it returns at once.
 func Main() {
 	mainCalled.Store(true)
 	keeper.Main(startOrdered)
@@ -98,7 +99,7 @@ func Main() {
 	if len(os.Args) < 3 || os.Args[0] != helperName {
 		return
 	}
-	runtime.LockOSThread() // capabilities and restrictions are a thread's
+	runtime.LockOSThread() // each thread has capabilities and restrictions of its own
 	err := becomeConfined(os.Args[1], os.Args[2:])
 	fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
 	if errors.Is(err, os.ErrNotExist) {
@@ -137,8 +138,8 @@ func becomeConfined(text string, argv []string) error {
 	return unix.Exec(spec.Path, argv, os.Environ())
 }
 
-// mapIDs keeps the user and the group as they are outside. The server could not
-// do it for a process that, like itself, is hidden until it executes a program.
+// mapIDs keeps the user and the group as they are outside. The process does this itself:
+// it is hidden until it executes a program, so the server cannot do it.
 func mapIDs(user, group int) error {
 	for _, file := range []struct{ name, content string }{
 		{"setgroups", "deny"},
@@ -152,13 +153,13 @@ func mapIDs(user, group int) error {
 	return nil
 }
 
-// dropCapabilities gives up what was needed for the mounts. Of a user namespace
-// they hold nothing outside, but could undo the mounts.
+// dropCapabilities drops the capabilities that the mounts needed. Those of a user
+// namespace have no effect outside it, but could undo the mounts.
 func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("ambient capabilities: %w", err)
 	}
-	// Only root would get them back with the next program.
+	// Only root would regain them by executing a program.
 	for capability := uintptr(0); os.Getuid() == 0 && capability <= unix.CAP_LAST_CAP; capability++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("bounding capabilities: %w", err)

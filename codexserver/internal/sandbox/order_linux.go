@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is Order without a helper. In the first tier the confinement is its
-// filter, and the file is the Landlock ruleset.
+// order is Order without a helper. In the first tier it sends the filter and, as a file,
+// the Landlock ruleset.
 func (c *Confinement) order(cmd *exec.Cmd) (keeper.Order, error) {
 	if c.tier == TierNamespaces {
 		return keeper.Order{Cmd: cmd}, c.enterNamespaces(cmd)
@@ -44,7 +44,7 @@ func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
 
 const instructionSize = 8
 
-// encode returns the program as bytes, each instruction as the kernel has it.
+// encode returns the program's instructions in the kernel's format.
 func (p program) encode() []byte {
 	b := make([]byte, 0, len(p)*instructionSize)
 	for _, i := range p {
@@ -66,6 +66,6 @@ func decodeProgram(b []byte) (program, error) {
 	return p, nil
 }
 
-// CanKeep reports whether this program can be started again as a keeper of
-// commands: it can when its main begins with [Main].
+// CanKeep reports whether this program can be started again as a keeper of commands. Its
+// main must begin with [Main].
 func CanKeep() bool { return mainCalled.Load() }

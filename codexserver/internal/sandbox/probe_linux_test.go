@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeWord makes the test program try one thing and say how it went.
+// probeWord makes the test program try one thing and print the result.
 const probeWord = "sandbox-probe"
 
 // probe prints "ok", or the name of the error number.
@@ -132,7 +132,7 @@ var probes = map[string]func(args []string) error{
 			_ = owner(unix.F_SETOWN, uintptr(tid))
 			return unix.ESRCH
 		})
-		return unix.EPERM // the server knows whether it got one
+		return unix.EPERM // the test looks whether a signal arrived
 	},
 	"signal threads for files, the new way": func(a []string) error {
 		return eachThread(a[0], func(tid int) error {
@@ -261,8 +261,8 @@ func pid(args []string) int {
 	return n
 }
 
-// openMemory opens a file that holds a thread's memory. That of one that has
-// ended can be opened on some kernels, and is empty.
+// openMemory opens a file that holds a thread's memory. Some kernels open it for a thread
+// that has ended, and it is empty then.
 func openMemory(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -272,11 +272,11 @@ func openMemory(path string) error {
 	if _, err := f.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
 		return unix.ESRCH
 	}
-	return nil // nothing need be mapped at its beginning
+	return nil // other read errors are fine: nothing has to be mapped at the beginning
 }
 
-// eachThread fails with what f says of all threads of a process that have not
-// ended meanwhile, or says ok as soon as one thread lets it.
+// eachThread calls f for each thread of a process. It succeeds as soon as one call does,
+// and otherwise returns the error of a thread that had not ended.
 func eachThread(pid string, f func(tid int) error) error {
 	dirs, err := filepath.Glob("/proc/" + pid + "/task/*")
 	if err != nil {
@@ -298,8 +298,8 @@ func eachThread(pid string, f func(tid int) error) error {
 	return last
 }
 
-// owner makes another process get SIGUSR2 for a socket, and makes that happen: by fcntl,
-// or by ioctl when the command is 0.
+// owner makes another process receive SIGUSR2 for input on a socket, and writes some. It
+// uses fcntl, or ioctl when the command is 0.
 func owner(command int, who uintptr) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -341,7 +341,7 @@ func listen(network, address string) error {
 	return err
 }
 
-// dial connects by hand, so that the error is that of connect.
+// dial connects and writes a byte.
 func dial(network, address string) error {
 	conn, err := net.DialTimeout(network, address, time.Second)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
-// TestPrograms runs what people work with: the sandbox must not be in the way of
-// shells, threads of the C library, git and compilers.
+// TestPrograms runs shells, git and a compiler, which the sandbox must not disturb.
 func TestPrograms(t *testing.T) {
 	program, err := exec.LookPath("go")
 	if err != nil {

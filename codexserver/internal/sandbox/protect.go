@@ -9,13 +9,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// maxPointer bounds a file of git's that names a folder.
+// maxPointer is the size, in bytes, of the largest file of git that is read for the
+// folder that it names.
 const maxPointer = 64 << 10
 
-// Protected returns the paths below the writable roots that hold what other
-// programs run or trust: the .git of each root, be it there or not, with what it
-// leads to, and the folders of [Options.Protected]. One of these in which a root
-// lies, and which lies in none, is left out: it is writable nowhere but there.
+// Protected returns the paths below the writable roots whose contents other programs run
+// or trust: the .git of each root, whether or not it exists, with what it leads to, and
+// the folders of [Options.Protected]. It leaves out a protected folder that contains a
+// root and lies in none: only that root in it is writable.
 func (s *Sandbox) Protected(roots []string) []string {
 	var found []string
 	for _, path := range s.options.Protected {
@@ -29,8 +30,7 @@ func (s *Sandbox) Protected(roots []string) []string {
 	return found
 }
 
-// surrounds reports whether one of the roots lies in the folder, and the folder in
-// none of them.
+// surrounds reports whether the folder contains one of the roots and lies in none.
 func surrounds(folder string, roots []string) bool {
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -40,8 +40,8 @@ func surrounds(folder string, roots []string) bool {
 		!slices.ContainsFunc(roots, func(root string) bool { return below(real, root) })
 }
 
-// gitPaths returns root's .git and the folders that it leads to: as a symbolic
-// link, as the file of a worktree or a submodule, and as the folder of a worktree.
+// gitPaths returns root's .git and the folders that it leads to. It may be a symbolic
+// link, the file of a worktree or a submodule, or the folder of a worktree.
 func gitPaths(root string) []string {
 	dot := filepath.Join(root, ".git")
 	found := []string{dot}
@@ -65,9 +65,9 @@ func gitPaths(root string) []string {
 	return found
 }
 
-// inGitFolder reports whether a folder is one of git's, or lies in one: by its name, or,
-// as a bare repository or the folder of a worktree, by what it has. A working tree in a
-// git folder does not count.
+// inGitFolder reports whether a folder is a git folder or lies in one. It recognizes .git
+// by its name, and a bare repository or the folder of a worktree by its contents. A
+// working tree in a git folder does not count.
 func inGitFolder(path string) bool {
 	for {
 		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") || hasAll(path, "HEAD", "commondir") {
@@ -81,7 +81,7 @@ func inGitFolder(path string) bool {
 	}
 }
 
-// hasAll reports whether a folder has something under each of the names.
+// hasAll reports whether a folder has an entry for each of the names.
 func hasAll(folder string, names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(folder, name))
@@ -89,7 +89,7 @@ func hasAll(folder string, names ...string) bool {
 	})
 }
 
-// pointer reads a file of git's that holds a path behind a prefix.
+// pointer reads a file of git that holds a prefix and then a path.
 func pointer(file, prefix string) (string, bool) {
 	b, err := regularfile.Read(file, maxPointer)
 	if err != nil {

@@ -48,8 +48,8 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// A root that was named in a protected folder is writable, and the rest of the
-// folder is where no root is: unless one holds the folder.
+// TestProtectedAroundARoot checks that a protected folder is left out when it contains a
+// root, unless a root contains the folder.
 func TestProtectedAroundARoot(t *testing.T) {
 	top := t.TempDir()
 	home := filepath.Join(top, "home")

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Special files in the place of those that lead to a repository lead nowhere.
+// TestProtectedWithSpecialFiles checks that special files in place of .git or commondir
+// are not followed.
 func TestProtectedWithSpecialFiles(t *testing.T) {
 	top := t.TempDir()
 	var roots, want []string

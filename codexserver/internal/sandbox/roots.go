@@ -17,8 +17,8 @@ import (
 type Roots struct {
 	// Paths are absolute and free of symbolic links.
 	Paths []string
-	// Notes are sentences about folders that were asked for and are not
-	// writable, for the user.
+	// Notes are sentences for the user about folders that the policy names and that are
+	// not writable.
 	Notes []string
 
 	folders []*folder // of Paths
@@ -27,10 +27,10 @@ type Roots struct {
 // candidate is a folder that may become a root.
 type candidate struct {
 	name    string
-	implied bool // the policy implies it, so a note about it would surprise
+	implied bool // the policy does not name it, so a note about it would surprise
 }
 
-// candidates are the folders that a policy asks for.
+// candidates returns the folders that a policy asks for.
 func candidates(policy protocol.SandboxPolicy, cwd string, env []string) []candidate {
 	if policy.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
@@ -58,9 +58,9 @@ func candidates(policy protocol.SandboxPolicy, cwd string, env []string) []candi
 	return all
 }
 
-// AskedRoots returns the folders that a policy asks to be writable for what runs in cwd
-// with the environment env, by the policy's names. Not all of them are: see
-// [Sandbox.Roots].
+// AskedRoots returns the folders that should be writable under a policy for a command
+// in cwd with the environment env, by the policy's names. Not all of them become
+// writable: see [Sandbox.Roots].
 func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
 	var names []string
 	for _, c := range candidates(policy, cwd, env) {
@@ -69,9 +69,9 @@ func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []strin
 	return names
 }
 
-// Roots returns the folders that a policy leaves writable for what runs in cwd
-// with the environment env, whether or not this system can enforce it. Full
-// access has no bounds and no roots. The error is a [*ReplacedError].
+// Roots returns the folders that a policy leaves writable for a command in cwd with the
+// environment env, whether or not this system can enforce the policy. Full access has no
+// roots. The error is a [*ReplacedError].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
 	asked := candidates(policy, cwd, env)
 	var roots Roots
@@ -95,8 +95,8 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 	return roots, nil
 }
 
-// refuse returns why the folder at path must not become writable under name, or
-// nil.
+// refuse returns nil, or the reason why the folder at path must not become writable under
+// name.
 func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 	for _, own := range s.options.Named {
 		if own = filepath.Clean(own); own == name || own == path {
@@ -113,7 +113,7 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 		}
 	}
 	if inGitFolder(path) {
-		return errors.New("it is or lies in a git folder; " + remedy)
+		return errors.New("it is a git folder or lies in one; " + remedy)
 	}
 	for _, own := range s.options.Protected {
 		if real, err := filepath.EvalSymlinks(own); err == nil && real != path && below(path, real) {
@@ -128,9 +128,9 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// Resolve returns where the folders lead that a call wants to be writable for what
-// runs in cwd, each free of symbolic links, and holds them from then on. It follows no
-// link in cwd or in one of the others. The error is a [*RootError] for the first that
+// Resolve returns the real paths, free of symbolic links, of the folders that a call wants
+// to be writable for commands in cwd. It holds the folders from then on, and follows no
+// link in cwd or in one of them. The error is a [*RootError] for the first folder that
 // must not become writable.
 func (s *Sandbox) Resolve(cwd string, folders []string) ([]string, error) {
 	var names []string
@@ -160,10 +160,10 @@ func (s *Sandbox) Resolve(cwd string, folders []string) ([]string, error) {
 
 // RootError reports a folder that must not become writable.
 type RootError struct {
-	// Index is its place among the folders, Folder its name.
+	// Index is the folder's position in the list, Folder its name.
 	Index  int
 	Folder string
-	// Err says why.
+	// Err is the reason.
 	Err error
 }
 
@@ -173,7 +173,7 @@ func (e *RootError) Error() string { return fmt.Sprintf("%s: %v", e.Folder, e.Er
 // Unwrap returns the reason.
 func (e *RootError) Unwrap() error { return e.Err }
 
-// below reports whether path is folder, or lies in it. Files are compared, not
+// below reports whether path is folder, or lies in it. It compares files instead of
 // names, which may differ in letter case.
 func below(path, folder string) bool {
 	info, err := os.Stat(folder)
@@ -184,8 +184,8 @@ func below(path, folder string) bool {
 	return ok
 }
 
-// holds reports whether path lies in the folder, or is it. A path that is a
-// symbolic link lies where the link is, and where it leads.
+// holds reports whether path lies in the folder, or is it. For a symbolic link both the
+// link and its target count.
 func holds(folder fs.FileInfo, path string) bool {
 	paths := []string{filepath.Clean(path)}
 	if real, err := filepath.EvalSymlinks(path); err == nil {

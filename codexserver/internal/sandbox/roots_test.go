@@ -37,7 +37,7 @@ func tree(t *testing.T, entries ...string) string {
 	return base
 }
 
-// write is the mode workspace-write without what it implies.
+// write is a policy of mode workspace-write without /tmp and $TMPDIR.
 func write(roots ...string) protocol.SandboxPolicy {
 	return protocol.SandboxPolicy{
 		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: roots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
@@ -61,7 +61,7 @@ func TestRoots(t *testing.T) {
 		mode   protocol.SandboxMode
 		cwd    string
 		roots  []string // @ is base, as everywhere
-		tmpdir string   // $TMPDIR, not left out when set
+		tmpdir string   // $TMPDIR, writable when set
 		named  []string
 		want   []string
 		notes  []string
@@ -140,7 +140,7 @@ func TestRoots(t *testing.T) {
 	})
 }
 
-// TestLateRoot makes something in the place of a root that was missing.
+// TestLateRoot puts links and folders in place of a root that was missing.
 func TestLateRoot(t *testing.T) {
 	base := tree(t, "work", "outside")
 	work, late := filepath.Join(base, "work"), filepath.Join(base, "work/late")

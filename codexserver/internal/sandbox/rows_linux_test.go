@@ -1,12 +1,12 @@
 package sandbox_test
 
-// row is what each tier makes of a command's attempt: "ok" or the name of an
-// error number, "a|b" where either will do. Without a sandbox it must be "ok",
-// or what free says, so that each row can fail.
+// row is the result of a command's attempt in each tier: "ok" or the name of an error
+// number, "a|b" where both are right. Without a sandbox it must be "ok", or free, so that
+// each row can fail.
 //
-// @pid is the server, @other another process of the user, @tcp, @socket and
-// @abstract are listeners of the server, @terminal, @shm, @key, @memory and
-// @queue are others' too, @suid is a program of root's.
+// In a probe @pid is the server, @other another process of the user. @tcp, @socket and
+// @abstract are listeners of the server. @terminal, @shm, @key, @memory and @queue belong
+// to other processes. @suid is a setuid program of root.
 type row struct {
 	name     string
 	probe    []string
@@ -14,17 +14,17 @@ type row struct {
 	readOnly string // tier one, read-only
 	write    string // tier one, workspace-write
 	spaces   string // tier two, workspace-write
-	// both is tier two, read-only: by default what the two before it allow.
+	// both is tier two, read-only. By default it allows what readOnly and spaces allow.
 	both string
 	// prepare changes the fixture first.
 	prepare func(base string) error
-	// guards: the probe says ok when the attempt failed.
+	// guards reports that the probe prints ok when it was denied.
 	guards bool
-	// user rows are void for root, root rows for everybody else.
+	// user rows do not apply to root, root rows only to root.
 	user, root bool
 }
 
-// kinds are the rows by what SECURITY.md calls them; the last ones are not there.
+// kinds are the rows by their name in SECURITY.md. Those without a name are not in it.
 var kinds = []struct {
 	name string
 	rows []row

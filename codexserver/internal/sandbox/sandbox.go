@@ -23,20 +23,20 @@ const (
 	TierNamespaces Tier = "namespaces"
 )
 
-// Options are how to confine.
+// Options say how to confine. The zero value is the first tier.
 type Options struct {
 	Tier Tier
-	// Helper is an external program with its arguments, which confines instead.
-	// It is run as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of
-	// {"mode", "writable_roots", "network_access", "cwd"}.
+	// Helper is an external program, with its arguments, that confines commands instead
+	// of this package. It is run as HELPER… POLICY -- COMMAND…, where POLICY is a JSON
+	// object with the members mode, writable_roots, network_access and cwd.
 	Helper []string
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
-	// Private are folders that do not become writable as a whole: the user's home, and
-	// the configuration's. The folders above them do not either.
+	// Private are folders that do not become writable as a whole, such as the user's home
+	// and the configuration's folder. Neither do their parents.
 	Private []string
-	// Named are the folders that become writable all the same, because the
-	// user's own configuration names them.
+	// Named are folders that may become writable although other rules refuse them,
+	// because the user's own configuration names them.
 	Named []string
 	// Folders are shared by the sandboxes of an engine; nil makes new ones.
 	Folders *Folders
@@ -45,7 +45,7 @@ type Options struct {
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
 type Sandbox struct {
 	options Options
-	lacks   func() error // what this system lacks for the tier, found out once
+	lacks   func() error // returns what this system lacks for the tier; tried once
 	filters filters
 }
 
@@ -57,15 +57,15 @@ func New(o Options) *Sandbox {
 	return &Sandbox{options: o, lacks: sync.OnceValue(o.Tier.lacks)}
 }
 
-// ErrUnavailable is wrapped by the errors that say that this system cannot
-// enforce a policy.
+// ErrUnavailable is wrapped by errors that report that this system cannot enforce a
+// policy.
 var ErrUnavailable = errors.New("no sandbox on this system")
 
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, fmt.Sprintf(format, args...))
 }
 
-// Confinement is a sandbox for what runs in one folder under one policy.
+// Confinement is a sandbox for commands in one folder under one policy.
 type Confinement struct {
 	policy  protocol.SandboxPolicy
 	roots   Roots
@@ -73,13 +73,13 @@ type Confinement struct {
 	helper  []string
 	tier    Tier
 	cwd     string
-	rules   rules // of this process's, when there is no helper
+	rules   rules // unset when there is a helper
 	filters *filters
 }
 
-// Confine prepares a confinement for what runs in cwd with the environment env.
-// The error wraps [ErrUnavailable] when this system cannot enforce the policy.
-// With any other error, such as a [*ReplacedError], nothing may run.
+// Confine prepares a confinement for commands in cwd with the environment env. The error
+// wraps [ErrUnavailable] when this system cannot enforce the policy. After any other
+// error, such as a [*ReplacedError], nothing may run.
 func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (*Confinement, error) {
 	switch policy.Mode {
 	case protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite:
@@ -110,10 +110,10 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	return c, nil
 }
 
-// Notes are those of the confinement's [Roots].
+// Notes returns the notes of the confinement's [Roots].
 func (c *Confinement) Notes() []string { return c.roots.Notes }
 
-// Environ is to be added to the environment of what runs confined.
+// Environ returns the variables to add to the environment of a confined command.
 func (c *Confinement) Environ() []string {
 	if c.policy.NetworkAccess {
 		return nil
@@ -132,7 +132,7 @@ func (c *Confinement) Start(cmd *exec.Cmd) error {
 	return c.start(cmd)
 }
 
-// useHelper makes cmd the helper, which becomes the command.
+// useHelper changes cmd so that it starts the helper, which starts the command.
 func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	path, err := exec.LookPath(c.helper[0])
 	if err != nil {

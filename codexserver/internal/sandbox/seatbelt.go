@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// seatbelt is what sandbox-exec is to enforce. It goes by paths, and by the real ones: a
-// symbolic link that is made later leads to a path outside the roots.
+// seatbelt is what sandbox-exec must enforce. It judges by real paths: a symbolic link
+// made later leads to a path outside the roots.
 type seatbelt struct {
 	roots   []string // free of symbolic links
 	protect []string
@@ -48,8 +48,8 @@ const seatbeltNetwork = `(allow network*)
   (global-name "com.apple.trustd.agent"))
 `
 
-// arguments are those of sandbox-exec, up to the command. Paths are parameters
-// of the profile and never part of its text, so that no name can change it.
+// arguments returns the arguments of sandbox-exec, up to the command. Paths are parameters
+// of the profile, never part of its text, so that a name cannot change it.
 func (s seatbelt) arguments() []string {
 	var profile strings.Builder
 	profile.WriteString(seatbeltBase)
@@ -65,7 +65,7 @@ func (s seatbelt) arguments() []string {
 	for i, root := range s.roots {
 		rule("(allow file-write* (subpath (param %q)))\n", "ROOT", i, root)
 	}
-	// Of the rules that fit, the last one counts.
+	// The last rule that matches counts.
 	protected, way := s.protected()
 	for i, path := range protected {
 		rule("(deny file-write* (subpath (param %q)))\n", "PROTECTED", i, path)
@@ -77,8 +77,8 @@ func (s seatbelt) arguments() []string {
 	return append(append([]string{"-p", profile.String()}, definitions...), "--")
 }
 
-// protected are the paths that stay read-only, with what they lead to, and the
-// folders on the way to them below the roots, which keep their names.
+// protected returns the paths that stay read-only, with their targets. way are the
+// folders between them and the roots, which must keep their names.
 func (s seatbelt) protected() (paths, way []string) {
 	for _, path := range s.protect {
 		paths = append(paths, filepath.Clean(path))

@@ -47,7 +47,7 @@ func TestSeatbelt(t *testing.T) {
 	}
 }
 
-// TestSeatbeltNames has names that would change the profile, were they in it.
+// TestSeatbeltNames uses names that would change the profile if they were part of it.
 func TestSeatbeltNames(t *testing.T) {
 	plain := seatbelt{roots: []string{"/a"}, protect: []string{"/a/.git"}}.arguments()
 	for _, name := range []string{
@@ -59,15 +59,15 @@ func TestSeatbeltNames(t *testing.T) {
 			continue
 		}
 		if key, value, _ := strings.Cut(got[3], "="); key != "ROOT_0" || value != name {
-			t.Errorf("%q is handed on as %q", name, got[3])
+			t.Errorf("%q is passed as %q", name, got[3])
 		}
 	}
 }
 
-// TestSeatbeltTrial tries programs that do less, or more, than they should.
+// TestSeatbeltTrial tries programs that deny too little or too much.
 func TestSeatbeltTrial(t *testing.T) {
 	dir := t.TempDir()
-	// What sandbox-exec gets is kept in root, the command is left in "$@".
+	// The script reads its arguments: $root is the root, "$@" the command.
 	const read = `#!/bin/bash
 while [ "$1" != -- ]; do case "$1" in ROOT_0=*) root=${1#ROOT_0=};; esac; shift; done; shift
 last=${!#}
@@ -75,7 +75,7 @@ last=${!#}
 	for _, tt := range []struct{ name, script, want string }{
 		{"denies as it should", `case "$last" in "$root"/kept/*) exit 1;; "$root"/*) test -n "$root" && exec "$@";; esac; exit 1`, ""},
 		{"denies nothing", `exec "$@"`, "it does not deny writing"},
-		{"denies everything", `exit 71`, "it lets nothing be written where it should: exit status 71"},
+		{"denies everything", `exit 71`, "it denies writing that its profile allows: exit status 71"},
 		{"does not know what is protected", `case "$last" in "$root"/*) test -n "$root" && exec "$@";; esac; exit 1`, "it does not deny writing"},
 		{"fails but writes", `"$@"; case "$last" in "$root"/new) exit;; esac; exit 1`, "it does not deny writing"},
 		{"leaves the network open", `case "$last" in "$root"/kept/*) exit 1;; "$root"/*) test -n "$root" || exit 1;; /*) exit 1;; esac; exec "$@"`, "it does not deny connecting"},

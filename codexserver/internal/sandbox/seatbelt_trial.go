@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 )
 
-// trySeatbelt runs small commands under a program that works as sandbox-exec does, and
-// returns what keeps it from being used: it must deny what its profile denies, and
-// nothing else.
+// trySeatbelt runs small commands under program, which is sandbox-exec except in tests.
+// It returns an error unless program denies what its profile denies, and nothing else.
 func trySeatbelt(program string) error {
 	if _, err := os.Stat(program); err != nil {
 		return unavailable("sandbox-exec: %v", err)
@@ -50,7 +49,7 @@ func trySeatbelt(program string) error {
 		_, missing := os.Lstat(attempt.path)
 		switch {
 		case attempt.want && (err != nil || missing != nil):
-			return unavailable("sandbox-exec: it lets nothing be written where it should: %v", err)
+			return unavailable("sandbox-exec: it denies writing that its profile allows: %v", err)
 		case !attempt.want && (err == nil || missing == nil):
 			return unavailable("sandbox-exec: it does not deny writing")
 		}

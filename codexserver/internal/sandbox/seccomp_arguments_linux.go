@@ -4,13 +4,13 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// A filter sees the numbers that a system call is given, but not the memory that
-// pointers lead to. What is here denies calls by their numbers; a call that
-// hides its numbers in memory is denied as one that this kernel lacks, so that
-// libraries fall back to its predecessor.
+// A filter sees the numbers among the arguments of a system call, but not the memory
+// behind pointers. The filters here deny calls by their numbers. A call that takes its
+// numbers from memory fails as if this kernel lacked it, so that libraries fall back to
+// its predecessor.
 
-// sharedIPC are the calls of System V and of POSIX message queues, which reach
-// other processes of the user by well-known keys and names.
+// sharedIPC are the calls of System V IPC and of POSIX message queues. They reach other
+// processes of the user through well-known keys and names.
 var sharedIPC = []uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
@@ -22,7 +22,7 @@ var sharedIPC = []uint32{
 type argument struct{ nr, arg uint32 }
 
 var (
-	// processArguments name the process that is to be changed, 0 the caller.
+	// processArguments name the process to change; 0 is the caller.
 	processArguments = []argument{
 		{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SCHED_SETAFFINITY, 0}, {unix.SYS_SCHED_SETATTR, 0},
 		{unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETPARAM, 0},
@@ -31,20 +31,20 @@ var (
 	modeArguments = append([]argument{
 		{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2},
 	}, legacyMode...)
-	// openArguments are the flags of a call that opens; the mode follows them.
+	// openArguments are the flags of a call that opens a file. The next argument is the
+	// mode.
 	openArguments = append([]argument{{unix.SYS_OPENAT, 2}}, legacyOpen...)
-	// namespaceArguments are flags that may ask for new namespaces.
+	// namespaceArguments are flags that may request new namespaces.
 	namespaceArguments = []argument{{unix.SYS_CLONE, 0}, {unix.SYS_UNSHARE, 0}}
 )
 
 const setID = unix.S_ISUID | unix.S_ISGID
 
-// controls are commands of ioctl that change a file without a descriptor to
-// write to it, or put words into another's terminal. Numbers without a name are
-// those of the kernel's headers.
+// controls are commands of ioctl that change a file through a descriptor that is only for
+// reading, or type into a terminal. Numbers without a name are from the kernel's headers.
 var controls = []uint32{
 	unix.TIOCSTI, unix.TIOCLINUX,
-	unix.FS_IOC_SETFLAGS, 0x40046602, // the latter for 32 bits
+	unix.FS_IOC_SETFLAGS, 0x40046602, // the second is the one for 32 bits
 	0x401c5820,             // FS_IOC_FSSETXATTR
 	0x40087602, 0x40047602, // FS_IOC_SETVERSION
 	0x40086604,                // EXT4_IOC_SETVERSION
@@ -81,11 +81,11 @@ func limitArguments(bodies map[uint32]program, f filterKey) {
 	bodies[unix.SYS_IOCTL] = ifOneOf(1, controls)
 }
 
-// equal says what value an argument must have. The kernel takes 32 bits of each
-// that is limited here, so that the others do not matter.
+// equal is the value that an argument must have. The kernel uses only the low 32 bits of
+// each argument that is limited here, so the filter ignores the others.
 type equal struct{ arg, value uint32 }
 
-// unless denies a call unless all of it is as wanted.
+// unless denies a call unless all arguments have the wanted values.
 func unless(wanted ...equal) (p program) {
 	for _, want := range wanted {
 		p.load(offsetArgs + want.arg*8)
@@ -114,9 +114,9 @@ func ifOneOf(arg uint32, values []uint32) (p program) {
 	return p
 }
 
-// opening denies to make a file that runs with its owner's rights and, with
-// truncate, to open for reading and yet truncate, which Landlock did not see
-// before its third version. arg is the position of the flags.
+// opening denies making a setuid or setgid file. With truncate it also denies truncating
+// a file that is opened for reading, which Landlock does not see before its third version.
+// arg is the position of the flags.
 func opening(arg uint32, truncate bool) (p program) {
 	if truncate {
 		p.load(offsetArgs + arg*8)
@@ -133,7 +133,8 @@ func opening(arg uint32, truncate bool) (p program) {
 	return p
 }
 
-// denyBits denies when an argument has one of the bits, and continues otherwise.
+// denyBits denies a call when an argument has one of the bits. Otherwise the program
+// continues.
 func (p *program) denyBits(arg, bits uint32) {
 	p.load(offsetArgs + arg*8)
 	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)

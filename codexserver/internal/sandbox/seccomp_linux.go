@@ -23,8 +23,8 @@ const (
 	offsetArgs   = 16
 )
 
-// admin are the system calls that change the machine, look into other
-// processes, or reach around Landlock.
+// admin are the system calls that change the machine, look into other processes, or
+// circumvent Landlock.
 var admin = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
 	unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
@@ -40,17 +40,16 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// filterKey is what a filter depends on.
+// filterKey determines a filter.
 type filterKey struct {
 	network  bool // leaves the network open
-	truncate bool // denies what Landlock does not see before its third version
-	sparing  bool // denies signals to a thread that [program.sparing] names
-	ownIPC   bool // the command has an IPC namespace of its own
-	function bool // is for a function of ours, which may use openat2
+	truncate bool // denies truncation, which Landlock does not see before its third version
+	sparing  bool // denies signals to the thread that [program.sparing] names
+	ownIPC   bool // is for a command with an IPC namespace of its own
+	function bool // is for a function of this program, which may use openat2
 }
 
-// filters are the programs that a sandbox has built so far: they are the same for
-// all of its commands.
+// filters are the programs that a sandbox has built so far. All its commands share them.
 type filters struct {
 	mu    sync.Mutex
 	built map[filterKey]program
@@ -70,8 +69,9 @@ func (f *filters) get(key filterKey) program {
 	return p
 }
 
-// filter builds the program that the kernel runs for each system call, and for
-// every possible one when it is installed: so it is kept flat.
+// filter builds the program that the kernel runs for each system call. When it is
+// installed, the kernel also runs it once for every possible call, so most calls must
+// leave it after few instructions.
 func filter(f filterKey) program {
 	bodies := make(map[uint32]program, 128)
 	limitArguments(bodies, f)
@@ -95,7 +95,7 @@ func filter(f filterKey) program {
 	}
 	if f.truncate {
 		bodies[unix.SYS_TRUNCATE] = denial(unix.EACCES)
-		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are out of sight
+		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are in memory
 	}
 
 	p := make(program, 0, 512)
@@ -149,8 +149,8 @@ func denial(errno unix.Errno) (p program) {
 	return p
 }
 
-// localStream allows sockets of this machine that have a peer: a datagram could
-// be sent to any name.
+// localStream allows only local sockets with a connected peer: a datagram could be sent
+// to any name.
 func localStream() (p program) {
 	p.load(offsetArgs)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_UNIX, 1, 0)
@@ -164,7 +164,7 @@ func localStream() (p program) {
 	return p
 }
 
-// withoutAddress allows to send to a connected peer alone.
+// withoutAddress allows sending to a connected peer only.
 func withoutAddress() (p program) {
 	p.load(offsetArgs + 4*8)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
@@ -184,7 +184,7 @@ func seccompAvailable() bool {
 	return errno == 0
 }
 
-// installFilter puts the filter on the calling thread, for good.
+// installFilter applies the filter to the calling thread. This cannot be undone.
 func installFilter(f program) error {
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {

@@ -57,7 +57,7 @@ func TestSecurityPage(t *testing.T) {
 	}
 }
 
-// verdicts are what SECURITY.md says of the row's three columns.
+// verdicts returns the words of SECURITY.md for the row's three columns.
 func (r row) verdicts() (words [3]string) {
 	for i, outcome := range []string{r.readOnly, r.write, r.spaces} {
 		words[i] = denied

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command has the Landlock domain of the thread that started it, so nothing in
-// Landlock keeps it from that thread, and through it from the server's memory,
-// until the thread has ended. What is here does.
+// A command has the Landlock domain of the thread that started it. So until that thread
+// ends, Landlock does not keep the command from it, and through it from the server's
+// memory. This file does.
 
-// prying are the capabilities that lead around all of it, those that leave
-// programs with the rights of others or files that cannot be changed behind, and
-// those that change the machine, and its network, or listen to it or its log.
+// prying are the capabilities that circumvent a confinement, that can make setuid or
+// immutable files, or that change the machine and its network, or listen to the network
+// or the kernel's log.
 var prying = []int{
 	unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO,
 	unix.CAP_SETFCAP, unix.CAP_FSETID, unix.CAP_LINUX_IMMUTABLE,
@@ -24,10 +24,10 @@ var prying = []int{
 	unix.CAP_AUDIT_CONTROL, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,
 }
 
-// HideProcess keeps this process's memory, environment and descriptors from
-// other processes of the user, for good. A program whose environment holds
-// secrets calls it before it starts anything. It costs core dumps and debuggers
-// that attach without rights.
+// HideProcess hides this process's memory, environment and descriptors from other
+// processes of the user. This cannot be undone. A program whose environment holds secrets
+// calls it before it starts anything. The process then writes no core dumps, and debuggers
+// cannot attach without extra rights.
 func HideProcess() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hide the process: %w", err)
@@ -35,17 +35,8 @@ func HideProcess() error {
 	return nil
 }
 
-// hideServer keeps this process's memory, environment and descriptors from
-// processes without the prying capabilities, as [HideProcess] does.
-func hideServer() error {
-	if err := HideProcess(); err != nil {
-		return err
-	}
-	return nil
-}
-
-// dropPrying takes the prying capabilities from the calling thread. With no new
-// privileges, what it starts cannot get them back.
+// dropPrying drops the prying capabilities of the calling thread. With no new privileges,
+// the programs that it starts cannot regain them.
 func dropPrying() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -64,7 +55,8 @@ func dropPrying() error {
 	return nil
 }
 
-// someThread stands for a thread's id that is not known yet; no thread has it.
+// someThread is a placeholder for the id of a thread that does not exist yet. No thread
+// has this id.
 const someThread = 0xffff_fffe
 
 // spare denies signals to a thread.
@@ -80,10 +72,10 @@ func spare(bodies map[uint32]program) {
 		body.allow()
 		bodies[call.nr] = body
 	}
-	// The threads' folders in /proc serve as descriptors, which do not show whose
-	// they are. Without this call libraries signal by process.
+	// This call also takes the folder of a thread in /proc as a descriptor, and a filter
+	// cannot see whose folder that is. Without the call, libraries signal by process id.
 	bodies[unix.SYS_PIDFD_SEND_SIGNAL] = denial(unix.ENOSYS)
-	// What a file makes happen may be a signal too.
+	// A file can be set to send a signal to a thread.
 	var body program
 	body.load(offsetArgs + 8)
 	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)
@@ -95,7 +87,7 @@ func spare(bodies map[uint32]program) {
 	bodies[unix.SYS_FCNTL] = body
 }
 
-// sparing is the program with the thread that it spares.
+// sparing returns the program with someThread replaced by tid.
 func (p program) sparing(tid int) program {
 	p = slices.Clone(p)
 	for i := range p {

@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
-// TestSwappedRoot replaces a root, or a folder above it, between the judgement
-// and the start of the command: the root is the folder that was judged, or
-// nothing runs.
+// TestSwappedRoot replaces a root, or a folder above it, after the root was judged and
+// before the command starts. The command may write only to the folder that was judged, or
+// does not run.
 func TestSwappedRoot(t *testing.T) {
 	for _, tier := range tiersHere(t) {
 		for _, swapped := range []string{"work/a/root", "work/a"} {

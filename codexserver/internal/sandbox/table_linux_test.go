@@ -59,7 +59,7 @@ func TestTable(t *testing.T) {
 // denied stands for the name of any error number.
 const denied = "denied"
 
-// column is what a row is to show in a tier and a mode.
+// column is the wanted result of a row in one tier and mode.
 type column struct {
 	name string
 	tier sandbox.Tier
@@ -89,7 +89,7 @@ func (r row) columns() []column {
 	}
 }
 
-// allows reports whether an outcome says that the attempt is allowed.
+// allows reports whether an outcome means that the attempt is allowed.
 func (r row) allows(want string) bool {
 	ok := slices.Contains(strings.Split(want, "|"), "ok")
 	return ok != r.guards
@@ -98,7 +98,7 @@ func (r row) allows(want string) bool {
 // TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		return // TestTable was it
+		return // TestTable ran as a user
 	}
 	dir, err := os.MkdirTemp("/var/tmp", "sandbox-test-")
 	if err != nil {
@@ -128,8 +128,8 @@ func TestTableAsUser(t *testing.T) {
 	}
 }
 
-// hasNamespaces reports whether this system lets its users have the second tier; many do
-// not. The first one must be there.
+// hasNamespaces reports whether this system has the second tier. Many do not; all that
+// run this test have the first.
 func hasNamespaces(t *testing.T) bool {
 	t.Helper()
 	_, err := sandbox.New(sandbox.Options{Tier: sandbox.TierNamespaces}).Confine(readOnly, "/", nil)
@@ -174,7 +174,7 @@ func linkedGit(base string) error {
 	)
 }
 
-// others makes what a command must not reach.
+// others makes the listeners, processes and shared memory that a command must not reach.
 func others(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{"@pid": strconv.Itoa(os.Getpid())}
@@ -284,7 +284,7 @@ func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
 	return protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 }
 
-// TestNetworkAccess tries the network where the policy leaves it open.
+// TestNetworkAccess tries the network under a policy that allows it.
 func TestNetworkAccess(t *testing.T) {
 	others := others(t)
 	policy := policyOf(protocol.SandboxWorkspaceWrite)

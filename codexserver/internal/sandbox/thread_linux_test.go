@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStartingThread keeps the thread that starts a command alive while the
-// command tries to reach it: both are confined alike then.
+// TestStartingThread keeps the thread that starts a command alive while the command tries
+// to reach it. Landlock does not separate them, because both have the same domain.
 func TestStartingThread(t *testing.T) {
 	confinement, err := sandbox.New(sandbox.Options{}).Confine(readOnly, "/", nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestStartingThread(t *testing.T) {
 			}
 		})
 	}
-	// What comes before a signal of our own came from a command.
+	// A signal that arrives before this one came from a command.
 	if err := unix.Kill(os.Getpid(), unix.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestStartingThread(t *testing.T) {
 	}
 }
 
-// TestOtherCommands keeps a confined command from another one of the same
+// TestOtherCommands checks that a command cannot reach another one of the same
 // confinement.
 func TestOtherCommands(t *testing.T) {
 	for _, tier := range tiersHere(t) {
@@ -85,6 +85,6 @@ func TestOtherCommands(t *testing.T) {
 			}
 		}
 		in.Close()
-		_ = other.Wait() // read found the end
+		_ = other.Wait() // it fails: read found no line
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A root that is named in a protected folder is writable, nothing else there is,
-// and the tier namespaces keeps what is protected in the root.
+// TestRootWithinAProtectedFolder checks that a root in a protected folder is writable,
+// and nothing else there. The tier namespaces also protects folders in the root.
 func TestRootWithinAProtectedFolder(t *testing.T) {
 	for _, tier := range tiersHere(t) {
 		t.Run(string(tier), func(t *testing.T) {

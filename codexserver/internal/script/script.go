@@ -1,8 +1,8 @@
-// Package script parses the scripts of bash -lc that are nothing but commands of
-// plain words.
+// Package script parses scripts of bash -lc that have only commands of plain words.
 package script
 
 import (
+	"errors"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -12,11 +12,27 @@ import (
 type Word struct {
 	// Text is what the shell passes to the program.
 	Text string
-	// Raw is the same with its backslashes, but without its quotes.
+	// Raw is the word with its backslashes, but without its quotes.
 	Raw string
-	// Open is true when the shell may turn the word into others: it has a
-	// pattern, braces or a tilde outside of quotes.
+	// Open is true if the shell may expand the word: it has a pattern or a tilde outside
+	// of quotes.
 	Open bool
+}
+
+// MaxSize is the size in bytes of the longest text that is parsed. The parser needs stack
+// for each level of nesting, and without this bound a hostile text could use up all of
+// it, which would end the whole program. Linux passes no longer word to a program.
+const MaxSize = 128 << 10
+
+var errTooLong = errors.New("script: the text is too long to be parsed")
+
+// ParseFile parses a script of bash. It fails for a text longer than [MaxSize].
+func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
+	if len(text) > MaxSize {
+		return nil, errTooLong
+	}
+	options = append(options, syntax.Variant(syntax.LangBash))
+	return syntax.NewParser(options...).Parse(strings.NewReader(text), "")
 }
 
 // Of returns the script of ["bash", "-lc", script].
@@ -27,14 +43,14 @@ func Of(argv []string) (text string, ok bool) {
 	return argv[2], true
 }
 
-// Parse parses a script that is nothing but commands of plain and quoted words,
-// joined by &&, ||, ; and |. It returns false for anything more: a redirection,
-// a variable, a substitution, an assignment, a background job, control flow.
+// Parse parses a script that has only commands of plain and quoted words, joined by &&,
+// ||, ; and |. It returns false for a script with anything else, such as a redirection, a
+// variable, a substitution, an assignment, a background job or control flow.
 func Parse(text string) (commands [][]Word, ok bool) {
 	if strings.ContainsAny(text, "\x00\r") {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	file, err := ParseFile(text, syntax.KeepComments(true))
 	if err != nil || len(file.Stmts) == 0 || len(file.Last) > 0 {
 		return nil, false
 	}
@@ -68,7 +84,7 @@ func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
 			return nil, false
 		}
 		if _, bare := cmd.Args[0].Parts[0].(*syntax.Lit); !bare {
-			return nil, false // a quoted program hides what it is
+			return nil, false // no plain script quotes the name of a program
 		}
 		words := make([]Word, len(cmd.Args))
 		for i, arg := range cmd.Args {
@@ -83,8 +99,8 @@ func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
 	return nil, false
 }
 
-// readWord reads a word that is one literal or one quoted text. It returns false
-// for a word that the shell computes or puts together.
+// readWord reads a word that is one literal or one quoted text. It returns false for a
+// word that the shell computes or joins from several parts.
 func readWord(w *syntax.Word) (Word, bool) {
 	if len(w.Parts) != 1 {
 		return Word{}, false

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// StaticWords returns the words up to the first one that the shell would compute.
+// StaticWords returns the words before the first one that the shell would compute.
 func StaticWords(args []*syntax.Word) []string {
 	var words []string
 	for _, arg := range args {
@@ -60,8 +60,8 @@ func unescape(lit string) string {
 	return b.String()
 }
 
-// unescapeQuoted removes the backslashes of a text in double quotes, where a
-// backslash before most characters stands for itself.
+// unescapeQuoted removes the backslashes of a text in double quotes. There a backslash
+// escapes only a few characters.
 func unescapeQuoted(lit string) string {
 	var b strings.Builder
 	for i := 0; i < len(lit); i++ {

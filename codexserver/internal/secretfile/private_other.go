@@ -7,7 +7,8 @@ import (
 	"io/fs"
 )
 
-// private refuses what is not a file. On this system the folder decides who may read it.
+// private refuses anything but a regular file. On this system the folder decides who may
+// read it.
 func private(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("want a regular file")

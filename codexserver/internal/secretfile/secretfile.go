@@ -1,4 +1,4 @@
-// Package secretfile keeps a secret in a file that its owner alone can read.
+// Package secretfile keeps a secret in a file that only its owner can read.
 package secretfile
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Load returns the secret in a file, of at most limit bytes. Where there is no file it
-// makes one with what create returns; of two processes that do so at once both return
-// that of the first. It refuses a link, and a file that others can read or that belongs
-// to another user.
+// Load returns the secret in a file of at most limit bytes. If there is no file, it
+// creates one with the result of create; if two processes do so at once, both return the
+// secret of the first. It refuses a link, a file that others can read, and a file of
+// another user.
 func Load(path string, limit int64, create func() []byte) ([]byte, error) {
 	secret, err := Read(path, limit)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,7 @@ func Load(path string, limit int64, create func() []byte) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	// The file appears with its content: another process may look at this moment.
+	// The file must appear with its content, since another process may read it at once.
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // its mode is 0600
 	if err != nil {
 		return nil, err
@@ -36,10 +36,10 @@ func Load(path string, limit int64, create func() []byte) ([]byte, error) {
 	if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	return Read(path, limit) // that of the process that came first
+	return Read(path, limit) // another process may have been first
 }
 
-// Read returns the secret in a file, as [Load] does, and makes none.
+// Read is like [Load] but does not create a file.
 func Read(path string, limit int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

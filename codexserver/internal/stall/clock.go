@@ -7,11 +7,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Default is how long a model may be silent before it is called stuck.
+// Default is how long a model may be silent before it counts as stuck.
 const Default = 5 * time.Minute
 
-// Limit returns the limit that an option means: 0 is [Default], a negative value means
-// none.
+// Limit returns the limit for an option. 0 means [Default], a negative value means no
+// limit and returns 0.
 func Limit(option time.Duration) time.Duration {
 	switch {
 	case option < 0:
@@ -28,11 +28,11 @@ func Limit(option time.Duration) time.Duration {
 // use.
 type Clock struct {
 	heard time.Time       // when the model was heard last; zero between turns
-	calls map[string]bool // what the model called for and waits for
-	asked int             // questions that are open
+	calls map[string]bool // the commands, tools and patches that the model waits for
+	asked int             // open questions
 }
 
-// Event takes in an event.
+// Event records an event.
 func (c *Clock) Event(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.TaskStarted:
@@ -40,7 +40,7 @@ func (c *Clock) Event(m protocol.EventMsg) {
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
 		c.heard, c.calls = time.Time{}, nil
 	case protocol.SessionConfigured, protocol.UserMessage, protocol.BackgroundEvent, protocol.StreamError, protocol.TokenCount:
-		// of the thread, its user, the engine and the account
+		// not from the model
 	case protocol.ExecCommandBegin:
 		c.begin(m.CallID)
 	case protocol.MCPToolCallBegin:
@@ -63,7 +63,7 @@ func (c *Clock) Event(m protocol.EventMsg) {
 	}
 }
 
-// hear notes that the model was heard, or that it has what it waited for.
+// hear restarts the measurement: the model was heard, or it stopped waiting for a call.
 func (c *Clock) hear() {
 	if !c.heard.IsZero() {
 		c.heard = time.Now()

@@ -78,7 +78,7 @@ func unknown(text string) protocol.ParsedCommand {
 	return protocol.ParsedCommand{Type: "unknown", Cmd: text}
 }
 
-// onlyFormats reports whether a command at a pipe's end names no file.
+// onlyFormats reports whether a command in a pipe only formats its input.
 func onlyFormats(cmd []string) bool {
 	switch cmd[0] {
 	case "wc", "tr", "cut", "sort", "uniq", "xargs", "tee", "column", "awk", "yes", "printf":
@@ -91,8 +91,8 @@ func onlyFormats(cmd []string) bool {
 	return false
 }
 
-// lineCountFile returns the file of head -n 5 FILE and head -n5 FILE. The number may
-// begin with sign.
+// lineCountFile returns FILE of the arguments -n 5 FILE or -n5 FILE. The number may begin
+// with sign.
 func lineCountFile(args []string, sign string) *string {
 	if len(args) == 0 {
 		return nil
@@ -125,8 +125,8 @@ func findPattern(args []string) *string {
 	return nil
 }
 
-// skipValues leaves out the options that take a value, with it, and every
-// --option=value. What follows -- stays.
+// skipValues returns args without the named options and their values, and without every
+// --option=value. It keeps everything after --.
 func skipValues(args []string, options ...string) []string {
 	var left []string
 	for i := 0; i < len(args); i++ {
@@ -162,7 +162,7 @@ func nth(words []string, n int) *string {
 	return &words[n]
 }
 
-// shortPath returns the last part of a path that distinguishes it.
+// shortPath returns the last part of a path that is not a common name such as src.
 func shortPath(path *string) *string {
 	if path == nil {
 		return nil

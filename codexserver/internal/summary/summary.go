@@ -1,4 +1,4 @@
-// Package summary describes commands for display. Nothing may be decided by it.
+// Package summary describes commands for display. Decisions must not depend on it.
 package summary
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Of describes what a command does, part by part, as far as its words show it: the
+// Of describes each part of a command, as far as its words show what it does. It is the
 // parsed_cmd of an exec_command_begin event.
 func Of(argv []string) []protocol.ParsedCommand {
 	var parts []protocol.ParsedCommand
@@ -22,8 +22,8 @@ func Of(argv []string) []protocol.ParsedCommand {
 	return slices.CompactFunc(parts, sameCommand)
 }
 
-// parseBash parses a script of bash -lc. Helpers that only format a pipe's end
-// are left out.
+// parseBash describes a script of bash -lc. It leaves out commands of a pipe that only
+// format.
 func parseBash(text string) []protocol.ParsedCommand {
 	whole := []protocol.ParsedCommand{unknown(text)}
 	parsed, ok := script.Parse(text)
@@ -53,8 +53,8 @@ func parseBash(text string) []protocol.ParsedCommand {
 	return parts
 }
 
-// wholeText returns the text of the only part that is left of a script: all of the
-// script when there was nothing else, or when it reads a file through sed -n.
+// wholeText returns the text for the only part left of a script. It is the whole script
+// if there was no other part, or if the script reads a file through sed -n.
 func wholeText(part protocol.ParsedCommand, text string, joined bool) string {
 	words, ok := shellword.SplitScript(text)
 	if !ok {
@@ -73,8 +73,8 @@ func wholeText(part protocol.ParsedCommand, text string, joined bool) string {
 	return part.Cmd
 }
 
-// unwrap returns the words of the script of bash -c, and the command behind a pipe
-// that only answers its questions.
+// unwrap returns the words of the script of bash -c. It removes a first command that only
+// pipes yes or no to the next.
 func unwrap(argv []string) []string {
 	if len(argv) == 3 && argv[0] == "bash" && argv[1] == "-c" {
 		if words, ok := shellword.SplitScript(argv[2]); ok {
@@ -117,8 +117,8 @@ func summarizeAll(commands [][]string) []protocol.ParsedCommand {
 	return parts
 }
 
-// simplify leaves out what only prepares or decorates another part: an echo in
-// front, a cd that something follows, true, and nl without a file.
+// simplify leaves out parts that only prepare or decorate others: a first echo, a cd
+// before something else, true, and nl without a file.
 func simplify(parts []protocol.ParsedCommand) []protocol.ParsedCommand {
 	for len(parts) > 1 {
 		drop := -1

@@ -37,7 +37,7 @@ func readRows(t testing.TB) (rows []row) {
 
 func TestAsRecorded(t *testing.T) {
 	bash := func(script string) []string { return []string{"bash", "-lc", script} }
-	// Where the recorded text is not what the shell would run.
+	// The recorded text of these is not what the shell would run.
 	differs := [][]string{bash("echo a\\\nb"), bash("let a=1"), bash("ls\r")}
 	rows := readRows(t)
 	if len(rows) < 100 {

@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFile bounds the file of a task.
+// maxFile is the size of the largest file of a task in bytes.
 const maxFile = 64 << 20
 
-// encode returns the content of the task's file, which decode takes.
+// encode returns the content of the task's file.
 func encode(t Task) ([]byte, error) {
 	if err := check(t); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func encode(t Task) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads the content of a task's file. Its errors name the member.
+// decode decodes the content of a task's file. Its errors name the member.
 func decode(data []byte) (Task, error) {
 	var t Task
 	if err := json.Unmarshal(data, &t, json.RejectUnknownMembers(true)); err != nil {
@@ -72,14 +72,13 @@ func check(t Task) error {
 	return checkObject("error", t.Error, t.Status == Failed)
 }
 
-// checkObject reports a member that is not an object where it must be one, or that
-// is there where it must not be.
+// checkObject checks that a member is an object if want is true, and is missing otherwise.
 func checkObject(name string, v jsontext.Value, want bool) error {
 	switch {
 	case want && v.Kind() != jsontext.KindBeginObject:
 		return fmt.Errorf("member %s is not an object", name)
 	case !want && v != nil:
-		return fmt.Errorf("member %s is there, which the status excludes", name)
+		return fmt.Errorf("member %s must be missing with this status", name)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// An error of a file names the member.
+// TestDecodeErrors checks that an error names the faulty member.
 func TestDecodeErrors(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{testFile, ``, "EOF"},
@@ -73,7 +73,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// What decodes is written back as the same task.
+// FuzzDecode checks that a decoded task is encoded as the same task.
 func FuzzDecode(f *testing.F) {
 	for _, status := range []string{
 		`"working"`, `"input_required","principal":"someone"`, `"cancelled","expires":"2026-11-21T10:00:00.000000001+01:00"`,

@@ -12,7 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// All at once: many tasks, and many changes of one, of which one is the last.
+// TestConcurrent makes many tasks at once, and many changes of one task; exactly one
+// change is the last.
 func TestConcurrent(t *testing.T) {
 	home := t.TempDir()
 	s, other := newStore(t, home), newStore(t, home)
@@ -55,8 +56,8 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-// A server that finishes its task and ends right after is never taken for one that
-// left it unfinished.
+// TestEndIsNotALoss checks that a task does not count as lost if its server finishes it
+// and ends right after.
 func TestEndIsNotALoss(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
@@ -84,7 +85,8 @@ func TestEndIsNotALoss(t *testing.T) {
 	}
 }
 
-// After Close nothing changes: what others then see of a task is its end.
+// TestCloseWaits checks that nothing changes after Close: other servers see the task's
+// end.
 func TestCloseWaits(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
@@ -111,7 +113,8 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// Many that look at once at a lost task do not take each other for its server.
+// TestReadersAgree checks that many concurrent readers of a lost task do not take each
+// other for its server.
 func TestReadersAgree(t *testing.T) {
 	home := t.TempDir()
 	lost := newStore(t, home)

@@ -16,7 +16,7 @@ const (
 	taskPrefix, taskSuffix = "task-", ".json"
 	// lockPrefix begins the name of a server's lock.
 	lockPrefix = "server-"
-	// tempPrefix begins the name of a file that is about to replace another.
+	// tempPrefix begins the name of a file that will replace another.
 	tempPrefix = ".tmp-"
 )
 
@@ -29,7 +29,7 @@ func fileID(name string) (id string, ok bool) {
 	return id, prefix && suffix && checkID(id) == nil
 }
 
-// A ForeignError reports a file or folder that another user owns or can write.
+// A ForeignError reports a file or folder that another user owns or can write to.
 type ForeignError struct {
 	// Path is the file or folder.
 	Path string
@@ -37,10 +37,10 @@ type ForeignError struct {
 
 // Error implements error.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s belongs to another user, or others can write it", e.Path)
+	return fmt.Sprintf("%s belongs to another user, or other users can write to it", e.Path)
 }
 
-// open opens the folder. It is not kept open: it may be removed at any time.
+// open opens the folder. It is opened for each call, because it may be removed at any time.
 func (s *Store) open() (*os.Root, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func makeFolder(dir string) error {
 	return errors.Join(syncFolder(root), root.Close())
 }
 
-// checkFile reports what makes the file of a task one that the store did not write.
+// checkFile fails if the store cannot have written the file of a task.
 func checkFile(root *os.Root, id string) error {
 	path := filepath.Join(root.Name(), fileName(id))
 	info, err := root.Lstat(fileName(id))

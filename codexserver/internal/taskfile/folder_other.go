@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// isOwn is for systems whose modes say who owns and may write a file.
+// isOwn returns true: on this system a mode does not show who may write to a file.
 func isOwn(fs.FileInfo) bool { return true }
 
-// syncFolder does nothing: folders cannot be synced here.
+// syncFolder does nothing: folders cannot be synced on this system.
 func syncFolder(*os.Root) error { return nil }

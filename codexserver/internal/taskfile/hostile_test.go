@@ -13,7 +13,7 @@ import (
 
 const secret = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// No file is looked for, or made, by an id that no task can have.
+// TestHostileIDs checks that an invalid id leads to no file.
 func TestHostileIDs(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
@@ -65,7 +65,7 @@ func names(t *testing.T, home string) string {
 	return strings.Join(all, "\n")
 }
 
-// A file that the store did not write is neither read nor replaced.
+// TestHostileFiles checks that a foreign file is neither read nor replaced.
 func TestHostileFiles(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -102,7 +102,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A file with another's name does not stand for that task.
+// TestSwap checks that a file under another task's name does not count as that task.
 func TestSwap(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
@@ -123,7 +123,7 @@ func TestSwap(t *testing.T) {
 	unknown(t, s, id)
 }
 
-// What is too large to be read is not written.
+// TestTooLarge checks that a task too large to be read is not written.
 func TestTooLarge(t *testing.T) {
 	s := newStore(t, t.TempDir())
 	task := create(t, s)
@@ -136,7 +136,7 @@ func TestTooLarge(t *testing.T) {
 	found(t, s, task, taskfile.Self)
 }
 
-// A home that is not a folder is an error of every call.
+// TestNoFolder checks that every call fails if the home is not a folder.
 func TestNoFolder(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(home, nil, 0o600); err != nil {

@@ -29,8 +29,8 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
-// A lock that is not a file belongs to no server; looking at it does not wait. The next
-// change of the server replaces it.
+// TestLockIsNamedPipe checks that a named pipe as a lock belongs to no server, does not
+// block, and is replaced at the server's next change.
 func TestLockIsNamedPipe(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
@@ -43,7 +43,7 @@ func TestLockIsNamedPipe(t *testing.T) {
 	found(t, newStore(t, home), update(t, s, task), taskfile.Other)
 }
 
-// What others can write is not believed.
+// TestForeignModes checks that files that others can write are refused.
 func TestForeignModes(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)

@@ -12,9 +12,8 @@ import (
 
 func lockName(instance string) string { return lockPrefix + instance }
 
-// join locks this server's file and opens the folder, which it makes. It looks each
-// time whether the file is still there: without it others would think that the server
-// is gone.
+// join makes and opens the folder, and locks this server's file. It checks each time that
+// the file still exists: without it other processes would conclude that the server is gone.
 func (s *Store) join() (*os.Root, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +42,7 @@ func (s *Store) hold(root *os.Root) error {
 		}
 		_ = s.lock.Close()
 		s.lock = nil
-		_ = root.Remove(name) // whatever took its place
+		_ = root.Remove(name) // a file that replaced it, if any
 	}
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *Store) leave() error {
 	return err
 }
 
-// owner returns who serves the unfinished tasks of a server.
+// owner returns the owner of a server's unfinished tasks.
 func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 	s.mu.Lock()
 	self := s.lock != nil && instance == s.server.Instance
@@ -84,7 +83,7 @@ func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 	f, err := regularfile.OpenIn(root, lockName(instance), os.O_RDONLY)
 	var kind *regularfile.KindError
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, &kind): // no server made it
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &kind): // not the file of a server
 		return Gone, nil
 	case err != nil:
 		return NoOwner, err

@@ -115,7 +115,8 @@ func check(t *testing.T, s *taskfile.Store, word, id string) {
 	}
 }
 
-// A server that is killed leaves no half file, and loses no task that it announced.
+// TestKill checks that a killed server leaves no torn file and loses no task that it
+// announced.
 func TestKill(t *testing.T) {
 	home := t.TempDir()
 	c := &clock{}
@@ -161,7 +162,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// Two processes serve tasks in one folder, which each of them sweeps.
+// TestTwoProcesses has two processes that serve and sweep tasks in one folder.
 func TestTwoProcesses(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)

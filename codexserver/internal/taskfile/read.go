@@ -13,9 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// Get returns a task of any server, as its file says, and who serves it. A task whose
-// owner is [Gone] has an unfinished status for ever: the caller says what became of
-// it. The error is an [ErrUnknown] when there is no such task.
+// Get returns a task of any server, from its file, and its owner. A task with the owner
+// [Gone] stays unfinished forever; the caller decides how to report it. The error wraps
+// [ErrUnknown] if the task does not exist.
 func (s *Store) Get(id string) (Task, Owner, error) {
 	if checkID(id) != nil {
 		return Task{}, NoOwner, fmt.Errorf("%w %.200q", ErrUnknown, id)
@@ -35,12 +35,12 @@ func (s *Store) Get(id string) (Task, Owner, error) {
 type Entry struct {
 	// Task has neither Result nor Error.
 	Task Task
-	// Owner is who serves it.
+	// Owner is the owner of the task.
 	Owner Owner
 }
 
-// List returns all tasks of all servers, the newest first. The error joins the files that
-// it cannot read; the tasks that it can read are returned with it.
+// List returns all tasks of all servers, the newest first. The error joins the errors of
+// files that it cannot read; the other tasks are returned nevertheless.
 func (s *Store) List() ([]Entry, error) {
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func (s *Store) List() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	owners := map[string]Owner{} // a server is looked at once
+	owners := map[string]Owner{} // each server is checked once
 	owner := func(root *os.Root, instance string) (Owner, error) {
 		if o, ok := owners[instance]; ok {
 			return o, nil
@@ -74,7 +74,7 @@ func (s *Store) List() ([]Entry, error) {
 		}
 		t, o, err := s.load(root, id, owner)
 		if err != nil {
-			if !errors.Is(err, ErrUnknown) { // swept just now
+			if !errors.Is(err, ErrUnknown) { // which was removed meanwhile
 				failed = append(failed, err)
 			}
 			continue
@@ -97,7 +97,7 @@ func entries(root *os.Root) ([]fs.DirEntry, error) {
 	return files, errors.Join(err, f.Close())
 }
 
-// load reads a task and finds out who serves it.
+// load reads a task and determines its owner.
 func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Owner, error)) (Task, Owner, error) {
 	t, err := read(root, id)
 	if err != nil || t.Status.Finished() {
@@ -110,8 +110,8 @@ func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Own
 	if o != Gone {
 		return t, o, nil
 	}
-	// The server may have finished the task after it was read above, and ended. It
-	// writes nothing after it has released its lock, so what is read now stays.
+	// The server may have finished the task after the first read, and then ended. It does
+	// not write after it has released its lock, so a second read is final.
 	t, err = read(root, id)
 	if err != nil || t.Status.Finished() {
 		return t, NoOwner, err
@@ -119,7 +119,7 @@ func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Own
 	return t, Gone, nil
 }
 
-// maxTries bounds how often a file is opened that is replaced all the time.
+// maxTries is how often to open a file that is replaced each time.
 const maxTries = 100
 
 func read(root *os.Root, id string) (Task, error) {
@@ -132,10 +132,10 @@ func read(root *os.Root, id string) (Task, error) {
 		return Task{}, fmt.Errorf("%w %q", ErrUnknown, id)
 	case err != nil:
 		return Task{}, fmt.Errorf("reading the file of task %q: %w", id, err)
-	case t.ID != id && strings.EqualFold(t.ID, id): // a file system that ignores case
+	case t.ID != id && strings.EqualFold(t.ID, id): // on a file system that ignores case
 		return Task{}, fmt.Errorf("%w %q", ErrUnknown, id)
 	case t.ID != id:
-		return Task{}, fmt.Errorf("reading the file of task %q: member id is that of another task, %q", id, t.ID)
+		return Task{}, fmt.Errorf("reading the file of task %q: member id names another task, %q", id, t.ID)
 	}
 	return t, nil
 }

@@ -18,29 +18,29 @@ import (
 var (
 	// ErrUnknown reports a task that does not exist, or a malformed id.
 	ErrUnknown = errors.New("unknown task")
-	// ErrNotServed reports a change of a task that the store does not serve: it has
-	// finished, or another server has it.
+	// ErrNotServed reports a change of a task that the store does not serve: the task has
+	// finished, or another server serves it.
 	ErrNotServed = errors.New("the task has finished, or is not served by this server")
 )
 
-// Options are what a store needs. A zero field is its default.
+// Options are the options of a store.
 type Options struct {
-	// Logger gets the files that are not understood; nil logs nothing.
+	// Logger logs files that the store does not understand. Default: none.
 	Logger *slog.Logger
-	// Now is the clock; [time.Now] by default.
+	// Now is the clock. Default: [time.Now].
 	Now func() time.Time
 }
 
-// Store keeps the tasks of a home. It is safe for concurrent use. It remembers
-// nothing of finished tasks.
+// Store keeps the tasks of a home. It is safe for concurrent use. It keeps nothing about
+// finished tasks in memory.
 type Store struct {
 	dir    string
 	logger *slog.Logger
 	now    func() time.Time
 	server Server
 
-	// life is held for reading while a file is written. Nothing is written after the
-	// lock has been released, or a reader could take a finished task for a lost one.
+	// life is held for reading while a file is written. A file must not be written after
+	// the lock was released: another process may already have reported the task as lost.
 	life   sync.RWMutex
 	closed bool // guarded by life
 
@@ -55,8 +55,7 @@ type entry struct {
 	finished bool
 }
 
-// New returns the store of a home. Nothing is read or written before the first call
-// of a method.
+// New returns the store of a home. It does not read or write files.
 func New(home string, o *Options) *Store {
 	if o == nil {
 		o = &Options{}
@@ -68,14 +67,14 @@ func New(home string, o *Options) *Store {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	host, _ := os.Hostname() // "" says enough
+	host, _ := os.Hostname() // only for display
 	s.server = Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: s.time()}
 	return s
 }
 
-// Create writes a new task, which this store serves from now on. When it returns the
-// task survives a crash of the system. It returns the task as it was written; with an
-// error, nothing was.
+// Create writes a new task, which this store serves from then on. It returns the task as
+// written. When Create returns, the task survives a crash of the system. If it fails, no
+// task was written.
 func (s *Store) Create(t Task) (Task, error) {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -102,13 +101,13 @@ func (s *Store) Create(t Task) (Task, error) {
 	return t, nil
 }
 
-// Update replaces a task that this store serves; t is what [Store.Create] returned,
-// with another status, message, result or error. Changes of one task happen in the
-// order of the calls, and after a status that finishes it each is an
-// [ErrNotServed]. When Update returns, the change survives a crash of the system.
+// Update replaces a task that this store serves. T is the task that [Store.Create]
+// returned, with another status, message, result or error. Changes of one task happen in
+// the order of the calls. When Update returns, the change survives a crash of the system.
 //
-// It returns the task as it was written. After any other error the file is as it was
-// before, and Update can be called again: the caller keeps what it could not write.
+// Update returns the task as written. After a status that finishes the task the error is an
+// [ErrNotServed]. After any other error the file is unchanged, and the caller may call
+// Update again.
 func (s *Store) Update(t Task) (Task, error) {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -134,8 +133,8 @@ func (s *Store) Update(t Task) (Task, error) {
 	return t, nil
 }
 
-// Close ends the serving of all tasks. Those that have not finished are [Gone] from then
-// on. Get, List and Sweep continue to work.
+// Close stops serving all tasks. The owner of unfinished ones is [Gone] from then on. Get,
+// List and Sweep continue to work.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -152,7 +151,7 @@ func (s *Store) forget(id string) {
 	delete(s.unfinished, id)
 }
 
-// time is in the form in which it is read back.
+// time returns the time as it is read from a file.
 func (s *Store) time() time.Time { return s.now().UTC().Round(0) }
 
 func (s *Store) stamp(t Task) Task {
@@ -166,7 +165,7 @@ func (s *Store) stamp(t Task) Task {
 	return t
 }
 
-// write writes the file of a task of this store. One that is new must not exist.
+// write writes the file of a task of this store. The file of a new task must not exist.
 func (s *Store) write(t Task, isNew bool) error {
 	if s.closed {
 		return os.ErrClosed
@@ -185,16 +184,16 @@ func (s *Store) write(t Task, isNew bool) error {
 	}
 	err = s.replace(root, t.ID, data)
 	if err != nil && isNew {
-		_ = root.Remove(fileName(t.ID)) // no client will learn of this task
+		_ = root.Remove(fileName(t.ID)) // the client does not get this task
 	}
 	return err
 }
 
-// replace makes data the content of a task's file.
+// replace replaces the content of a task's file.
 func (s *Store) replace(root *os.Root, id string, data []byte) error {
 	path := filepath.Join(s.dir, fileName(id))
 	if err := checkFile(root, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // a link would be followed
+		return err // otherwise a link would be followed
 	}
 	if err := atomicfile.Write(path, data, 0o600); err != nil {
 		return err

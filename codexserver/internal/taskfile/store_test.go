@@ -79,7 +79,7 @@ func unknown(t testing.TB, s *taskfile.Store, id string) {
 	}
 }
 
-// A task from its beginning to its end, as its server and another see it.
+// TestTask follows a task from beginning to end, as seen by its server and by another.
 func TestTask(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
@@ -113,7 +113,7 @@ func TestTask(t *testing.T) {
 	found(t, one, task, taskfile.NoOwner)
 }
 
-// The tasks of a closed store have lost their server.
+// TestClose checks that the tasks of a closed store count as lost.
 func TestClose(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
@@ -134,8 +134,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Nothing is on the disk before the first task, whose folders and files are for the
-// user alone.
+// TestFolder checks that nothing is written before the first task, and that only the user
+// has access to its folders and files.
 func TestFolder(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
@@ -169,8 +169,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// Removing the folder loses the tasks that have finished; the others are written again,
-// and their server still lives.
+// TestFolderGoes checks that removing the folder loses only finished tasks: the others
+// are written again, and their server still counts as alive.
 func TestFolderGoes(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
@@ -207,7 +207,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A finished task costs no memory.
+// TestMemory checks that a finished task takes no memory.
 func TestMemory(t *testing.T) {
 	s := newStore(t, t.TempDir())
 	heap := func() int64 {

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// minLockAge keeps a lock from being removed before its server has locked it.
+// minLockAge is the age at which a lock may be removed. A new file may not be locked yet.
 const minLockAge = time.Hour
 
-// Sweep removes the tasks that have expired, and what dead servers have left. A task
-// whose server is gone expires [Keep] after a sweep has found it so, which sets its
-// Expires. Files that are not understood stay, and are logged.
+// Sweep removes expired tasks, and files of servers that are gone. A task of such a server
+// expires [Keep] after the first sweep that finds it, which sets its Expires. Sweep does not
+// remove files that it does not understand, but logs them.
 //
-// It can run while any server uses the folder. It ends early when ctx does.
+// Servers may use the folder meanwhile. Sweep ends early when ctx ends.
 func (s *Store) Sweep(ctx context.Context) error {
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,8 +57,8 @@ func (s *Store) sweep(root *os.Root, f fs.DirEntry) error {
 		}
 		return root.Remove(f.Name())
 	}
-	// A file is written when its task changes, and kept for that long at least, so
-	// that younger ones need not be read.
+	// A file is kept for at least that long after its task changed, so younger files need
+	// not be read.
 	if age <= Keep {
 		return nil
 	}

@@ -73,7 +73,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Files that are not tasks of the store stay, except for what killed servers have left.
+// TestSweepOtherFiles checks that a sweep keeps foreign files, but removes the remains of
+// killed servers.
 func TestSweepOtherFiles(t *testing.T) {
 	home := t.TempDir()
 	c, log := &clock{}, &bytes.Buffer{}

@@ -13,10 +13,10 @@ import (
 // Keep is how long a finished task is kept.
 const Keep = 24 * time.Hour
 
-// Status is how far a task is.
+// Status is the progress of a task.
 type Status string
 
-// The statuses are those of MCP.
+// The statuses of MCP.
 const (
 	Working       Status = "working"
 	InputRequired Status = "input_required"
@@ -25,32 +25,32 @@ const (
 	Failed        Status = "failed"
 )
 
-// Finished reports whether a task with this status does not change any more.
+// Finished reports whether a task with this status no longer changes.
 func (s Status) Finished() bool { return s == Completed || s == Cancelled || s == Failed }
 
-// Task is what a file says of a task.
+// Task is a task as in its file.
 type Task struct {
 	// ID is made by [NewID].
 	ID string `json:"id"`
-	// Principal is whose task it is; "" where a server has one user.
+	// Principal is the owner of the task, or "" if the server has one user.
 	Principal string `json:"principal,omitzero"`
-	// Tool is the name of the tool that was called.
+	// Tool is the name of the called tool.
 	Tool string `json:"tool"`
 	// Created and Updated are set by the store.
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	// Expires is when the task may be removed; zero while it is not finished. The
+	// Expires is when the task may be removed. It is zero until the task is finished. The
 	// store sets it.
 	Expires time.Time `json:"expires,omitzero"`
-	// Status is how far the task is.
+	// Status is the progress of the task.
 	Status Status `json:"status"`
-	// Message says more of the status, for a person.
+	// Message describes the status to a person.
 	Message string `json:"message,omitzero"`
 	// Result is the CallToolResult of a completed task, a JSON object.
 	Result jsontext.Value `json:"result,omitzero"`
 	// Error is the JSON-RPC error of a failed task, a JSON object.
 	Error jsontext.Value `json:"error,omitzero"`
-	// Server is who serves the task, or did. The store sets it.
+	// Server is the server that serves or served the task. The store sets it.
 	Server Server `json:"server"`
 }
 
@@ -60,7 +60,7 @@ func (t Task) Thread() string {
 	return thread
 }
 
-// TTL returns how long the task is kept, from its creation on; 0 while it is not
+// TTL returns how long the task is kept, from its creation on. It is 0 until the task is
 // finished.
 func (t Task) TTL() time.Duration {
 	if t.Expires.IsZero() {
@@ -71,26 +71,26 @@ func (t Task) TTL() time.Duration {
 
 // Server is a process that serves tasks.
 type Server struct {
-	// Instance names the server's lock.
+	// Instance identifies the server's lock.
 	Instance string `json:"instance"`
-	// PID and Host are the process, for a person.
+	// PID and Host identify the process to a person.
 	PID  int    `json:"pid"`
 	Host string `json:"host,omitzero"`
-	// Started is when the server began.
+	// Started is when the server started.
 	Started time.Time `json:"started"`
 }
 
-// Owner says who serves a task.
+// Owner is the kind of server that serves a task.
 type Owner int
 
 const (
-	// NoOwner is the owner of a task that has finished.
+	// NoOwner is the owner of a finished task.
 	NoOwner Owner = iota
-	// Self is the store that was asked.
+	// Self is the store itself.
 	Self
-	// Other is another living server, which [Task.Server] describes.
+	// Other is another running server, see [Task.Server].
 	Other
-	// Gone is a server that ended before its task did.
+	// Gone is a server that ended before its task finished.
 	Gone
 )
 
@@ -116,7 +116,7 @@ const (
 	minSecret = 26
 )
 
-// NewID makes the id of a new task: that of its thread, a dot, and a random part that
+// NewID returns the id of a new task: the id of its thread, a dot, and a random part that
 // cannot be guessed. The thread's id must consist of letters, digits, - and _.
 func NewID(thread string) (string, error) {
 	id := thread + "." + rand.Text()
@@ -126,8 +126,8 @@ func NewID(thread string) (string, error) {
 	return id, nil
 }
 
-// checkID is strict because an id is part of a file's name. The files' prefix keeps
-// it from being a name that Windows reserves.
+// checkID is strict because an id is part of a file's name. With the files' prefix the name
+// cannot be one that Windows reserves.
 func checkID(id string) error {
 	thread, secret, _ := strings.Cut(id, ".")
 	switch {

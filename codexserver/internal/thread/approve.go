@@ -24,7 +24,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	q := exec.Question()
 	q.Safe = r.Safe
 	q.Once = q.Once || r.Once
-	h.deliver("", r) // a question waits for no client: the desk may answer it
+	h.deliver("", r) // without waiting for the client, because the desk may answer
 	return h.approve(ctx, r, q)
 }
 
@@ -47,13 +47,13 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 		Meta    map[string]any `json:"_meta"`
 	}{kind, q.Message, q.Meta}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		raw = []byte(`{"type":"` + kind + `"}`) // the question's facts are not JSON
+		raw = []byte(`{"type":"` + kind + `"}`) // the question's _meta is not JSON
 	}
 	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q)
 }
 
-// approve gets the decision. It reports the question and the decision to the turn's watcher. What came in
-// place of an answer is an event too.
+// approve gets the decision about a question. It reports both to the turn's watcher and
+// observer. If there was no answer, an event reports why.
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience, Deny: h.denied}
@@ -82,7 +82,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	return d.Outcome
 }
 
-// listChanges sums a patch up, sorted by path. Links are those of the request.
+// listChanges summarizes a patch, sorted by path. Links are those of the request.
 func listChanges(changes map[string]protocol.FileChange, links map[string]string) []elicit.Change {
 	list := make([]elicit.Change, 0, len(changes))
 	for _, path := range slices.Sorted(maps.Keys(changes)) {

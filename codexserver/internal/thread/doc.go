@@ -8,7 +8,8 @@
 //	            ├─ events ──────▶ Watcher of the turn, listeners, desk
 //	            └─ questions ───▶ approval.Board ──▶ places
 //
-// A thread belongs to the table, not to who started it. The caller that asks for a turn
-// attends it: its [Attendance] is a watcher, which sees the events of the turn, and a
-// place, where the questions of the turn stand. Neither outlives the turn.
+// A thread belongs to the table, not to the caller that started it. The caller that
+// requests a turn attends it: its [Attendance] has a watcher, which receives the events of
+// the turn, and a place, which is asked the questions of the turn. Neither outlives the
+// turn.
 package thread

@@ -19,7 +19,7 @@ import (
 // host is what the engine of one thread calls. It implements [engine.Host].
 type host struct {
 	server    string // the id of the server, for desks
-	principal string // whose thread it is; "" where a server has one user
+	principal string // the owner of the thread; "" if the server has one user
 	desk      approval.Desk
 	log       *slog.Logger
 	board     *approval.Board
@@ -28,24 +28,24 @@ type host struct {
 	trail     *trail.Trail
 
 	mu          sync.Mutex      // also keeps events in the order of Emit
-	attended    Attendance      // of the running turn; of the last one between turns, unless it leaves
+	attended    Attendance      // of the running turn; between turns that of the last, unless it leaves
 	event       string          // the submission id of the turn's events
-	turnID      string          // of the running turn; of the last one between turns
+	turnID      string          // of the running turn; between turns that of the last
 	observer    TurnObserver    // of the running turn; nil without one
 	turn        context.Context // of the running turn; nil between turns
 	started     chan struct{}   // closed at the running turn's task_started; nil from then on
-	denied      string          // why nothing of the running turn is approved; "" asks
+	denied      string          // why all questions of the running turn are denied; "" asks
 	submissions int             // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
-	used        *protocol.TokenUsage // as the engine counted last, nil before
+	used        *protocol.TokenUsage // the engine's last count, or nil
 	listeners   listeners
 }
 
 var _ engine.Host = (*host)(nil)
 
-// begin lets a attend the turn that starts now, which ends with ctx at the
-// latest, and closes started when the engine says that it has. It returns how the
-// place leaves.
+// begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
+// started is closed when the engine reports the start. The caller must call leave at the
+// end of the turn.
 func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +73,7 @@ func (h *host) end(interrupted bool) {
 	}
 }
 
-// deny has every question of the running turn denied without asking. "" ends that.
+// deny makes every question of the running turn denied without asking. "" ends that.
 func (h *host) deny(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,8 +98,8 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	h.deliver(submission, m)
 }
 
-// ends reports whether an event ends a turn that was aborted or failed. Such an end does
-// not wait.
+// ends reports whether an event ends a turn that was aborted or failed. Such an event does
+// not wait for the watcher.
 func ends(m protocol.EventMsg) bool {
 	switch m.(type) {
 	case protocol.TurnAborted, protocol.Error, protocol.ShutdownComplete:
@@ -108,8 +108,8 @@ func ends(m protocol.EventMsg) bool {
 	return false
 }
 
-// ready waits, without the lock, until the attending caller has room for the event m: the
-// engine should wait rather than let events pile up. The turn's end ends the wait.
+// ready waits, without the lock, until the watcher has room for the event m, so that the
+// engine waits instead of piling up events. The wait ends with the turn.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
 	w, turn := h.attended.Watcher, h.turn
@@ -119,7 +119,8 @@ func (h *host) ready(m protocol.EventMsg) {
 	}
 }
 
-// deliver hands an event to everybody who is to see it, without waiting.
+// deliver sends an event to the watcher, the listeners, the trail, the observer and the
+// desk, without waiting.
 func (h *host) deliver(submission string, m protocol.EventMsg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,7 +163,7 @@ func (h *host) show(id string, m protocol.EventMsg) {
 	h.desk.Event(h.asThread(id), m)
 }
 
-// asThread is the thread as desks see it.
+// asThread describes the thread for desks.
 func (h *host) asThread(id string) approval.Thread {
 	return approval.Thread{ID: id, Server: h.server, Principal: h.principal, Stop: h.stop}
 }
@@ -177,7 +178,7 @@ func (h *host) move(c *protocol.TurnContext) {
 	h.configured.Cwd = c.Cwd
 }
 
-// info is what the engine said of the thread when it began, with its current folder.
+// info returns the engine's description of the thread when it began, with its current folder.
 func (h *host) info() protocol.SessionConfigured {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +196,7 @@ func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMess
 	return send(ctx, params)
 }
 
-// invite sends the words of a desk that says how to reach it.
+// invite sends the message of a desk about how to reach it.
 func (h *host) invite(words string) {
 	h.mu.Lock()
 	watcher := h.attended.Watcher

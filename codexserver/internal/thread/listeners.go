@@ -6,22 +6,21 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// backlogLimit bounds the events that wait for a first listener.
+// backlogLimit is how many events are kept for the first listener.
 const backlogLimit = 4096
 
-// Listener gets every event of a thread from the moment it listens. It must not
+// Listener receives every event of a thread from the moment it listens. It must not
 // block.
 type Listener func(protocol.Event)
 
-// listeners are the subscriptions to one thread, by id. Events of turns that
-// no call waits for are kept for the first listener. The zero value is ready; host.mu
-// guards it.
+// listeners are the subscriptions to one thread, by id. Events of turns that no call waits
+// for are kept for the first listener. The zero value is ready. host.mu guards it.
 type listeners struct {
 	byID    map[string]Listener
 	backlog []protocol.Event
 }
 
-// event reports an event of a turn that a call waits for, or none does.
+// event reports an event. awaited is true if a call waits for its turn.
 func (l *listeners) event(e protocol.Event, awaited bool) {
 	for _, listen := range l.byID {
 		listen(e)
@@ -35,7 +34,7 @@ func (l *listeners) event(e protocol.Event, awaited bool) {
 	l.backlog = append(l.backlog, e)
 }
 
-// add adds a listener and hands it the events that were kept.
+// add adds a listener and sends it the events that were kept.
 func (l *listeners) add(id string, listen Listener) {
 	if l.byID == nil {
 		l.byID = map[string]Listener{}
@@ -47,7 +46,7 @@ func (l *listeners) add(id string, listen Listener) {
 	l.backlog = nil
 }
 
-// remove reports whether the listener was there.
+// remove removes a listener and reports whether it existed.
 func (l *listeners) remove(id string) bool {
 	_, ok := l.byID[id]
 	delete(l.byID, id)

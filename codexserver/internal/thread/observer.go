@@ -9,8 +9,8 @@ import (
 
 // CallObserver observes the turns of one call.
 type CallObserver interface {
-	// Turn reports that a turn of a thread begins, which has used that many tokens
-	// before. It returns nil when the turn is not observed.
+	// Turn reports that a turn of a thread begins, and how many tokens the thread has used
+	// before. It returns nil to not observe the turn.
 	Turn(thread string, used protocol.TokenUsage) TurnObserver
 }
 
@@ -32,7 +32,7 @@ func Observed(ctx context.Context, o CallObserver) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
 }
 
-// ObserverOf returns the observer of the call with that context, nil when there is none.
+// ObserverOf returns the observer of the call with that context, or nil.
 func ObserverOf(ctx context.Context) CallObserver {
 	o, _ := ctx.Value(observerKey{}).(CallObserver)
 	return o
@@ -61,7 +61,7 @@ func (t *Thread) observed(a Attendance, f func(context.Context) error) func(cont
 	}
 }
 
-// observe makes o see what happens from now on; nil ends that.
+// observe sets the observer. Nil removes it.
 func (h *host) observe(o TurnObserver) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

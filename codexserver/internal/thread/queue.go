@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// queue is a lock that is handed on in the order in which tickets were taken.
-// The zero queue is free.
+// queue is a lock that tickets get in the order in which they were taken. The zero queue
+// is free.
 type queue struct {
 	mu      sync.Mutex
 	tickets []*Ticket // the first one holds the lock
@@ -16,11 +16,11 @@ type queue struct {
 type Ticket struct {
 	queue *queue
 	first chan struct{} // closed when the ticket is the first
-	left  chan struct{} // closed when it was given up
+	left  chan struct{} // closed when the ticket has left the queue
 
 	// Guarded by Thread.mu.
-	closes bool  // it is for the thread's end, not for a turn
-	begun  bool  // its turn has
+	closes bool  // it is for closing the thread, not for a turn
+	begun  bool  // its turn has begun
 	cause  error // why the turn was interrupted before it began
 }
 
@@ -36,9 +36,8 @@ func (q *queue) join() *Ticket {
 	return t
 }
 
-// next returns the first ticket whose turn has not begun, nil when there is none.
-// The thread's mutex is held. A ticket before it may be of a turn that has ended
-// and is about to leave.
+// next returns the first ticket whose turn has not begun, or nil. The caller holds the
+// thread's mutex. A ticket before it may belong to a turn that has ended and not yet left.
 func (q *queue) next() *Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,8 +49,8 @@ func (q *queue) next() *Ticket {
 	return nil
 }
 
-// wait waits to be the first. When ctx ends before that it returns the cause;
-// the ticket must still be left.
+// wait waits until the ticket is the first. If ctx ends before, it returns the cause. The
+// caller must call leave in any case.
 func (t *Ticket) wait(ctx context.Context) error {
 	select {
 	case <-t.first:
@@ -66,7 +65,7 @@ func (t *Ticket) wait(ctx context.Context) error {
 	}
 }
 
-// leave returns the ticket unused.
+// leave removes the ticket from the queue.
 func (t *Ticket) leave() {
 	q := t.queue
 	q.mu.Lock()

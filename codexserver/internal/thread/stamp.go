@@ -5,8 +5,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// newTurnID returns an id that no other turn has; "" when the system has no
-// random bytes, and the events then go without.
+// newTurnID returns a unique id. If the system has no random bytes it returns "", and the
+// events have no id.
 func newTurnID() string {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -15,8 +15,8 @@ func newTurnID() string {
 	return id.String()
 }
 
-// stamp fills in the ids of the thread and the turn, in the types of events that have
-// them. What an engine has set stays.
+// stamp sets the ids of the thread and the turn in events that have them. It keeps an id
+// that an engine has set.
 func stamp(m protocol.EventMsg, turn string) protocol.EventMsg {
 	set := func(id *string) {
 		if *id == "" {

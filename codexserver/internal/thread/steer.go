@@ -8,9 +8,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Steer sends the model a message within the running turn. A question that is open stays
-// open. The engine shows the message when the model comes to it. The error is of the
-// kinds that [engine.Steerer] has; the message was then not taken.
+// Steer sends a message to the model during the running turn. An open question stays open.
+// The engine emits the message when the model gets it. The errors are those of
+// [engine.Steerer]; the model then does not get the message.
 func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	steerer, ok := t.conversation.(engine.Steerer)
 	if !ok {

@@ -109,8 +109,8 @@ func (s *screen) all() []string {
 	return slices.Clone(s.events)
 }
 
-// TestSteer: a message reaches the running turn and is shown; the question that is
-// open stays open, whatever the message says, and gets its own answer.
+// TestSteer checks that a message reaches the running turn and is shown, and that it does
+// not answer the open question.
 func TestSteer(t *testing.T) {
 	for _, test := range []struct{ answer, want string }{
 		{`{"action":"accept"}`, "agent: approved: yes, approve it"},
@@ -149,8 +149,8 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// TestSteerAsTheTurnBegins: a turn that is running has a moment in which the engine
-// has not begun it; a message waits for that, as long as its sender does.
+// TestSteerAsTheTurnBegins checks that a message for a turn that the engine has not begun
+// yet waits for it, until its sender gives up.
 func TestSteerAsTheTurnBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &screen{asked: make(chan struct{}), answer: make(chan string, 1)}

@@ -15,28 +15,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Table is the threads of one server, by id in its canonical form. It is safe for concurrent use.
+// Table has the threads of one server by canonical id. It is safe for concurrent use.
 type Table struct {
 	engine    engine.Engine
 	approvals *approval.Options
 	log       *slog.Logger
 	trails    *trail.Store
-	server    string     // unlike that of any other server
-	reviving  sync.Mutex // one thread at a time is taken up from its rollout
+	server    string     // a unique id
+	reviving  sync.Mutex // only one thread at a time is resumed from its rollout
 
 	mu      sync.Mutex
 	threads map[string]*entry
 }
 
-// entry is an open thread with the shares that hold it open, all of one principal.
+// entry is an open thread with the shares that hold it open. All belong to one principal.
 type entry struct {
 	thread    *Thread
 	principal string
 	shares    map[*Share]bool
 }
 
-// NewTable returns an empty table of threads that e runs and whose questions are
-// decided as approvals says.
+// NewTable returns an empty table of threads that e runs. Approvals are the options for
+// their questions.
 func NewTable(e engine.Engine, approvals *approval.Options) *Table {
 	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, trails: trail.NewStore(trail.MaxInMemory), server: rand.Text(), threads: map[string]*entry{}}
 	if t.log == nil {
@@ -45,18 +45,19 @@ func NewTable(e engine.Engine, approvals *approval.Options) *Table {
 	return t
 }
 
-// KeepIn makes what threads have done lie in a file, in a folder in which commands may
-// not write, and not in memory. It is called before the first thread begins.
+// KeepIn makes threads keep their trails in files in a folder instead of in memory.
+// Commands must not be able to write to the folder. KeepIn must be called before the first
+// thread begins.
 func (t *Table) KeepIn(folder string) { t.trails = trail.InFile(folder) }
 
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }
 
-// Share returns a new share of the table, to be closed. Its threads are the
-// principal's: a share of another one neither finds nor takes up a thread that is open.
+// Share returns a new share of the table, which must be closed. Its threads belong to the
+// principal: shares of other principals can neither find nor resume an open one.
 func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
 
-// newHost returns the host of a thread that is to begin.
+// newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	h := &host{
 		server: t.server, principal: principal, desk: t.approvals.Desk, log: t.log, attended: a, trail: t.trails.New(),
@@ -67,8 +68,8 @@ func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	return h
 }
 
-// open adds a thread that the share holds. One of the same id gives way to it,
-// and is closed; it may not be busy.
+// open adds a thread that the share holds. It closes an open thread with the same id, and
+// fails if that is busy.
 func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 	id := CanonicalID(thread.ID())
 	t.mu.Lock()
@@ -79,7 +80,7 @@ func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 	old := t.threads[id]
 	if old != nil && old.principal != s.principal {
 		t.mu.Unlock()
-		return errors.Join(notHere(id), thread.conversation.Close())
+		return errors.Join(notHere(id), thread.release())
 	}
 	if old != nil && old.thread.Busy() {
 		t.mu.Unlock()
@@ -102,23 +103,24 @@ func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
 // ErrShareClosed is the error of a share that was closed.
 var ErrShareClosed = errors.New("the session has ended")
 
-// Share is what one connection holds of a table: a thread that no share holds is
-// closed. It is safe for concurrent use.
+// Share has the threads that one connection holds open. A thread that no share holds is
+// closed. A Share is safe for concurrent use.
 type Share struct {
 	table     *Table
 	principal string
 	closed    bool // guarded by table.mu
 }
 
-// Start begins a thread. Its first events go to a.
+// Start begins a thread. A receives its first events.
 func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*Thread, error) {
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
 		return s.table.engine.Start(ctx, cfg, h)
 	})
 }
 
-// Resume continues the thread of a rollout. It replaces an open one; one with a running
-// turn is a [*engine.RefusedError]. The engine must be an [engine.Resumer].
+// Resume continues the thread of a rollout. It replaces an open one, but fails with an
+// [*engine.RefusedError] if that has a running turn. The engine must be an
+// [engine.Resumer].
 func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, a Attendance) (*Thread, error) {
 	r, ok := s.table.engine.(engine.Resumer)
 	if !ok {
@@ -143,8 +145,9 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 	return t, nil
 }
 
-// Revive returns the thread of that id: an open one, which the share then holds
-// too, or one that is taken up from its rollout with what config returns.
+// Revive returns the thread with an id. The share also holds it from then on. If the thread
+// is not open, Revive resumes it from its rollout with the configuration that config
+// returns.
 func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func() protocol.Config) (*Thread, error) {
 	s.table.reviving.Lock()
 	defer s.table.reviving.Unlock()
@@ -168,10 +171,10 @@ func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func
 	return s.Resume(ctx, path, config(), a)
 }
 
-// notHere is the error for a thread that does not exist for a share.
+// notHere returns the error for a thread that does not exist for a share.
 func notHere(id string) error { return fmt.Errorf("no conversation %q, here or in a rollout", id) }
 
-// foreign reports whether the thread is open and another principal's.
+// foreign reports whether the thread is open and belongs to another principal.
 func (s *Share) foreign(id string) bool {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -179,8 +182,7 @@ func (s *Share) foreign(id string) bool {
 	return h != nil && h.principal != s.principal
 }
 
-// Hold returns the open thread of that id and holds it from now on; nil when
-// none is open.
+// Hold returns the open thread with an id, or nil. The share holds it from then on.
 func (s *Share) Hold(id string) *Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -192,7 +194,7 @@ func (s *Share) Hold(id string) *Thread {
 	return h.thread
 }
 
-// Find returns a thread that the share holds, nil when it holds none of that id.
+// Find returns the thread with an id if the share holds it, and nil otherwise.
 func (s *Share) Find(id string) *Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -202,7 +204,7 @@ func (s *Share) Find(id string) *Thread {
 	return nil
 }
 
-// Elsewhere reports whether a thread of that id is open that the share does not hold.
+// Elsewhere reports whether the thread with an id is open and the share does not hold it.
 func (s *Share) Elsewhere(id string) bool {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -210,7 +212,7 @@ func (s *Share) Elsewhere(id string) bool {
 	return h != nil && !h.shares[s]
 }
 
-// held are the threads that the share holds.
+// held returns the threads that the share holds.
 func (s *Share) held() []*Thread {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -223,7 +225,7 @@ func (s *Share) held() []*Thread {
 	return all
 }
 
-// IDs are those of the threads that the share holds.
+// IDs returns the ids of the threads that the share holds.
 func (s *Share) IDs() (ids []string) {
 	for _, t := range s.held() {
 		ids = append(ids, CanonicalID(t.ID()))
@@ -231,7 +233,7 @@ func (s *Share) IDs() (ids []string) {
 	return ids
 }
 
-// Unlisten removes a listener of any held thread and reports whether it was there.
+// Unlisten removes a listener of any held thread and reports whether it existed.
 func (s *Share) Unlisten(id string) bool {
 	for _, t := range s.held() {
 		if t.Unlisten(id) {
@@ -241,8 +243,8 @@ func (s *Share) Unlisten(id string) bool {
 	return false
 }
 
-// End interrupts a held thread's running turn and closes the thread, for every
-// share. It does nothing when the share holds none of that id.
+// End interrupts the running turn of a thread and closes the thread for every share. It
+// does nothing if the share does not hold the thread.
 func (s *Share) End(ctx context.Context, id string) error {
 	t := s.Find(id)
 	if t == nil {
@@ -257,8 +259,8 @@ func (s *Share) End(ctx context.Context, id string) error {
 	return t.end(ctx)
 }
 
-// Close lets go of every thread, and closes those that no other share holds,
-// each after its last turn.
+// Close releases every thread, and closes those that no other share holds, each after its
+// last turn.
 func (s *Share) Close() error {
 	s.table.mu.Lock()
 	s.closed = true
@@ -281,9 +283,9 @@ func (s *Share) Close() error {
 	return err
 }
 
-// CanonicalID returns a UUID in the form that threads bear. Clients write it in
-// capitals, in braces, without hyphens or as urn:uuid:, as Codex let them. Any other
-// text stays as it is.
+// CanonicalID returns a UUID in the form of threads' ids. As in Codex, clients may write it
+// in upper case, in braces, without hyphens or as urn:uuid:. CanonicalID returns any other
+// text unchanged.
 func CanonicalID(id string) string {
 	if uuid.Validate(id) != nil {
 		return id

@@ -102,7 +102,8 @@ func start(t *testing.T, s *thread.Share) *thread.Thread {
 	return th
 }
 
-// A thread is open as long as a share holds it, and is the same for all of them.
+// TestShares checks that a thread stays open until its last share closes, and is the same
+// for all shares.
 func TestShares(t *testing.T) {
 	m := &memory{}
 	table := newTable(m)
@@ -166,7 +167,8 @@ func TestRevive(t *testing.T) {
 	}
 }
 
-// A thread that is resumed while it is open gives way, unless it is busy.
+// TestResumeAnOpenThread checks that a resumed thread replaces the open one, unless that
+// is busy.
 func TestResumeAnOpenThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
@@ -218,8 +220,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// Turns run in the order in which their tickets were taken, and one that gives up delays
-// no other.
+// TestTurnsInOrder checks that turns run in the order of their tickets, and that a turn
+// that gives up delays no other.
 func TestTurnsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(&memory{}).Share("")
@@ -257,7 +259,7 @@ func TestTurnsInOrder(t *testing.T) {
 	})
 }
 
-// A hundred connections use ten threads and leave, in any order.
+// TestManyShares has a hundred connections that use ten threads and leave, in any order.
 func TestManyShares(t *testing.T) {
 	m := &memory{}
 	table := newTable(m)
@@ -284,8 +286,8 @@ func TestManyShares(t *testing.T) {
 	}
 }
 
-// What is done in the place of a turn keeps turns waiting, and ends with an
-// interrupt.
+// TestAct checks that an action in the place of a turn makes turns wait, and can be
+// interrupted.
 func TestAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(&memory{}).Share("")

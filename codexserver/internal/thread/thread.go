@@ -26,44 +26,44 @@ type Thread struct {
 // turn is the running turn.
 type turn struct {
 	cancel  context.CancelCauseFunc
-	started chan struct{} // closed when the engine has said so
+	started chan struct{} // closed when the engine has reported the start
 	ended   chan struct{}
 }
 
 var (
-	// ErrInterrupted is the cause of an interrupt that the client asked for.
+	// ErrInterrupted is the cause of an interrupt that the client requested.
 	ErrInterrupted = errors.New("interrupted by the client")
-	// errClosed is why a turn of a closed thread does not begin.
+	// errClosed is the error of a turn of a closed thread.
 	errClosed = errors.New("the conversation was closed")
-	// ErrBusy is why nothing is done in the place of a turn.
+	// ErrBusy is the error of [Thread.Act] while a turn runs.
 	ErrBusy = errors.New("a turn of this conversation runs: wait for its end, or stop it with codex-interrupt")
 	// ErrStopped is the cause of an interrupt that came from the desk.
 	ErrStopped = errors.New("stopped by the user")
 )
 
-// ID is the thread's id.
+// ID returns the thread's id.
 func (t *Thread) ID() string { return t.conversation.ID() }
 
-// Info is what the engine said of the thread when it began, with its current folder.
+// Info returns the engine's description of the thread when it began, with its current folder.
 func (t *Thread) Info() protocol.SessionConfigured { return t.host.info() }
 
-// Usage is what the thread has used, as the engine counted last; nil before it
-// has counted.
+// Usage returns the tokens that the thread has used by the engine's last count. It returns
+// nil before the first count.
 func (t *Thread) Usage() *protocol.TokenUsage {
 	t.host.mu.Lock()
 	defer t.host.mu.Unlock()
 	return t.host.used
 }
 
-// Trail is what the thread has done.
+// Trail returns the record of what the thread has done.
 func (t *Thread) Trail() *trail.Trail { return t.host.trail }
 
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.queue.join() }
 
-// Turn waits until the ticket is the first, then runs one turn to its end. It
-// returns nil, an [*engine.TurnError] or an [*engine.AbortError]; a turn that
-// never began was aborted.
+// Turn waits until the ticket is the first, then runs one turn until it ends. It returns
+// nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
+// as aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		t.host.trail.Begin(protocol.TextOf(in.Items))
@@ -77,16 +77,15 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 	}))
 }
 
-// Reviews reports whether the engine can review in the thread whatever it runs under.
+// Reviews reports whether the engine can review in the thread under any policy.
 func (t *Thread) Reviews() bool {
 	_, ok := t.conversation.(engine.Reviewer)
 	return ok
 }
 
-// Review is Turn for a review of what task returns, which is called when the turn's place
-// in the queue has come. Nothing that the turn asks for is approved, and no question is
-// asked. An engine that does not review runs a turn with the prompt: the thread must have
-// begun as one that is read-only.
+// Review is Turn for a review. It calls task for the review when the ticket is the first.
+// Every question of the turn is denied without asking. An engine that cannot review runs a
+// turn with the prompt instead; the thread must then be read-only.
 func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task func(context.Context) (protocol.Review, error)) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
 		t.host.deny(denyInReview)
@@ -107,12 +106,12 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task 
 	}))
 }
 
-// denyInReview is the reason that the model gets.
+// denyInReview is the reason for the model.
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
 
-// Act runs f in the place of a turn: none runs meanwhile, an interrupt ends its context,
-// and its questions are put where a's are. The error is f's, [ErrBusy] when a turn runs
-// or is queued, or an [*engine.AbortError] when f did not run for another reason.
+// Act runs f instead of a turn. No turn runs meanwhile, an interrupt ends the context of f,
+// and questions go to the place of a. Act returns the error of f, [ErrBusy] if a turn runs
+// or is queued, or an [*engine.AbortError] if f did not run for another reason.
 func (t *Thread) Act(ctx context.Context, a Attendance, f func(context.Context, engine.Host) error) error {
 	ticket := t.Queue()
 	select {
@@ -148,8 +147,8 @@ func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attendance, f func(c
 	return err
 }
 
-// begin makes now, the turn of the ticket, the running one. It returns false when
-// the thread is closed.
+// begin makes now, the turn of the ticket, the running one. It returns false if the thread
+// is closed.
 func (t *Thread) begin(ticket *Ticket, now *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,9 +169,8 @@ func (t *Thread) Busy() bool {
 	return t.turn != nil
 }
 
-// Stop interrupts the running turn, or the queued one that is about to begin,
-// without waiting. The channel is closed when that turn has ended; it is nil when
-// there is none.
+// Stop interrupts the running turn, or the first queued one, without waiting. It returns a
+// channel that is closed when that turn has ended, or nil if there is no turn.
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,8 +186,8 @@ func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	return next.left
 }
 
-// Interrupt ends the running turn and waits for its end. It returns false when
-// none is running.
+// Interrupt interrupts the running turn and waits for its end. It returns false if no turn
+// is running.
 func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 	ended := t.Stop(ErrInterrupted)
 	if ended == nil {
@@ -203,33 +201,32 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 	}
 }
 
-// Attach adds a place where the questions of the thread stand, open ones too, until
-// leave is called.
+// Attach adds a place for the questions of the thread, including open ones, until leave is
+// called.
 func (t *Thread) Attach(p approval.Place) (leave func()) { return t.host.board.Attach(p) }
 
-// Warn logs the words and sends them as an event of a submission.
+// Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
 	t.host.log.Warn(words, "thread", t.ID())
 	t.host.deliver(submission, protocol.BackgroundEvent{Message: words})
 }
 
-// Listen adds a listener, which gets the events that were kept for the first
-// one, and then every event.
+// Listen adds a listener. It receives the events that were kept for the first listener,
+// and then every event.
 func (t *Thread) Listen(id string, l Listener) {
 	t.host.mu.Lock()
 	defer t.host.mu.Unlock()
 	t.host.listeners.add(id, l)
 }
 
-// Unlisten removes a listener and reports whether it was there.
+// Unlisten removes a listener and reports whether it existed.
 func (t *Thread) Unlisten(id string) bool {
 	t.host.mu.Lock()
 	defer t.host.mu.Unlock()
 	return t.host.listeners.remove(id)
 }
 
-// close closes the engine's conversation after the turns that are queued. A
-// later turn does not begin.
+// close closes the engine's conversation after the queued turns. Later turns fail.
 func (t *Thread) close(ctx context.Context) error {
 	t.mu.Lock()
 	ticket := t.queue.join()
@@ -245,13 +242,13 @@ func (t *Thread) close(ctx context.Context) error {
 	return t.release()
 }
 
-// release frees what the thread holds.
+// release closes the trail and the engine's conversation.
 func (t *Thread) release() error {
 	t.host.trail.Close()
 	return t.conversation.Close()
 }
 
-// end closes a thread that does not continue, and shows its end.
+// end closes a thread and reports its end to the desk.
 func (t *Thread) end(ctx context.Context) error {
 	err := t.close(ctx)
 	t.host.show(t.ID(), protocol.ShutdownComplete{})

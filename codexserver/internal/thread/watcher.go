@@ -9,17 +9,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Watcher sees what happens in a turn. Its methods but Ready must not block. Event
-// is called in order, one event at a time.
+// Watcher watches a turn. Only Ready may block. Event is called in order, one event at a
+// time.
 type Watcher interface {
-	// Ready waits until there is room for the event m, or ctx ends. It is called
-	// before events that can wait, by several goroutines at a time; what m says
-	// begins has not begun.
+	// Ready waits until there is room for the event m, or until ctx ends. It is called
+	// before events that can wait, by several goroutines at a time. If m reports the start
+	// of something, that has not started yet.
 	Ready(ctx context.Context, m protocol.EventMsg)
 	// Event reports an event of the turn. The thread's id is "" before the thread
 	// has begun.
 	Event(thread string, e protocol.Event)
-	// Asked reports a question of the turn before anybody decides about it.
+	// Asked reports a question of the turn before it is decided.
 	Asked(r *approval.Request)
 	// Decided reports how a question of the turn ended.
 	Decided(r *approval.Request, d approval.Decision)
@@ -27,30 +27,29 @@ type Watcher interface {
 	Notice(words string)
 }
 
-// Attendance is who attends a turn, or the start of a thread. The zero value
-// attends nothing: the events go to the listeners alone, and no client can be
-// asked.
+// Attendance has the watcher and the place of a turn, or of the start of a thread. With the
+// zero value only the listeners receive the events, and no client can be asked.
 type Attendance struct {
-	// Watcher sees the turn. None by default.
+	// Watcher watches the turn. Default: none.
 	Watcher Watcher
-	// Observer sees the turn too, for metrics and traces. None by default.
+	// Observer also watches the turn, for metrics and traces. Default: none.
 	Observer CallObserver
-	// Begin is called when the turn begins, before the engine starts it: its turn in the
-	// queue has come, and no other turn of the thread runs. Nil does nothing.
+	// Begin, unless nil, is called when the turn is the first in the queue, before the
+	// engine starts it.
 	Begin func(ctx context.Context)
 	// Awaited is true when a call waits for the result of the turn. Events of a
 	// turn that no call waits for are kept for the first listener.
 	Awaited bool
-	// Place is where the questions of the turn are put, in addition to the desk.
+	// Place is asked the questions of the turn, in addition to the desk.
 	Place approval.Place
 	// Elicit sends an elicitation/create request other than an approval, such as a form
-	// of an MCP server. Nil when the client cannot be asked.
+	// of an MCP server. It is nil if the client cannot be asked.
 	Elicit func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 	// Patience is that of the turn's questions, see [approval.Request].
 	Patience time.Duration
-	// Leaves lets go of the watcher at the end of the turn. By default it also sees
-	// what happens until the next turn.
+	// Leaves removes the watcher at the end of the turn. By default it also watches until
+	// the next turn.
 	Leaves bool
-	// Submission is the id of the turn's events. "" takes the thread's next.
+	// Submission is the id of the turn's events. Default: the thread's next id.
 	Submission string
 }

@@ -40,7 +40,7 @@ It holds any number of file sections. "Move to" and the text behind @@ are optio
 },"required":["input"],"additionalProperties":false}`),
 }
 
-// applyPatch is the patch tool, called as a function or with free text.
+// applyPatch is the patch tool. The model calls it as a function or with free text.
 func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 	text := call.Arguments
 	if !call.Custom {
@@ -58,11 +58,11 @@ func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 	return t.patch(ctx, call.ID, text, t.Cwd)
 }
 
-// patch applies a patch whose paths begin at dir, if the policy and the user
-// let it.
+// patch applies a patch, if the policy and the user allow it. Its paths are relative to
+// dir.
 func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) {
 	if t.box.options.ReadOnly {
-		return Result{Output: "patch rejected: nothing is changed here"}, nil
+		return Result{Output: "patch rejected: this conversation must not change files"}, nil
 	}
 	parsed, err := patch.Parse(text)
 	if err != nil {
@@ -85,21 +85,20 @@ func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) 
 	return Result{Output: output}, err
 }
 
-// application is one patch on its way.
+// application is the application of one patch.
 type application struct {
 	turn      *Turn
 	id        string
 	text, dir string
 	plan      *patch.Plan
 	changes   map[string]protocol.FileChange
-	// inside is true when the sandbox policy lets commands write all that the patch
-	// writes, and nothing of it is protected.
+	// inside is true if commands may write to all files of the patch, and none is
+	// protected. protected is true if one is.
 	inside, protected bool
 }
 
-// folder returns a working folder with where it led when it was first used. It
-// fails when a link has been put in its place, or in that of a folder above it,
-// since.
+// folder returns a working folder and where it led when it was first used. It fails if the
+// folder leads elsewhere now.
 func (b *Toolbox) folder(dir string) (patch.Folder, error) {
 	work := patch.Folder{Path: dir}
 	real, err := filepath.EvalSymlinks(dir)
@@ -140,7 +139,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	return verdict.Reason, nil
 }
 
-// judge finds out where the patch writes.
+// judge sets inside and protected.
 func (a *application) judge() {
 	t := a.turn
 	roots, err := t.roots()
@@ -151,13 +150,13 @@ func (a *application) judge() {
 	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !a.protected && a.plan.Within(roots.Paths)
 }
 
-// errOutside reports a patch that was not tried, because nothing could stop it.
+// errOutside reports a patch that was not tried, because no sandbox could stop it.
 var errOutside = errors.New("it writes where the sandbox does not allow it")
 
-// confined returns the way to apply the patch in the sandbox. Where this system
-// has none, what was judged to lie inside is applied all the same, unless the
-// sandbox is what has to judge. What is protected is not tried: the sandbox cannot
-// stop all of it.
+// confined returns a function that applies the patch in the sandbox. If this system has no
+// sandbox, the function applies the patch without one, unless mustJudge is true: then only
+// the sandbox could decide whether the patch is allowed. A patch of protected files fails
+// at once, because the sandbox does not protect all of them.
 func (a application) confined(mustJudge bool) func() error {
 	switch {
 	case a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess:
@@ -186,7 +185,7 @@ func (a application) confined(mustJudge bool) func() error {
 	return a.plan.Apply
 }
 
-// run applies the patch and reports it.
+// run applies the patch, emits its events, and returns the output for the model.
 func (a application) run(auto bool, apply func() error) string {
 	output, _ := a.apply(auto, apply)
 	return output
@@ -210,8 +209,8 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 	return command.ModelOutput(command.Result{Aggregated: summary}), nil
 }
 
-// tryConfined applies the patch in the sandbox and, when that stops it, asks to
-// do it outside.
+// tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user
+// to apply it without one.
 func (a application) tryConfined(ctx context.Context) (output string, err error) {
 	output, failure := a.apply(true, a.confined(true))
 	if failure == nil || !isDenial(failure) {
@@ -237,8 +236,8 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 	return a.run(false, a.plan.Apply), nil
 }
 
-// describeLinks says where a patch writes that names files by way of links; ""
-// without links.
+// describeLinks returns a sentence about the targets of symbolic links that a patch writes
+// through, or "".
 func describeLinks(links map[string]string, cwd string) string {
 	var led []string
 	for _, to := range slices.Sorted(maps.Keys(links)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// argumentError says which argument of a call is wrong, for the model.
+// argumentError reports to the model which argument of a call is wrong.
 type argumentError struct{ field, reason string }
 
 func (e *argumentError) Error() string {
@@ -18,8 +18,7 @@ func (e *argumentError) Error() string {
 	return fmt.Sprintf("failed to parse function arguments: %s: %s", e.field, e.reason)
 }
 
-// decodeArguments reads a call's JSON text. Members that the tool does not know
-// are ignored.
+// decodeArguments decodes the JSON text of a call. Unknown members are ignored.
 func decodeArguments(text string, to any) error {
 	err := json.Unmarshal([]byte(text), to)
 	if err == nil {
@@ -37,7 +36,7 @@ func decodeArguments(text string, to any) error {
 	return &argumentError{reason: strings.TrimPrefix(err.Error(), "jsontext: ")}
 }
 
-// kindOf names the JSON type that was expected.
+// kindOf describes the expected JSON type, and the one that was found.
 func kindOf(e *json.SemanticError) string {
 	if e.GoType == nil {
 		return "another type"

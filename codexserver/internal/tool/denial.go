@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// isDenial says that a failed write is one that a sandbox may have stopped.
+// isDenial reports whether a sandbox may have stopped a failed write.
 func isDenial(err error) bool {
 	return errors.Is(err, errOutside) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

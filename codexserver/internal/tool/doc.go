@@ -4,8 +4,8 @@
 //	Toolbox.Offer() ──▶ what the model can call
 //	Toolbox.Turn(Context).Call(ctx, Call) ──▶ Result
 //
-// A [Toolbox] belongs to a conversation and remembers what the user approved for all of
-// it. A [Turn] carries what holds for one turn. A call decides by package policy, asks
-// the host where it must, reports what happens as events, and returns a text to the
-// model. What the model did wrong is in that text; an error means that the turn is over.
+// A [Toolbox] belongs to a conversation, and remembers what the user approved for all of
+// it. A [Turn] has the folder and the policies of one turn. Package policy decides about a
+// call. If necessary the host asks the user. The call emits events and returns a text for
+// the model, which also reports the model's mistakes. An error ends the turn.
 package tool

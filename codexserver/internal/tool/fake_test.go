@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// host records what happens and what it is asked, and always answers the same.
+// host records events and questions, and answers every question alike.
 type host struct {
 	engine.DenyAll
 	answer elicit.Decision
@@ -79,11 +79,11 @@ func (h *host) steps() string {
 	return strings.Join(h.trace, ", ")
 }
 
-// fakeSandbox says that it confined, and that exit code 66 was its doing.
+// fakeSandbox only claims to confine commands. It says that it caused exit code 66.
 type fakeSandbox struct {
-	stops   int // another exit code that was its doing; 0 means none
+	stops   int // another exit code that it says it caused; 0 means none
 	host    *host
-	missing error // what Confine returns
+	missing error // the result of Confine
 	forbid  error // what Do returns instead of running
 	notes   []string
 }

@@ -20,7 +20,7 @@ import (
 
 const retry = "ask: command failed; retry without sandbox?"
 
-// TestApprovalMatrix is every approval policy with every sandbox mode, for a
+// TestApprovalMatrix combines every approval policy with every sandbox mode, for a
 // command that is known to be safe, a plain one, one that asks for more, and one
 // that the sandbox stops. The user approves everything, and the conversation has
 // a network.
@@ -155,8 +155,9 @@ func TestWithoutSandbox(t *testing.T) {
 	}
 }
 
-// TestReplacedFolder runs nothing and asks nothing when a writable folder was replaced:
-// neither a command that is known to be safe, nor one that would leave the sandbox.
+// TestReplacedFolder checks that nothing runs and no question is asked after a writable
+// folder was replaced, be it for a command that is known to be safe or for one that would
+// leave the sandbox.
 func TestReplacedFolder(t *testing.T) {
 	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
 	for _, policy := range protocol.ApprovalPolicies() {
@@ -197,8 +198,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestPatchBesideSandbox applies what lies inside when the sandbox confines
-// programs alone, and does not try what it would have to judge.
+// TestPatchBesideSandbox has a sandbox that can confine only programs: patches inside the
+// writable folders are applied, and others, which it would have to confine, are not tried.
 func TestPatchBesideSandbox(t *testing.T) {
 	for path, want := range map[string]string{
 		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
@@ -310,8 +311,8 @@ func TestPatchMatrix(t *testing.T) {
 	}
 }
 
-// TestPatchWithoutSandbox applies what lies inside where there is no sandbox,
-// but nothing when there is one that cannot do its work.
+// TestPatchWithoutSandbox checks that patches inside the writable folders are applied if
+// there is no sandbox, but not if the sandbox fails.
 func TestPatchWithoutSandbox(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error

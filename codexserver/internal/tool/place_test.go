@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// watcher keeps what it is asked, acts while the question is open, and approves.
+// watcher records questions, acts while they are open, and approves them.
 type watcher struct {
 	*host
 	during func()
@@ -64,7 +64,8 @@ func workspace(t *testing.T) (work, outside string) {
 
 const changeOne = "\n@@\n-one\n+two\n*** End Patch"
 
-// A question names the place that is written, whatever links lead there.
+// TestPatchQuestionShowsThePlace checks that a question names the real place of a write
+// through links.
 func TestPatchQuestionShowsThePlace(t *testing.T) {
 	work, outside := workspace(t)
 	linked := filepath.Join(filepath.Dir(work), "linked")
@@ -117,7 +118,8 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 	}
 }
 
-// What has changed while the question was open is not written.
+// TestPatchAfterChange checks that a patch is not written to a place that changed while
+// its question was open.
 func TestPatchAfterChange(t *testing.T) {
 	for _, tt := range []struct {
 		name, patch string
@@ -240,8 +242,8 @@ func tree(t *testing.T, top string) map[string]string {
 	return all
 }
 
-// What other programs would run by themselves is never written unasked, also
-// where a sandbox would let it pass.
+// TestProtectedPatchIsAsked checks that files that other programs execute are never
+// written without a question, even if the sandbox would allow it.
 func TestProtectedPatchIsAsked(t *testing.T) {
 	for _, path := range []string{
 		".git/config", "sub/.git/hooks/x", ".GIT/config", "a/.Git", "GIT~1/config", ".g\u200cit/config", ".git./config", ".git::$INDEX_ALLOCATION/config",
@@ -289,7 +291,8 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 	}
 }
 
-// A working folder that was replaced between two turns is not patched.
+// TestPatchInReplacedFolder checks that a working folder that was replaced between two
+// turns is not patched.
 func TestPatchInReplacedFolder(t *testing.T) {
 	work, outside := workspace(t)
 	h := &host{answer: elicit.Approved}

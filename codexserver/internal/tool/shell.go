@@ -31,7 +31,7 @@ var shellDefinition = model.Tool{
 },"required":["command"],"additionalProperties":false}`),
 }
 
-// maxTimeout bounds what a model may ask for.
+// maxTimeout is the longest timeout that a model may request.
 const maxTimeout = 24 * time.Hour
 
 type shellArguments struct {
@@ -75,12 +75,12 @@ func shellArgumentsOf(call Call) (shellArguments, error) {
 	return a, nil
 }
 
-// run is one command on its way.
+// run is the run of one command.
 type run struct {
 	turn *Turn
 	id   string
-	// dir is the folder, links resolved where that is possible, and named is it
-	// by the name that the call has for it.
+	// dir is the folder, with links resolved if possible. named is the folder's path in the
+	// call.
 	dir, named string
 	shellArguments
 }
@@ -102,14 +102,14 @@ func (t *Turn) run(call Call) (run, error) {
 		return run{}, &argumentError{"workdir", "has a NUL byte"}
 	}
 	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
-	// What is shown and approved is the folder itself, not what leads there.
+	// The user sees and approves the real folder, not a link to it.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		r.dir = real
 	}
 	return r, nil
 }
 
-// shell runs a command, or applies the patch that it would apply.
+// shell runs a command. If the command would only apply a patch, shell applies it instead.
 func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	r, err := t.run(call)
 	if err != nil {
@@ -122,7 +122,7 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: output}, err
 }
 
-// input is what the policy decides by, if the command can be confined.
+// input returns the basis of the policy's decision, if the command can be confined.
 func (r run) input() policy.Input {
 	t := r.turn
 	return policy.Input{
@@ -136,9 +136,9 @@ func (r run) input() policy.Input {
 	}
 }
 
-// judge lets the policy decide about the command, and prepares the sandbox that
-// it is to run in. Nothing runs, approved or not, when a writable folder was
-// replaced: the question would name another folder than the command's.
+// judge has the policy decide about the command, and prepares its sandbox. It refuses every
+// command, even an approved one, if a writable folder was replaced: the question would
+// name another folder.
 func (r run) judge() (policy.Verdict, Confinement) {
 	t := r.turn
 	if _, err := t.roots(); err != nil {
@@ -158,7 +158,7 @@ func (r run) judge() (policy.Verdict, Confinement) {
 	if err == nil {
 		return verdict, confinement
 	}
-	if !errors.Is(err, sandbox.ErrUnavailable) { // something is wrong here: nothing runs
+	if !errors.Is(err, sandbox.ErrUnavailable) { // unexpected, so the command must not run
 		return notRun(err), nil
 	}
 	in.SandboxAvailable = false
@@ -174,7 +174,7 @@ func (r run) replaceable() bool {
 	return yes
 }
 
-// decide lets the policy say what happens to the command, and does it.
+// decide has the policy decide about the command, and then runs it, asks or refuses.
 func (r run) decide(ctx context.Context) (output string, err error) {
 	verdict, confinement := r.judge()
 	switch verdict.Action {
@@ -206,11 +206,11 @@ func (r run) ask(ctx context.Context, reason string) (refusal string, err error)
 	req.Program, req.Once = r.turn.place(r.dir).Replaceable(r.Command)
 	shown, missing := command.OpenFolder(r.dir)
 	if missing == nil {
-		defer shown.Close() // held, so that no other folder can be taken for it
+		defer shown.Close() // while it is open, no other folder gets its identity
 	}
 	refusal, err = r.turn.askExec(ctx, req)
 	if err == nil && refusal == "" && missing == nil && !isAt(shown, r.dir) {
-		refusal = fmt.Sprintf("not run: the folder %s was replaced while the user was asked", r.dir)
+		refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
 	}
 	return refusal, err
 }
@@ -233,8 +233,8 @@ func (r run) free(ctx context.Context) (output string, err error) {
 	return output, err
 }
 
-// readOnly runs a command that is known to be safe. What the sandbox stops is the
-// command's result.
+// readOnly runs a command that is known to be safe. If the sandbox stops it, that is its
+// result.
 func (r run) readOnly(ctx context.Context, c Confinement) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
@@ -243,8 +243,8 @@ func (r run) readOnly(ctx context.Context, c Confinement) (output string, err er
 	return stopped(res, "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"), nil
 }
 
-// confined runs the command in the sandbox and, where the policy says so, again
-// outside when the sandbox stopped it.
+// confined runs the command in the sandbox. If the sandbox stops it and the policy allows
+// it, confined asks the user to run the command again without the sandbox.
 func (r run) confined(ctx context.Context, c Confinement) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
@@ -267,14 +267,14 @@ func (r run) confined(ctx context.Context, c Confinement) (output string, err er
 	return r.free(ctx)
 }
 
-// stopped is a result with a note that says what the model cannot see from the
-// exit code.
+// stopped returns the output for the model, with a note about the sandbox.
 func stopped(res *command.Result, note string) string {
 	res.Aggregated += "\n(" + note + ")\n"
 	return command.ModelOutput(*res)
 }
 
-// exec runs the command and reports it. The result is nil when it did not start.
+// exec runs the command and emits its events. The result is nil if the command did not
+// start.
 func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, error) {
 	t := r.turn
 	o := t.box.options
@@ -310,8 +310,8 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 	return &res, command.ModelOutput(res), nil
 }
 
-// withProfile is what really runs: the command, or the user's shell that reads
-// its profile and then becomes it.
+// withProfile returns the command to start: the command itself, or the user's shell, which
+// reads its profile and then executes the command.
 func (r run) withProfile() []string {
 	shell := r.turn.box.options.Shell
 	if shell == "" {
@@ -320,7 +320,8 @@ func (r run) withProfile() []string {
 	return append([]string{shell, "-lc", `exec "$@"`, shell}, r.Command...)
 }
 
-// startText is the reason as clients know it: the system's words and number.
+// startText returns the reason in the form that clients know, with the system's words and
+// number.
 func startText(err *command.StartError) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

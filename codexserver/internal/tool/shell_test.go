@@ -99,8 +99,8 @@ func TestShellWithProfile(t *testing.T) {
 	}
 }
 
-// TestReplaceableProgram approves programs for the session that the model could write
-// again: they need a new approval, and the question says where they lie.
+// TestReplaceableProgram approves programs for the session that the model can replace.
+// They need a new approval each time, and the question names their path.
 func TestReplaceableProgram(t *testing.T) {
 	dir := t.TempDir()
 	system := t.TempDir()
@@ -152,8 +152,8 @@ func TestReplaceableProgram(t *testing.T) {
 	}
 }
 
-// TestApprovedThenReplaced approves a program of the system for the session, and
-// puts another before it in PATH.
+// TestApprovedThenReplaced approves a system program for the session, and then puts
+// another program of that name before it in PATH.
 func TestApprovedThenReplaced(t *testing.T) {
 	dir := t.TempDir()
 	h := &host{answer: elicit.ApprovedForSession}
@@ -180,8 +180,8 @@ func TestApprovedThenReplaced(t *testing.T) {
 	}
 }
 
-// TestStoppedReadOnly checks that the model learns what stopped a command that is known
-// to be safe, and that there is no question about running it outside.
+// TestStoppedReadOnly checks that the model learns why a command that is known to be safe
+// was stopped, and that the user is not asked to run it outside of the sandbox.
 func TestStoppedReadOnly(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})

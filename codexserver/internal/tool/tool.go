@@ -20,77 +20,77 @@ import (
 
 // Call is a model's call of a tool.
 type Call struct {
-	// ID is the model's.
+	// ID is the call's id, which the model chose.
 	ID string
-	// Name is the tool's.
+	// Name is the tool's name.
 	Name string
 	// Arguments is a JSON text or, when Custom is true, free text.
 	Arguments string
 	Custom    bool
-	// Shell is the action of a model with a shell tool of its own; nil otherwise.
+	// Shell is the action of a model with a built-in shell tool, or nil.
 	Shell *protocol.LocalShellAction
 }
 
-// Result is what a tool has for the model.
+// Result is a tool's result for the model.
 type Result struct {
 	// Output answers the call.
 	Output string
-	// Items follow the outputs of all the calls of a response.
+	// Items are sent to the model after the outputs of all calls of a response.
 	Items []protocol.ResponseItem
 }
 
-// Options say what the tools of a conversation work with.
+// Options are the options of a conversation's tools.
 type Options struct {
 	// Environ is the environment of commands, NAME=value.
 	Environ []string
 	// Sandbox confines commands; nil when there is none.
 	Sandbox Sandbox
-	// Keepers keep the processes of commands, and Leftovers what commands
-	// without a sandbox leave running; see [command.Spec].
+	// Keepers keep the processes of commands. Leftovers keeps the processes that commands
+	// without a sandbox leave running. See [command.Spec].
 	Keepers   *keeper.Pool
 	Leftovers *command.Leftovers
-	// Shell is the user's shell, such as "/bin/zsh", when commands are to run with
-	// the user's profile; "" runs them as they are.
+	// Shell is the user's shell, such as "/bin/zsh", for commands that run with the user's
+	// profile. With "" they run without it.
 	Shell string
-	// Strict judges what is known to be safe by the strict rules.
+	// Strict uses the strict rules for commands that are known to be safe.
 	Strict bool
-	// LocalShell offers the model's own shell tool instead of ours, PatchTool
-	// the patch tool, PlanTool the plan tool, ImageTool the image tool.
+	// LocalShell offers the model's own shell tool instead of ours. PatchTool offers the
+	// patch tool, PlanTool the plan tool, and ImageTool the image tool.
 	LocalShell, PatchTool, PlanTool, ImageTool bool
-	// ReadOnly refuses every patch, whatever the policies say.
+	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 }
 
-// Sandbox confines what runs to what a sandbox policy allows. Package sandbox
-// has one: see [Confine].
+// Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
+// one.
 type Sandbox interface {
-	// Confine prepares a confinement for what runs in cwd with the environment
-	// env. Its error wraps [sandbox.ErrUnavailable] when this system cannot
-	// enforce the policy; with any other, nothing may run.
+	// Confine prepares a confinement for commands in cwd with the environment env. The
+	// error wraps [sandbox.ErrUnavailable] when this system cannot enforce the policy.
+	// After any other error nothing may run.
 	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
-	// Roots returns the folders that the policy leaves writable, whether or not
-	// this system can enforce it.
+	// Roots returns the folders that the policy leaves writable, whether or not this
+	// system can enforce it.
 	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error)
-	// Protected are the paths that no patch changes unasked, although they lie
-	// below the writable roots.
+	// Protected returns the paths below the roots that a patch may change only if the user
+	// approves it.
 	Protected(roots []string) []string
 }
 
 // Confinement is a sandbox for some commands.
 type Confinement interface {
 	command.Starter
-	// Environ is to be added to the environment of what runs in it.
+	// Environ returns the variables to add to the environment of a confined command.
 	Environ() []string
-	// Notes say which folders are not writable although they were asked for.
+	// Notes are sentences about folders that the policy names and that are not writable.
 	Notes() []string
-	// Do runs f confined, in this process. Its error wraps
-	// [sandbox.ErrUnavailable] when nothing can confine f, which then did not run.
+	// Do runs f confined in this process. The error wraps [sandbox.ErrUnavailable] if f
+	// cannot be confined and did not run.
 	Do(f func() error) error
-	// Denied reports whether the confinement is what made a command fail.
+	// Denied reports whether a command failed because of the confinement.
 	Denied(command.Result) bool
 }
 
-// Confine makes a conversation's sandbox usable by its tools.
+// Confine returns a conversation's sandbox for its tools.
 func Confine(s *sandbox.Sandbox) Sandbox { return confiner{s} }
 
 type confiner struct{ *sandbox.Sandbox }
@@ -107,20 +107,20 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 type Toolbox struct {
 	options Options
 
-	confines atomic.Bool // the last command that was to be confined could be
+	confines atomic.Bool // the last attempt to confine a command succeeded
 
 	mu       sync.Mutex
 	approved map[string]bool   // commands, with their folder, approved for the session
 	folders  map[string]string // where each working folder led when it was first used
-	told     map[string]bool   // what the user knows about the sandbox
+	informed map[string]bool   // messages about the sandbox that were sent to the user
 }
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}, told: map[string]bool{}}
+	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}}
 }
 
-// Offer are the definitions that the model is sent.
+// Offer returns the definitions of the tools for the model.
 func (b *Toolbox) Offer() []model.Tool {
 	tools := []model.Tool{shellDefinition}
 	if b.options.LocalShell {
@@ -138,20 +138,20 @@ func (b *Toolbox) Offer() []model.Tool {
 	return tools
 }
 
-// Context is what holds for the calls of one turn.
+// Context has the settings of one turn.
 type Context struct {
 	// Cwd is the absolute working folder.
 	Cwd            string
 	ApprovalPolicy protocol.ApprovalPolicy
 	SandboxPolicy  protocol.SandboxPolicy
-	// Host gets the events and the questions.
+	// Host receives the events and the questions.
 	Host engine.Host
-	// Acting is called before a call does anything that the model must remember later;
-	// nil is fine. Concurrent calls call it at the same time.
+	// Acting, unless nil, is called before a call does anything that the model must
+	// remember later. Concurrent calls may call it at the same time.
 	Acting func()
 }
 
-// AbortError says that the answer to an approval ends the turn.
+// AbortError reports that the answer to an approval ends the turn.
 type AbortError struct {
 	Outcome elicit.Outcome
 }
@@ -159,7 +159,7 @@ type AbortError struct {
 // Error implements error.
 func (e *AbortError) Error() string { return e.Outcome.ForModel() }
 
-// Turn is the tools during one turn.
+// Turn has the tools for one turn.
 type Turn struct {
 	Context
 	box  *Toolbox
@@ -168,11 +168,11 @@ type Turn struct {
 
 // Turn begins a turn.
 func (b *Toolbox) Turn(c Context) *Turn {
-	_, _ = b.folder(c.Cwd) // the first use; a patch reports what is wrong with it
+	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
 	return &Turn{Context: c, box: b, diff: patch.NewDiff(c.Cwd)}
 }
 
-// Call runs a call to its end. The error ends the turn: an [*AbortError],
+// Call runs a call and returns its result. An error ends the turn. It is an [*AbortError]
 // or the context's cause.
 func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	if ctx.Err() != nil {
@@ -194,8 +194,8 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: "unsupported call: " + call.Name}, nil
 }
 
-// Independent reports whether a call changes nothing and asks nothing, so that it may run
-// concurrently with other such calls.
+// Independent reports whether a call neither changes anything nor asks the user, so that it
+// may run concurrently with other such calls.
 func (t *Turn) Independent(call Call) bool {
 	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
 		return call.Name == "view_image" && !call.Custom
@@ -205,7 +205,7 @@ func (t *Turn) Independent(call Call) bool {
 		return false
 	}
 	if !t.box.confines.Load() {
-		r.judge() // finds out, and need not again
+		r.judge() // sets confines
 	}
 	in := r.input()
 	in.SandboxAvailable = t.box.confines.Load()
@@ -218,8 +218,7 @@ func (t *Turn) Independent(call Call) bool {
 	return false
 }
 
-// UnifiedDiff is all that the patches of the turn have changed so far, in git's
-// style; "" when they have changed nothing.
+// UnifiedDiff returns the changes of all patches of the turn in git's format, or "".
 func (t *Turn) UnifiedDiff() string { return t.diff.String() }
 
 func (t *Turn) acting() {
@@ -231,8 +230,8 @@ func (t *Turn) acting() {
 // confine returns the sandbox of the turn.
 func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
 
-// confineTo returns the sandbox that a policy asks for. The user learns once what it does
-// not do.
+// confineTo returns the sandbox for a policy. It informs the user once if the sandbox is
+// missing, or about folders that are not writable.
 func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
@@ -251,15 +250,15 @@ func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 // inform sends the user a message about the sandbox, once in the conversation.
 func (t *Turn) inform(message string) {
 	t.box.mu.Lock()
-	known := t.box.told[message]
-	t.box.told[message] = true
+	known := t.box.informed[message]
+	t.box.informed[message] = true
 	t.box.mu.Unlock()
 	if !known {
 		t.Host.Emit(protocol.BackgroundEvent{Message: message})
 	}
 }
 
-// roots are the folders that the turn's policy leaves writable.
+// roots returns the folders that the turn's policy leaves writable.
 func (t *Turn) roots() (sandbox.Roots, error) {
 	if s := t.box.options.Sandbox; s != nil {
 		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
@@ -267,15 +266,15 @@ func (t *Turn) roots() (sandbox.Roots, error) {
 	return sandbox.New(sandbox.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 }
 
-// place is where the commands of the turn run in dir. Whatever the sandbox mode,
-// a command of another turn, or a patch, may have written in these folders.
+// place returns the place of the turn's commands in dir. Its roots do not depend on the
+// sandbox mode: a command of another turn, or a patch, may have written to these folders.
 func (t *Turn) place(dir string) program.Place {
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
 	env := t.box.options.Environ
 	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.Cwd, env)}
 }
 
-// isApproved and approve remember what the user approved for the session.
+// isApproved reports whether the user approved a command for the session.
 func (b *Toolbox) isApproved(argv []string, dir string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -288,19 +287,20 @@ func (b *Toolbox) approve(argv []string, dir string) {
 	b.approved[approvalKey(argv, dir)] = true
 }
 
-// Forget ends what the user approved for the session.
+// Forget removes all approvals for the session.
 func (b *Toolbox) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.approved)
 }
 
-// approvalKey is the same for the same words alone, whatever is in them.
+// approvalKey returns a key that is equal only for equal words, whatever characters they
+// have.
 func approvalKey(argv []string, dir string) string {
 	return fmt.Sprintf("%q %q", dir, argv)
 }
 
-// askExec asks whether a command may run. A refusal, not empty, is for the model.
+// askExec asks whether a command may run. If not, it returns a refusal for the model.
 func (t *Turn) askExec(ctx context.Context, req protocol.ExecApprovalRequest) (refusal string, err error) {
 	out := t.Host.ApproveExec(ctx, req)
 	if out.Decision == elicit.ApprovedForSession && !req.Once {

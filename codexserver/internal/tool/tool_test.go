@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// begin starts a turn in dir that lets everything run.
+// begin starts a turn in dir in which every command may run.
 func begin(dir string) (*tool.Turn, *host) {
 	h := &host{answer: elicit.Approved}
 	box := tool.New(tool.Options{Environ: environ})
@@ -35,7 +35,7 @@ func TestArgumentErrors(t *testing.T) {
 		{"a NUL byte in the folder", "shell", `{"command":["ls"],"workdir":"a\u0000"}`, "failed to parse function arguments: workdir: has a NUL byte"},
 		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
 		{"no time", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
-		{"a string for a truth", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
+		{"a string for a boolean", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
 		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
 		{"no plan", "update_plan", `{}`, "failed to parse function arguments: plan: missing"},
 		{"no step", "update_plan", `{"plan":[{"status":"pending"}]}`, "failed to parse function arguments: plan.0.step: missing"},
@@ -90,8 +90,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestNUL has words with NUL bytes in the model's own shell: they are refused
-// before anybody is asked.
+// TestNUL checks that arguments with NUL bytes are refused without a question.
 func TestNUL(t *testing.T) {
 	dir := "a\x00"
 	for want, action := range map[string]*protocol.LocalShellAction{
@@ -113,8 +112,8 @@ func TestNUL(t *testing.T) {
 	}
 }
 
-// TestApprovalOfOtherWords approves words for the session, and then runs others
-// that look the same when they are put together.
+// TestApprovalOfOtherWords approves a command for the session, and then runs another one
+// that looks the same when its words are joined.
 func TestApprovalOfOtherWords(t *testing.T) {
 	for _, pair := range [][2][]string{
 		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a b"}},
@@ -163,7 +162,7 @@ func TestIndependent(t *testing.T) {
 			t.Errorf("%+v: %t", tt.call, got)
 		}
 	}
-	// In a sandbox it depends on whether what is stopped is asked about.
+	// In a sandbox it depends on whether the user is asked about stopped commands.
 	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
 	for p, want := range map[protocol.ApprovalPolicy]bool{"untrusted": true, "on-request": true, "never": true, "on-failure": false} {
 		turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})

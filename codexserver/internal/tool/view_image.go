@@ -20,7 +20,7 @@ var imageDefinition = model.Tool{
 },"required":["path"],"additionalProperties":false}`),
 }
 
-// maxImage bounds an image file that is sent to the model.
+// maxImage is the size in bytes of the largest image file that is sent to the model.
 const maxImage = 20 << 20
 
 func (t *Turn) viewImage(call Call) Result {
@@ -52,8 +52,8 @@ func (t *Turn) viewImage(call Call) Result {
 	}
 }
 
-// imageURL reads an image file as a data URL. If its content does not show its kind, its
-// name does.
+// imageURL reads an image file as a data URL. It determines the kind by the content, or
+// else by the name.
 func imageURL(path string) (string, error) {
 	data, err := regularfile.Read(path, maxImage)
 	if err != nil {
@@ -71,7 +71,7 @@ func imageURL(path string) (string, error) {
 		case ".webp":
 			kind = "image/webp"
 		default:
-			return "", fmt.Errorf("%s is not an image that models read", path)
+			return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
 		}
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil

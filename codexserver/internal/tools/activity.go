@@ -8,8 +8,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Activity returns what an event says the turn does now, in a few words for a
-// person. It returns "" for an event that says nothing of that.
+// Activity returns a few words for a person about what the turn does after an event. It
+// returns "" for an event that does not change that.
 func Activity(m protocol.EventMsg) string {
 	switch m := m.(type) {
 	case protocol.TaskStarted:
@@ -32,7 +32,7 @@ func Activity(m protocol.EventMsg) string {
 	return ""
 }
 
-// subject returns what a question is about: the command, or the kind of thing.
+// subject returns the subject of a question: the command, or a description.
 func subject(r *approval.Request) string {
 	switch e := r.Event.(type) {
 	case protocol.ExecApprovalRequest:

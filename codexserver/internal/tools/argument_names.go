@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// checkNames refuses an argument of codex that the tool does not have: a caller that
-// writes approval_policy would otherwise run under another policy than it
-// believes. A null says nothing and is let pass.
+// checkNames refuses unknown arguments of codex. Otherwise a caller that writes
+// approval_policy would run under another policy than it expects. A null is ignored.
 func checkNames(raw json.RawMessage) error {
 	var given map[string]json.RawMessage
 	if err := decodeArguments(raw, &given); err != nil {
@@ -34,8 +33,8 @@ func checkNames(raw json.RawMessage) error {
 	return nil
 }
 
-// checkSpelling refuses the arguments of a turn in another spelling: codex-reply
-// ignores what it does not know.
+// checkSpelling refuses misspelt arguments of a turn. codex-reply ignores other unknown
+// arguments.
 func checkSpelling(raw json.RawMessage) error {
 	var given map[string]json.RawMessage
 	if err := decodeArguments(raw, &given); err != nil {
@@ -51,7 +50,7 @@ func checkSpelling(raw json.RawMessage) error {
 	return nil
 }
 
-// maxArgumentName bounds what is repeated of an unknown name, in bytes.
+// maxArgumentName is how many bytes of an unknown name an error repeats.
 const maxArgumentName = 100
 
 // pointerEscaper writes a name as a token of a JSON pointer (RFC 6901).
@@ -72,11 +71,10 @@ func namesOf(arguments reflect.Type) []string {
 	return names
 }
 
-// nearest returns the name that was likely meant, "" when none is near: the one
-// that is the same but for case and separators, that one begins with the other
-// of (sandbox_mode is sandbox), that one ends with the other of (reasoning_effort is
-// effort), or that takes the fewest edits, at most a third
-// of its length.
+// nearest returns the name that was likely meant, or "". It prefers a name that differs
+// only in case and separators, then one that begins with the other (sandbox_mode and
+// sandbox), then one that ends with the other (reasoning_effort and effort), then the one
+// with the fewest edits, at most a third of its length.
 func nearest(name string, names []string) string {
 	given := letters(name)
 	best, least := "", len(name)+1

@@ -10,19 +10,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// bounds are the folders that calls may name, and what lies in them. None means no bound.
+// bounds are the folders in which the paths of calls must lie. Nil allows all paths.
 type bounds []string
 
-// boundsError reports a path that no call may name.
+// boundsError reports a path outside the bounds.
 type boundsError struct{ path string }
 
 func (e *boundsError) Error() string {
 	return e.path + " does not lie in one of the folders that the server's configuration allows you"
 }
 
-// resolve returns where a path leads, free of symbolic links, and the folder of the
-// bounds that it lies in. Without bounds the path stays as it is. What is not there lies
-// in no folder, so that the error does not reveal what there is outside of them.
+// resolve returns the real path of path, free of symbolic links, and the folder of the
+// bounds that contains it. Without bounds it returns path unchanged. The error for a path
+// outside the bounds does not reveal whether it exists.
 func (b bounds) resolve(path string) (real, folder string, err error) {
 	if b == nil {
 		return path, "", nil
@@ -42,7 +42,7 @@ func (b bounds) resolve(path string) (real, folder string, err error) {
 	return "", "", &boundsError{path}
 }
 
-// names reports whether a path lies in a folder by its name.
+// names reports whether a path lies in one of the folders by its name.
 func (b bounds) names(path string) bool {
 	for _, folder := range b {
 		if within(path, folder) {
@@ -57,7 +57,7 @@ func within(path, folder string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// repository refuses a folder whose git repository begins outside of the bounds.
+// repository refuses a folder whose git repository has its top outside the bounds.
 func (b bounds) repository(dir string) error {
 	root := gitinfo.Root(dir)
 	if b == nil || root == "" {
@@ -81,7 +81,7 @@ func (b bounds) all(argument string, paths []string) ([]string, error) {
 	return paths, nil
 }
 
-// read reads a regular file in the bounds, whatever becomes of the path meanwhile.
+// read reads a regular file in the bounds, even if the path is changed meanwhile.
 func (b bounds) read(path string, most int64) ([]byte, error) {
 	real, folder, err := b.resolve(path)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // budgetProperty is the argument budget in a tool's schema.
 const budgetProperty = `"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there with what it has; codex-reply continues."}`
 
-// budget bounds one turn.
+// budget limits one turn.
 type budget struct {
 	Tokens  *int64   `json:"tokens"`
 	Minutes *float64 `json:"minutes"`
@@ -25,7 +25,7 @@ type budget struct {
 	Unknown map[string]jsontext.Value `json:",embed"`
 }
 
-// check reports a budget that bounds nothing. Nil means no budget.
+// check reports a budget that is not valid. Nil means no budget.
 func (b *budget) check() error {
 	switch {
 	case b == nil:
@@ -43,7 +43,7 @@ func (b *budget) check() error {
 	return nil
 }
 
-// time returns how long the turn may take, 0 for as long as it likes.
+// time returns how long the turn may take, or 0 for no limit.
 func (b *budget) time() time.Duration {
 	if b == nil || b.Minutes == nil {
 		return 0
@@ -68,8 +68,8 @@ type spentError struct{ what string }
 
 func (e *spentError) Error() string { return "budget of " + e.what + " reached" }
 
-// stopped returns the text of a turn that a budget stopped: why, and what the agent
-// said last.
+// stopped returns the text of a turn that a budget stopped: the reason and the agent's last
+// message.
 func (e *spentError) stopped(last string) string {
 	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply continues."
 	if last = strings.TrimSpace(last); last != "" {
@@ -78,11 +78,11 @@ func (e *spentError) stopped(last string) string {
 	return words
 }
 
-// meter holds a turn to its budget.
+// meter stops a turn that reaches its budget.
 type meter struct {
 	budget *budget
 	stop   context.CancelCauseFunc // of the turn
-	timer  *time.Timer             // nil without a bound of time, and before the turn begins
+	timer  *time.Timer             // nil without a limit of time, and before the turn begins
 }
 
 // begin starts the time of the turn.
@@ -100,12 +100,12 @@ func (m *meter) used(tokens int64) {
 	}
 }
 
-// blind reports whether the budget bounds tokens that the engine did not count.
+// blind reports whether the budget limits tokens, but the engine did not count any.
 func (m *meter) blind(tokens int64) bool {
 	return m.budget != nil && m.budget.Tokens != nil && tokens == 0
 }
 
-// end stops the clock.
+// end stops the timer.
 func (m *meter) end() {
 	if m.timer != nil {
 		m.timer.Stop()

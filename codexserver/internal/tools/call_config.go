@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// restrict removes from a call's configuration what calls may not set. It returns
+// restrict removes keys that calls may not set from a call's configuration. It returns
 // warnings for the caller, or an error that names an argument.
 //
 // Where folders are bounded, trusted calls are restricted too: a key that is not known

@@ -97,8 +97,8 @@ func (a *codexArguments) check() error {
 	return oneOf("sandbox", a.Sandbox, protocol.SandboxModes())
 }
 
-// oneOf refuses a word that the argument does not take, the empty one too. nil is an
-// argument that was left out.
+// oneOf refuses a word that the argument does not allow, including the empty word. Nil is a
+// missing argument.
 func oneOf[W ~string](argument string, word *W, words []W) error {
 	if word == nil || slices.Contains(words, *word) {
 		return nil
@@ -106,7 +106,7 @@ func oneOf[W ~string](argument string, word *W, words []W) error {
 	return fmt.Errorf("argument /%s: %q must be one of %q", argument, string(*word), words)
 }
 
-// lockArguments takes arguments out of what a tool offers.
+// lockArguments removes arguments from the schema of a tool.
 func lockArguments(t *mcptypes.Tool, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if err != nil {
 		return failure("", "codex: "+err.Error())
 	}
-	in.Effort = "" // it is the conversation's
+	in.Effort = "" // it belongs to the conversation, see cfg
 	cfg := protocol.Config{
 		Effort: a.Effort, WebSearch: a.WebSearch, WritableRoots: roots,
 		Model: a.Model, Profile: a.Profile, Cwd: cwd,
@@ -204,7 +204,7 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	return c.run(ctx, job, conversation, in, a.Background)
 }
 
-// attendance returns who attends a turn of the call.
+// attendance returns the attendance of a turn of the call.
 func (c *Call) attendance(background bool) thread.Attendance {
 	if background {
 		return c.Background
@@ -212,8 +212,8 @@ func (c *Call) attendance(background bool) thread.Attendance {
 	return c.Attendance
 }
 
-// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. Where
-// folders are bounded it is the one that the path leads to.
+// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it
+// returns the real path.
 func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if cwd == "" {
 		cwd = c.Folder(ctx)

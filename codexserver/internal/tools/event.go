@@ -7,12 +7,11 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// EventMethod is the notification that brings the caller of a tool the events of
-// its turn.
+// EventMethod is the notification that sends the events of a turn to the caller of a tool.
 const EventMethod = "codex/event"
 
-// EventParams returns the params of the notification [EventMethod]. The request is
-// the zero ID for an event that no call waits for; the thread is "" before it has begun.
+// EventParams returns the params of the notification [EventMethod]. The request is the zero
+// ID for an event that no call waits for. The thread is "" before it has begun.
 func EventParams(request jsonrpc.ID, thread string, e protocol.Event) (json.RawMessage, error) {
 	b := []byte{'{'}
 	if request != (jsonrpc.ID{}) {

@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// ProjectFolder returns the folder that Claude Code names as its project in
-// CLAUDE_PROJECT_DIR, "" when it names none.
+// ProjectFolder returns the project folder of Claude Code, from CLAUDE_PROJECT_DIR, or "".
 func ProjectFolder() string {
 	path := os.Getenv("CLAUDE_PROJECT_DIR")
 	if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {

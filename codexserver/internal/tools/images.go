@@ -19,12 +19,12 @@ const (
 	maxImageBytes = 32 << 20 // of all: providers take requests of 50 MB
 )
 
-// imageURL returns a data URL of the image, and how many bytes the image has, of at most
-// so many. The image is a data URL or a path, relative to cwd.
+// imageURL returns a data URL of the image and its size in bytes, at most left. The image
+// is a data URL or a path relative to cwd.
 //
-// The server reads the file, and not the engine: what was looked at is what is sent.
-// The sandbox keeps commands from reading devices alone, so that other files may be
-// read here too, but for those out of bounds.
+// The server reads the file instead of the engine, so that the checked content is sent.
+// Commands in a sandbox may read every file but devices, so any file within the bounds may
+// be read here.
 func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err error) {
 	var data []byte
 	most := min(maxImage, left)
@@ -52,8 +52,7 @@ func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), int64(len(data)), nil
 }
 
-// imageType returns the media type of an image by its first bytes, "" for anything
-// else.
+// imageType returns the media type of an image by its first bytes, or "" for anything else.
 func imageType(data []byte) string {
 	for _, t := range []struct{ begin, media string }{
 		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
@@ -68,7 +67,7 @@ func imageType(data []byte) string {
 	return ""
 }
 
-// dataOf reads a data URL with base64, whatever type it says that it has.
+// dataOf decodes a data URL with base64. It ignores the media type.
 func dataOf(url string, most int64) ([]byte, error) {
 	head, text, ok := strings.Cut(url, ",")
 	if !ok || !strings.HasSuffix(strings.ToLower(head), ";base64") {
@@ -87,8 +86,9 @@ func dataOf(url string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// readImage reads a regular file. A link that lies in cwd may be its author's, who could
-// have any picture of the user's sent: it is followed within cwd alone.
+// readImage reads a regular file. The author of a repository may have put a symbolic link
+// into cwd, to have another picture of the user sent. So links in cwd must not lead out of
+// it.
 func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)

@@ -2,8 +2,8 @@ package tools
 
 import "strings"
 
-// Instructions returns what a model should know about the tools before it calls one. It
-// is under 2,000 characters, which all clients show whole.
+// Instructions returns a description of the tools for models. It has less than 2,000
+// characters, which all clients show completely.
 func (t *Table) Instructions() string {
 	lines := []string{"Codex works on coding tasks in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for i := range t.tools {
@@ -18,7 +18,7 @@ func (t *Table) Instructions() string {
 	return strings.Join(lines, "\n")
 }
 
-// purposes say what each tool is for and when.
+// purposes say what each tool is for.
 var purposes = map[string]string{
 	"codex":           "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
 	"codex-reply":     "say more in a conversation (threadId): an answer, a correction, the next step.",

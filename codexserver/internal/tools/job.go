@@ -19,22 +19,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Job is a turn that a tool runs, from the call to the result. It is a
-// [thread.Watcher] in front of the caller's own. A job in the background outlives
-// its call, and so does one that was detached from it.
+// Job is a turn that a tool runs, from the call to the result. It is a [thread.Watcher]
+// that forwards to the caller's own. A job in the background outlives its call, and so does
+// a detached one.
 type Job struct {
 	thread.Watcher
 	attendance thread.Attendance // the caller's, with the job as its watcher
 	maxText    int               // see [Call.MaxText]
-	maxResult  int               // bounds the structured content, in bytes
+	maxResult  int               // size of the structured content in bytes
 	report     *report.Collector
 	meter      meter
-	more       string               // where what a result leaves out can be read
-	stall      time.Duration        // how long the model may be silent; 0 is for ever
-	schema     *outputschema.Schema // of the answer; nil leaves its form open
+	more       string               // where to read the rest of a shortened result
+	stall      time.Duration        // how long the model may be silent; 0 is forever
+	schema     *outputschema.Schema // of the answer, or nil
 	thread     *thread.Thread
-	review     *reviewCall   // nil for any other turn
-	leave      func()        // frees the turn's place among those under way; nil without one
+	review     *reviewCall   // nil for other turns
+	leave      func()        // reports the end to [turns], or nil
 	done       chan struct{} // closed when there is a result
 
 	mu         sync.Mutex
@@ -44,17 +44,17 @@ type Job struct {
 	doing      string   // what the turn does now
 	since      time.Time
 	clock      stall.Clock
-	last       string              // what the agent said last
-	questions  []*approval.Request // open ones
+	last       string              // the agent's last message
+	questions  []*approval.Request // the open ones
 	asked      bool                // a question opened that no caller has seen
 	changed    chan struct{}       // closed when a question opens
 	status     Status              // of a turn that has ended
-	did        report.Report       // what it did
+	did        report.Report       // of a turn that has ended
 	result     *mcptypes.CallToolResult
-	told       bool // the result was returned to a caller
+	returned   bool // the result was returned to a caller
 }
 
-// newJob returns a job of a call that a attends.
+// newJob returns a job of a call with the attendance a.
 func (c *Call) newJob(a thread.Attendance) *Job {
 	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), more: c.more, report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
 	j.attendance = a
@@ -118,7 +118,7 @@ func (j *Job) Decided(r *approval.Request, d approval.Decision) {
 	j.Watcher.Decided(r, d)
 }
 
-// remark adds a block to the result, unless it is there already.
+// remark adds a block to the result, unless it already has it.
 func (j *Job) remark(words string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -127,9 +127,9 @@ func (j *Job) remark(words string) {
 	}
 }
 
-// run runs the turn and returns its result: the answer, and in further blocks why
-// questions could not be answered and what was left out of the call. A turn that
-// fails or is aborted is an error result with the reason; the thread stays usable.
+// run runs the turn and returns its result: the answer, and further blocks with the
+// remarks. A turn that fails or is aborted has an error result with the reason. The thread
+// stays usable.
 func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
 	a := j.attendance
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -197,9 +197,8 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	return j.result
 }
 
-// output returns the answer of a turn that ended with err as JSON by the schema, nil
-// when there is no schema. Where the answer does not fit, a block of the result says
-// so.
+// output returns the answer of a turn that ended with err as JSON, or nil if there is no
+// schema. If the answer does not match the schema, it adds a remark.
 func (j *Job) output(err error) jsontext.Value {
 	if err != nil || j.schema == nil {
 		return nil
@@ -214,12 +213,11 @@ func (j *Job) output(err error) jsontext.Value {
 	return value
 }
 
-// ThreadID is the id of the job's thread.
+// ThreadID returns the id of the job's thread.
 func (j *Job) ThreadID() string { return j.thread.ID() }
 
-// Detach makes a job of the background of one whose caller goes away without
-// ending it; the result is then had with codex-wait. It returns false when there is a
-// result already.
+// Detach moves a job to the background, for a caller that leaves without ending it.
+// codex-wait then returns the result. Detach returns false if there already is a result.
 func (j *Job) Detach() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -227,7 +225,7 @@ func (j *Job) Detach() bool {
 	return j.background
 }
 
-// Interim returns what a caller reads that goes away before the end, with its
+// Interim returns the result for a caller that leaves before the end: the state and an
 // advice.
 func (j *Job) Interim(advice string) *mcptypes.CallToolResult {
 	s := j.State()
@@ -237,16 +235,17 @@ func (j *Job) Interim(advice string) *mcptypes.CallToolResult {
 // State is what a job does at one moment.
 type State struct {
 	Status Status
-	// Doing is what the turn does, Since from when on.
+	// Doing is what the turn does, Since when it began with that.
 	Doing string
 	Since time.Time
-	// Question is what the oldest open question is about; "" when none is open.
+	// Question is the subject of the oldest open question, or "".
 	Question string
-	// Stuck is true when the model has been silent for too long, and since Since.
+	// Stuck is true if the model has been silent for too long. Since is then when it fell
+	// silent.
 	Stuck bool
 }
 
-// State returns what the job does now.
+// State returns the current state.
 func (j *Job) State() State {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -287,7 +286,7 @@ func (s State) Words() string {
 	return s.Doing
 }
 
-// Stuck returns the words of a state in which the model is stuck, "" for others.
+// Stuck returns the words of the state if the model is stuck, and "" otherwise.
 func (j *Job) Stuck() string {
 	if s := j.State(); s.Stuck {
 		return s.Words()
@@ -295,7 +294,7 @@ func (j *Job) Stuck() string {
 	return ""
 }
 
-// Status is how far a turn is.
+// Status is the progress of a turn.
 type Status string
 
 // The statuses of a turn.
@@ -319,8 +318,8 @@ func abortCause(e *engine.AbortError) string {
 
 const clientGone = "the client closed the connection"
 
-// notBegun is the result of a call whose conversation could not be had. Where
-// the client has gone meanwhile, err is a consequence of that.
+// notBegun returns the result of a call whose conversation could not be started or found.
+// If the client has disconnected, that is the reason.
 func notBegun(ctx context.Context, tool, thread string, err error) *mcptypes.CallToolResult {
 	if errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
 		return failure(thread, "Turn aborted: "+clientGone)

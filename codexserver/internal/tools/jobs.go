@@ -11,35 +11,35 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// maxRunning is how many turns run in the background at a time.
+// maxRunning is how many turns may run in the background at a time.
 const maxRunning = 1024
 
-// maxEnded is how many jobs of the background are kept after their end.
+// maxEnded is how many jobs in the background are kept after their end.
 const maxEnded = 256
 
-// Jobs are the turns that tools run for one client. It is safe for concurrent use.
+// Jobs has the turns that tools run for one client. It is safe for concurrent use.
 type Jobs struct {
 	ctx     context.Context // of the turns in the background
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	list []*Job // in the order of their beginning
+	list []*Job // in order of creation
 }
 
-// NewJobs returns no jobs yet. Turns in the background end with ctx.
+// NewJobs returns an empty list. Turns in the background end with ctx.
 func NewJobs(ctx context.Context) *Jobs { return &Jobs{ctx: ctx} }
 
 // Wait waits for the turns in the background, whose context must have ended.
 func (js *Jobs) Wait() { js.running.Wait() }
 
-// Busy reports whether a turn has not ended.
+// Busy reports whether a turn is running or queued.
 func (js *Jobs) Busy() bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	return slices.ContainsFunc(js.list, func(j *Job) bool { return !j.over() })
 }
 
-// run runs a turn for a call: to its end, or in the background.
+// run runs a turn for a call, and waits for its end unless background is true.
 func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
 	j.thread, j.background = t, background
 	if !c.Jobs.add(j) {
@@ -61,7 +61,7 @@ func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 	return interim(t.ID(), Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 }
 
-// add adds a job, unless too many run in the background.
+// add adds a job. It returns false if too many run in the background.
 func (js *Jobs) add(j *Job) bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -80,7 +80,8 @@ func (js *Jobs) add(j *Job) bool {
 	return true
 }
 
-// ended forgets a job whose caller has its result, and the oldest of too many.
+// ended removes a job whose caller has its result, or the oldest jobs if too many have
+// ended.
 func (js *Jobs) ended(j *Job) {
 	j.mu.Lock()
 	background := j.background
@@ -116,9 +117,8 @@ func (j *Job) over() bool {
 	}
 }
 
-// of returns the job of a thread that a caller has not read to its end: the
-// first of those that are queued. When there is none it returns the last, nil
-// when there is no job of the thread.
+// of returns the first job of a thread whose result no caller has. If there is none, it
+// returns the last job of the thread, or nil.
 func (js *Jobs) of(id string) *Job {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -135,8 +135,8 @@ func (js *Jobs) of(id string) *Job {
 	return last
 }
 
-// unread are the jobs in the background whose result no caller has read, one for
-// each thread.
+// unread returns the jobs in the background whose result no caller has, one for each
+// thread.
 func (js *Jobs) unread() []*Job {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -154,7 +154,7 @@ func (js *Jobs) unread() []*Job {
 func (j *Job) read() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.told
+	return j.returned
 }
 
 func (j *Job) inBackground() bool {

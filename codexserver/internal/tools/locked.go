@@ -45,9 +45,13 @@ func unlocked(raw stdjson.RawMessage, locked []string) error {
 			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
 		}
 	}
+	config, ok := given["config"]
+	if !ok {
+		return nil
+	}
 	var keys any
-	if err := json.Unmarshal(given["config"], &keys); err != nil {
-		return nil // missing, or refused later
+	if err := json.Unmarshal(config, &keys); err != nil {
+		return fmt.Errorf("argument /config: %w", err)
 	}
 	for _, name := range locked {
 		for _, key := range sameInConfig[name] {
@@ -76,7 +80,7 @@ func holds(tree any, key string) bool {
 	return false
 }
 
-// lockedOf are those of the names that codex-reply has too.
+// lockedOf returns those names that are also arguments of codex-reply.
 func lockedOf(names []string) []string {
 	var own []string
 	for _, name := range names {

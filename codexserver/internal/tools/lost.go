@@ -6,9 +6,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// Lost is the result of a call that waited for an answer when the server was
-// restarted. The process is the one that served it, 0 when that has ended; the
-// thread is "" of a call without one.
+// Lost returns the result of a call that waited for an answer when the server was
+// restarted. Process is the one that served the call, or 0 if it has ended. Thread is "" if
+// the call has none.
 func Lost(thread string, process int) *mcptypes.CallToolResult {
 	next := "call codex-reply with threadId " + thread + " to continue."
 	if thread == "" {
@@ -21,10 +21,10 @@ func Lost(thread string, process int) *mcptypes.CallToolResult {
 	return failure(thread, "The server was restarted while this call waited for an answer. What was asked for did not run. C"+next[1:])
 }
 
-// Broken is the result of a call that failed by a fault of the server.
+// Broken returns the result of a call whose tool panicked.
 func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the tool panicked") }
 
-// Ended is the result of a task whose server ended while it ran.
+// Ended returns the result of a task whose server ended while the task ran.
 func Ended(thread string) *mcptypes.CallToolResult {
 	return failure(thread, "The server ended while this task ran. What it did until then remains. Call codex-reply with threadId "+thread+" to continue.")
 }

@@ -32,10 +32,10 @@ type modelRow struct {
 	Description   string   `json:"description,omitzero"`
 }
 
-// Bounds of what is shown, in bytes of the whole and in elements of a model's lists.
+// Limits of the result.
 const (
-	maxModelText    = 40_000
-	maxModelEntries = 20
+	maxModelText    = 40_000 // bytes of all models
+	maxModelEntries = 20     // elements of each list of a model
 )
 
 func (m models) call(ctx context.Context, _ *Call, _ stdjson.RawMessage) *mcptypes.CallToolResult {

@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// decide is codex-wait for an approver: it brings the questions of others to the client,
-// and returns after the first decision, or when the time is over. A question that is out
-// with the client holds it open.
+// decide is codex-wait for an approver. It asks the client the questions of others, and
+// returns after the first decision, or when the time is over. It does not return while the
+// client has an open question.
 func (c *Call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolResult {
 	t := &taker{Place: c.Taker, changed: make(chan struct{})}
 	leave := c.Relay.Attach(t)
@@ -35,7 +35,7 @@ func (c *Call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolR
 	}
 }
 
-// taker is the client as the place of questions that it decides for others.
+// taker is the place that asks the client the questions of others.
 type taker struct {
 	approval.Place
 

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// replyTool continues a conversation. Clients of several years say threadId,
-// conversationId or sessionId for the same thing.
+// replyTool continues a conversation. Older clients write conversationId or sessionId
+// instead of threadId.
 const replyTool = `{
 	"name": "codex-reply",
 	"title": "Codex Reply",
@@ -79,11 +79,11 @@ const (
 	interruptTurn policy = "interrupt"
 )
 
-// errSteeredBudget refuses a budget for a turn that runs already: it may have one, of
-// another caller.
+// errSteeredBudget refuses a budget for a running turn, which may have one of another
+// caller.
 var errSteeredBudget = errors.New("argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt")
 
-// thread returns the one id that was given, in its canonical form.
+// thread returns the id in the arguments in its canonical form.
 func (a *replyArguments) thread() (string, error) {
 	var id string
 	for _, s := range []string{a.ThreadID, a.ConversationID, a.SessionID} {

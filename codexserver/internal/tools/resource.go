@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Resources are what threads did, under addresses. They are read page by page, as by
-// the tool codex-show.
+// Resources returns the diffs, transcripts and outputs of threads as MCP resources. They
+// are read page by page, as with the tool codex-show.
 type Resources struct {
 	table *Table
 }
@@ -26,10 +26,10 @@ type Resources struct {
 // Resources returns the resources of the table's server.
 func (t *Table) Resources() Resources { return Resources{t} }
 
-// metaPage is the member of _meta that says where a page is in the whole.
+// metaPage is the member of _meta with the position of a page in the whole.
 const metaPage = "io.github.codexmcp/page"
 
-// maxListed bounds the threads in a list of resources.
+// maxListed is how many threads a list of resources has at most.
 const maxListed = 50
 
 // forms are the kinds of resources.
@@ -54,8 +54,7 @@ func (Resources) Templates() []mcptypes.ResourceTemplate {
 	return list
 }
 
-// List returns the diffs and transcripts of the threads that the client holds, those of
-// the newest.
+// List returns the diffs and transcripts of the newest threads that the client holds.
 func (Resources) List(threads *thread.Share) []mcptypes.Resource {
 	ids := threads.IDs()
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) }) // ids begin with their time
@@ -70,7 +69,7 @@ func (Resources) List(threads *thread.Share) []mcptypes.Resource {
 	return list
 }
 
-// uri returns the address of a passage.
+// uri returns the URI of a passage.
 func (at passage) uri() string {
 	path := string(at.what)
 	if at.what == outputView {
@@ -83,7 +82,7 @@ func (at passage) uri() string {
 	return uri
 }
 
-// parseURI reads an address. It returns false for one that no resource can have.
+// parseURI parses a URI. It returns false if no resource can have it.
 func parseURI(uri string) (at passage, ok bool) {
 	rest, ok := strings.CutPrefix(uri, "codex://threads/")
 	if !ok {
@@ -114,20 +113,20 @@ func parseURI(uri string) (at passage, ok bool) {
 	return at, false
 }
 
-// parseNumber reads digits alone.
+// parseNumber parses a number that has only digits.
 func parseNumber(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && strings.Trim(s, "0123456789") == ""
 }
 
-// NoResourceError says that there is no resource at an address.
+// NoResourceError reports that a resource does not exist.
 type NoResourceError struct{ Reason string }
 
 // Error implements error.
 func (e *NoResourceError) Error() string { return e.Reason }
 
-// Read returns the page at an address, and where there is more, a second part that
-// says so. What is not there is a [*NoResourceError].
+// Read returns the page at a URI. If there are more pages, a second part names the next.
+// The error is a [*NoResourceError] if the resource does not exist.
 func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, openOnly bool) ([]*mcptypes.TextResourceContents, error) {
 	at, ok := parseURI(uri)
 	if !ok {

@@ -62,7 +62,7 @@ type reviewArguments struct {
 	Background   bool                   `json:"background"`
 }
 
-// maxInstructions bounds the caller's own words, in bytes.
+// maxInstructions is the size of the longest instructions in bytes.
 const maxInstructions = 100 << 10
 
 func (a *reviewArguments) check() error {
@@ -93,8 +93,7 @@ func (a *reviewArguments) check() error {
 	return nil
 }
 
-// checkReviewNames refuses an argument that the tool does not have. A null says
-// nothing and is let pass.
+// checkReviewNames refuses unknown arguments. A null is ignored.
 func checkReviewNames(raw stdjson.RawMessage) error {
 	var given map[string]stdjson.RawMessage
 	if err := decodeArguments(raw, &given); err != nil {
@@ -109,7 +108,7 @@ func checkReviewNames(raw stdjson.RawMessage) error {
 	return nil
 }
 
-// revision returns the one argument that names a revision, "" for none, and its name.
+// revision returns the argument that names a revision, if any, and the argument's name.
 func (a *reviewArguments) revision() (revision, name string) {
 	switch *a.Target {
 	case protocol.ReviewBase:
@@ -120,18 +119,18 @@ func (a *reviewArguments) revision() (revision, name string) {
 	return "", ""
 }
 
-// reviewCall is a review that a call asked for, from its begin to its end.
+// reviewCall is a review that a call requested.
 type reviewCall struct {
 	arguments reviewArguments
 	dir       string
 	scratch   string
 	job       *Job
 
-	changes *gitinfo.Changes // nil before they are taken
+	changes *gitinfo.Changes // set by take
 	task    review.Task
 }
 
-// take takes the changes.
+// take reads the changes to review.
 func (r *reviewCall) take(ctx context.Context) error {
 	revision, name := r.arguments.revision()
 	c, err := gitinfo.ChangesOf(ctx, r.dir, r.scratch, *r.arguments.Target, revision)
@@ -160,11 +159,11 @@ func (r *reviewCall) take(ctx context.Context) error {
 	return nil
 }
 
-// plainName is a revision that says nothing to a shell or a model.
+// plainName matches a revision without a special meaning to a shell or a model.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`)
 
-// begin returns the task. It takes the changes, unless they were taken before the
-// thread began.
+// begin returns the task. It reads the changes, unless that was done before the thread
+// began.
 func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 	if r.changes == nil {
 		if err := r.take(ctx); err != nil {
@@ -183,7 +182,8 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 	}, nil
 }
 
-// end reads the reviewer's answer into the report, and returns it for people.
+// end parses the reviewer's answer, adds it to the report, and returns it as a text for
+// people.
 func (r *reviewCall) end(answer string, did *report.Report) (string, error) {
 	result, err := review.Parse(answer)
 	if err != nil {
@@ -203,7 +203,7 @@ func (r *reviewCall) end(answer string, did *report.Report) (string, error) {
 	return result.Text(), nil
 }
 
-// maxAnswer bounds what is shown of an answer that cannot be read, in runes.
+// maxAnswer is how many runes are shown of an answer that cannot be parsed.
 const maxAnswer = 10_000
 
 func (t *Table) callReview(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
@@ -232,7 +232,7 @@ func (t *Table) callReview(ctx context.Context, c *Call, raw stdjson.RawMessage)
 	return c.run(ctx, job, th, protocol.TurnInput{}, a.Background)
 }
 
-// reviewThread returns the thread that a call names, or a new one that is read-only.
+// reviewThread returns the thread that a call names, or a new read-only one.
 func (t *Table) reviewThread(ctx context.Context, c *Call, job *Job) (*thread.Thread, error) {
 	a := &job.review.arguments
 	if a.ThreadID != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// showTool reads what a result has no room for.
+// showTool reads what is too long for a result.
 const showTool = `{
 	"name": "codex-show",
 	"title": "Codex Show",
@@ -35,7 +35,7 @@ const showTool = `{
 	"annotations": {"readOnlyHint": true, "openWorldHint": false}
 }`
 
-// view is what of a thread is shown.
+// view is the part of a thread to show.
 type view string
 
 const (
@@ -73,7 +73,7 @@ func (a *showArguments) check() error {
 	return nil
 }
 
-// passage names a part of what a thread did.
+// passage identifies a part of a thread's diff, transcript or output.
 type passage struct {
 	thread  string
 	what    view
@@ -81,7 +81,7 @@ type passage struct {
 	offset  int64
 }
 
-// page is a part of what a thread did, as clients read it.
+// page is the text of a passage, as clients read it.
 type page struct {
 	ThreadID string `json:"threadId"`
 	What     view   `json:"what"`
@@ -89,15 +89,15 @@ type page struct {
 	Offset   int64  `json:"offset"`
 	Next     int64  `json:"next,omitzero"` // 0 at the end
 	Total    int64  `json:"total"`
-	Cut      int64  `json:"cut,omitzero"` // bytes that are not kept
+	Cut      int64  `json:"cut,omitzero"` // how many bytes were not kept
 	Note     string `json:"note,omitzero"`
 	Content  string `json:"content"`
 }
 
-// maxPage bounds a page, in bytes of JSON.
+// maxPage is the size of the largest page in bytes of JSON.
 const maxPage = 45_000
 
-// pageCost is the size of a page without its content, at most.
+// pageCost is the largest size of a page without its content.
 const pageCost = 1000
 
 func (t *Table) callShow(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
@@ -129,7 +129,7 @@ func (t *Table) callShow(ctx context.Context, c *Call, raw stdjson.RawMessage) *
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(p.Content, p.words()), StructuredContent: structured}
 }
 
-// words say where the page is in the whole.
+// words returns a text about the page's position in the whole.
 func (p *page) words() string {
 	words := []string{fmt.Sprintf("[bytes %d to %d of %d", p.Offset, p.Offset+int64(len(p.Content)), p.Total)}
 	if p.Next > 0 {
@@ -145,7 +145,7 @@ func (p *page) words() string {
 	return strings.Join(words, " ")
 }
 
-// unknownThread says that there is no such thread for the client.
+// unknownThread reports that a thread does not exist for the client.
 type unknownThread struct{ id string }
 
 // Error implements error.
@@ -153,8 +153,8 @@ func (e unknownThread) Error() string {
 	return fmt.Sprintf("no conversation %q, here or in a rollout", Cut(e.id, maxBrief))
 }
 
-// read returns the page at a passage, within so many bytes of JSON. The error is an
-// [unknownThread] or a [*trail.RangeError] for what is not there.
+// read returns the page at a passage, at most most bytes of JSON. The error is an
+// [unknownThread] or a [*trail.RangeError] if the passage does not exist.
 func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, openOnly bool, most int) (*page, error) {
 	tr, err := t.trail(ctx, threads, at, openOnly)
 	if err != nil {
@@ -183,8 +183,8 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, ope
 	return out, nil
 }
 
-// trail returns what a thread did: an open one of the client's, or what a rollout has.
-// A thread that another client holds is as unknown as any other.
+// trail returns the trail of a thread that the client holds, or one read from a rollout. A
+// thread of another client is unknown.
 func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, openOnly bool) (*trail.Trail, error) {
 	if th := threads.Find(at.thread); th != nil {
 		return th.Trail(), nil
@@ -212,7 +212,7 @@ func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, op
 	return trail.ReadRollout(ctx, path, at.thread)
 }
 
-// fit returns the longest beginning of a text that has so many bytes of JSON at most.
+// fit returns the longest beginning of a text that has at most most bytes of JSON.
 func fit(text string, most int) string {
 	if len(quote(nil, text)) <= most {
 		return text
@@ -221,7 +221,7 @@ func fit(text string, most int) string {
 	return clip(text, n)
 }
 
-// clip returns at most n bytes, without a part of a character.
+// clip returns at most n bytes of a text, and does not split a rune.
 func clip(text string, n int) string {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--

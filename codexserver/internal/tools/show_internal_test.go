@@ -8,7 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The definition has little room: the list of all tools has a bound.
+// TestShowToolIsShort checks the definition's length, since tools/list has a limit for
+// all tools.
 func TestShowToolIsShort(t *testing.T) {
 	short := jsontext.Value(showTool)
 	if err := short.Compact(); err != nil || len(short) > 700 {

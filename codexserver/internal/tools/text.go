@@ -20,27 +20,27 @@ func Texts(r *mcptypes.CallToolResult) []string {
 	return texts
 }
 
-// facts returns a block for the model that says what a turn did that ended with an
-// error. Claude Code hands its model the structured content of other results, but of an
-// error the texts alone, and of these the first and the last 5,000 characters: the block
-// is the last one, and shorter.
+// facts returns a block for the model about what a turn did that ended with an error.
+// Claude Code does not show its model the structured content of an error, and shows only
+// the first and the last 5,000 characters of the texts. So this block is the last one, and
+// shorter.
 func facts(did report.Report) *mcptypes.TextContent {
-	did.Content = "" // is in the blocks before
+	did.Content = "" // the blocks before have it
 	return &mcptypes.TextContent{
 		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
 		Text:        string(did.JSON(report.MinLimit)),
 	}
 }
 
-// joined returns the texts apart by an empty line.
+// joined joins the texts with empty lines.
 func joined(texts []string) string {
 	if len(texts) == 1 {
-		return texts[0] // which may be long
+		return texts[0] // without a copy, since it may be long
 	}
 	return strings.Join(texts, "\n\n")
 }
 
-// maxResult bounds the structured content of a result, in bytes.
+// maxResult returns the size of the largest structured content of a result in bytes.
 func (c *Call) maxResult() int {
 	most := cmp.Or(c.options.MaxResult, report.DefaultLimit)
 	if c.MaxText > 0 {
@@ -49,10 +49,10 @@ func (c *Call) maxResult() int {
 	return most
 }
 
-// Cut returns the words within a bound of runes, as valid UTF-8.
+// Cut returns at most most runes of the words, as valid UTF-8.
 func Cut(words string, most int) string {
 	n := 0
-	for i := range words { // which may be long
+	for i := range words { // without counting all, since it may be long
 		if n++; n > most {
 			return strings.ToValidUTF8(words[:i], "\uFFFD") + "…"
 		}
@@ -60,17 +60,17 @@ func Cut(words string, most int) string {
 	return strings.ToValidUTF8(words, "\uFFFD")
 }
 
-// maxBrief bounds words for a status line, in runes.
+// maxBrief is how many runes a status line has at most.
 const maxBrief = 200
 
-// brief returns the first line of the words, within bounds.
+// brief returns the first line of the words, at most maxBrief runes.
 func brief(words string) string {
 	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
 	return Cut(words, maxBrief)
 }
 
-// cut returns the text within so many bytes of JSON, and then says where the whole text
-// is. 0 means no bound.
+// cut shortens the text to most bytes of JSON, with a note where to read the whole text. 0
+// means no limit.
 func (j *Job) cut(text string, most int) string {
 	if most == 0 || len(quote(nil, text)) <= most {
 		return text
@@ -79,7 +79,7 @@ func (j *Job) cut(text string, most int) string {
 	if path := j.thread.Info().RolloutPath; path != "" {
 		note = "\n\n[cut: the whole answer is in " + path + ", and codex-show has it, in the transcript]"
 	}
-	// The longest beginning that fits, by halves.
+	// Find the longest beginning that fits by binary search.
 	low, high := 0, len(text)
 	for low < high {
 		middle := (low + high + 1) / 2

@@ -1,5 +1,5 @@
-// Package tools has the tools of the server, one in each file, and the table that
-// finds them by name. A tool does not know by which version of MCP it was called.
+// Package tools has the tools of the server, one in each file, and the table that finds
+// them by name. A tool does not depend on the version of MCP of its caller.
 package tools
 
 import (
@@ -19,63 +19,62 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Call is a call of a tool, as a connection hands it over.
+// Call is a call of a tool, as a connection passes it.
 type Call struct {
-	// ID is the request's id as text, the id of the events of a first turn.
+	// ID is the request's id as text. The events of a first turn have the same id.
 	ID string
-	// Threads are the threads that the client holds, Jobs are its turns.
+	// Threads are the threads that the client holds, Jobs its turns.
 	Threads *thread.Share
 	Jobs    *Jobs
-	// Attendance attends a turn that the call waits for, Background one that it
-	// does not.
+	// Attendance is for a turn that the call waits for, Background for others.
 	Attendance, Background thread.Attendance
-	// Place is where questions of turns in the background stand while codex-wait
-	// waits for them. Nil when the client is asked anyway, or cannot be.
+	// Place asks the questions of turns in the background while codex-wait waits for them.
+	// It is nil if the client is asked anyway, or cannot be asked.
 	Place approval.Place
-	// Asks is true when the client is asked about turns in the background whether
-	// codex-wait waits for them or not.
+	// Asks is true if the client is asked about turns in the background even when
+	// codex-wait does not wait for them.
 	Asks bool
-	// Hold waits while the client has questions of Place to answer, and reports
-	// whether it had to. Nil when there is no Place.
+	// Hold waits while the client has open questions of Place. It returns false if there
+	// were none. It is nil without Place.
 	Hold func(context.Context) bool
-	// Relay has questions that the client's principal decides for others, while
-	// codex-wait waits; Taker is where they stand. Nil for any other client.
+	// Relay has the questions that the client's principal decides for others while
+	// codex-wait waits. Taker asks them. Both are nil for other clients.
 	Relay *approval.Relay
 	Taker approval.Place
-	// OpenOnly hides threads that are not open, whose rollouts may be of another
+	// OpenOnly hides threads that are not open, whose rollouts may belong to another
 	// principal.
 	OpenOnly bool
-	// Shared says that Jobs are those of several clients.
+	// Shared reports that several clients share Jobs.
 	Shared bool
-	// MaxText bounds the text of a result, in bytes of JSON; 0 means no bound.
+	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
+	// limit.
 	MaxText int
-	// Begun is called when the call has a thread and its turn is queued. Nil does
-	// nothing.
+	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
 
-	options *Options // of the table that the call is of
-	more    string   // where what a result leaves out can be read
-	// Folder returns where to work when the call names no folder, "" for the
+	options *Options // of the table
+	more    string   // where to read the rest of a shortened result
+	// Folder returns the folder to work in if the call does not name one. "" is the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
 
-	read []*Job // whose results the call returns
+	read []*Job // the jobs whose results the call returns
 
 	bounds bounds // of the table
-	leave  func() // frees the place of a turn that has not begun; nil without one
+	leave  func() // reports to [turns] that the turn does not begin, or nil
 }
 
-// Options say which tools there are.
+// Options are the options of the tools.
 type Options struct {
-	// Tools are those to offer besides codex and codex-reply. Nil means all.
+	// Tools are the tools to offer besides codex and codex-reply. Nil means all.
 	Tools []string
 	// Report says how the tools watch turns.
 	Report report.Options
-	// MaxResult bounds the structured content of a result, in bytes. 0 is
-	// [report.DefaultLimit].
+	// MaxResult is the size of the largest structured content of a result in bytes.
+	// Default: [report.DefaultLimit].
 	MaxResult int
-	// Stall is how long a model may be silent before it is called stuck. 0 is
-	// [stall.Default], less is for ever.
+	// Stall is how long a model may be silent before it is reported as stuck. 0 is
+	// [stall.Default], a negative value forever.
 	Stall time.Duration
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool
@@ -84,24 +83,24 @@ type Options struct {
 	// TrustedCalls lets the argument config of codex set every key, unless there are
 	// Folders.
 	TrustedCalls bool
-	// Home is the folder that git worktrees of threads lie in; without it there
-	// are none, and no reviews.
+	// Home is the folder of the threads' git worktrees. Without it there are no worktrees
+	// and no reviews.
 	Home string
-	// Folders bound what a call may name. Nil means no bound.
+	// Folders are the folders in which the paths of a call must lie. Nil allows all.
 	Folders []string
-	// Turns is how many turns are under way at a time. 0 means no bound.
+	// Turns is how many turns may run or be queued at a time. 0 means no limit.
 	Turns int
 }
 
-// Table is the tools of a server. It is safe for concurrent use.
+// Table has the tools of a server. It is safe for concurrent use.
 type Table struct {
 	options   Options
 	engine    engine.Engine
-	rollouts  chan struct{} // holds one while a rollout is read
+	rollouts  chan struct{} // has an element while a rollout is read
 	tools     []tool
 	worktrees *worktrees // nil without a folder for them
-	// locked are the arguments that a call of a tool may not choose: those of the
-	// options, and those whose results another tool has that is not offered.
+	// locked are the arguments that a call of a tool may not choose, by tool: those of the
+	// options, and those that need a tool that is not offered.
 	locked map[string][]string
 	// bounded is true when calls may not choose the sandbox or the approval policy.
 	bounded bool
@@ -109,7 +108,7 @@ type Table struct {
 	turns   *turns
 }
 
-// tool is one tool: what clients see of it, and what it does.
+// tool is one tool.
 type tool struct {
 	name, definition string
 	call             func(ctx context.Context, c *Call, arguments stdjson.RawMessage) *mcptypes.CallToolResult
@@ -154,7 +153,7 @@ func New(e engine.Engine, o Options) *Table {
 	return t
 }
 
-// Short reports whether calls of the tool of that name take little time in any case.
+// Short reports whether calls of a tool never take long.
 func Short(name string) bool { return name == "codex-list" || name == "codex-interrupt" }
 
 // List returns the tools as clients see them, in a fixed order.
@@ -177,8 +176,8 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 	return r.Tools, nil
 }
 
-// meta is for clients that look for it: how much of a result goes to the model
-// whole, in characters, and that the tool is always in sight (Claude Code).
+// meta returns the _meta of a tool for Claude Code: how many characters of a result its
+// model gets, and whether the tool is always loaded.
 func (t *Table) meta(name string) map[string]stdjson.RawMessage {
 	m := map[string]stdjson.RawMessage{}
 	if name == "codex" || name == "codex-reply" || name == "codex-wait" || name == "codex-review" {
@@ -198,13 +197,13 @@ func IsTurn(name string) bool {
 	return name == "codex" || name == "codex-reply" || name == "codex-review"
 }
 
-// Has reports whether there is a tool of that name.
+// Has reports whether the table has a tool.
 func (t *Table) Has(name string) bool {
 	return slices.ContainsFunc(t.tools, func(t tool) bool { return t.name == name })
 }
 
-// Call calls a tool. A fault in the arguments, an unknown tool and a turn that
-// fails are error results.
+// Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
+// turn that fails.
 func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	i := slices.IndexFunc(t.tools, func(t tool) bool { return t.name == name })
 	if i < 0 {
@@ -231,17 +230,16 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 
 const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}`
 
-// result returns the texts as blocks, and all of them as structured content,
-// which is the only thing that some clients hand to their model. Structured
-// content came with MCP 2025-06-18; it is sent under earlier versions too, as Codex
-// did, whose clients find the thread's id there.
+// result returns the texts as blocks, and also as structured content, because some clients
+// show only that to their model. Structured content came with MCP 2025-06-18. It is also
+// sent under earlier versions, as Codex did: clients find the thread's id there.
 func result(thread string, texts ...string) *mcptypes.CallToolResult {
 	structured := quote([]byte(`{"threadId":`), thread)
 	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: structured}
 }
 
-// interim is the result of a call whose turn continues.
+// interim returns the result of a call whose turn continues.
 func interim(thread string, status Status, text string) *mcptypes.CallToolResult {
 	r := result(thread, text)
 	last := len(r.StructuredContent) - 1
@@ -249,9 +247,9 @@ func interim(thread string, status Status, text string) *mcptypes.CallToolResult
 	return r
 }
 
-// quote appends a string; bytes that are not UTF-8 become U+FFFD.
+// quote appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quote(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // the error is about those bytes
+	b, _ = jsontext.AppendQuote(b, s) // the error reports invalid UTF-8
 	return b
 }
 

@@ -12,20 +12,20 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// turnArguments are those of a turn, which codex and codex-reply both have.
+// turnArguments are the arguments of a turn, which codex and codex-reply share.
 type turnArguments struct {
 	Effort       protocol.ReasoningEffort `json:"effort"`
 	OutputSchema stdjson.RawMessage       `json:"output-schema"`
 	Images       []string                 `json:"images"`
 	Budget       *budget                  `json:"budget"`
 
-	schema *outputschema.Schema // made by checkTurn; nil without one
+	schema *outputschema.Schema // set by checkTurn if there is one
 }
 
 // turnNames are the names of turnArguments.
 var turnNames = []string{"budget", "effort", "images", "output-schema"}
 
-// anEffort is a word that can be one: models take others than we know.
+// anEffort matches any possible effort, because models have efforts that we do not know.
 var anEffort = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
 func (a *turnArguments) checkTurn() (err error) {
@@ -46,8 +46,8 @@ func (a *turnArguments) checkTurn() (err error) {
 	return a.Budget.check()
 }
 
-// input is the turn of a prompt. Relative paths of images start in cwd, and lie in the
-// bounds.
+// input returns the input of a turn. Paths of images are relative to cwd, and must lie in
+// the bounds.
 func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput, error) {
 	items := protocol.TextInput(prompt)
 	left := int64(maxImageBytes)
@@ -62,7 +62,7 @@ func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput,
 	return protocol.TurnInput{Items: items, Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: a.Budget.tokens()}, nil
 }
 
-// maxRoots bounds the folders that a call makes writable.
+// maxRoots is how many folders a call may make writable.
 const maxRoots = 32
 
 func (a *codexArguments) checkRoots() error {
@@ -82,7 +82,7 @@ func (a *codexArguments) checkRoots() error {
 	return nil
 }
 
-// absolute makes paths absolute that start in cwd.
+// absolute makes paths absolute. They are relative to cwd.
 func absolute(cwd string, paths []string) []string {
 	var all []string
 	for _, path := range paths {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// turns counts the turns that are under way or queued, of at most max; 0 means no bound.
+// turns counts the turns that run or are queued. Max 0 means no limit.
 type turns struct {
 	max int
 
@@ -13,7 +13,8 @@ type turns struct {
 	n  int
 }
 
-// enter takes a place for a turn, to be left. The error says that there is none.
+// enter counts a new turn. The caller must call leave when it has ended. enter fails if
+// there are max turns.
 func (t *turns) enter() (leave func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

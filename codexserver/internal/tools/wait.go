@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// waitTool is for clients that allow a call little time.
+// waitTool is for clients whose calls must be short.
 const waitTool = `{
 	"name": "codex-wait",
 	"title": "Codex Wait",
@@ -60,7 +60,7 @@ type waitArguments struct {
 	Seconds   *float64 `json:"seconds"`
 }
 
-// wait is the argument seconds.
+// wait returns the time to wait, from the argument seconds.
 func (a *waitArguments) wait() time.Duration {
 	if a.Seconds == nil {
 		return defaultWait
@@ -68,14 +68,14 @@ func (a *waitArguments) wait() time.Duration {
 	return time.Duration(min(max(*a.Seconds, 0), maxWait.Seconds()) * float64(time.Second))
 }
 
-// row is what codex-wait says of one thread.
+// row is the result of codex-wait for one thread.
 type row struct {
 	ThreadID string `json:"threadId"`
 	Status   Status `json:"status"`
 	Content  string `json:"content"`
 	Since    string `json:"since,omitzero"`
 
-	whole jsontext.Value // the result, in place of the members
+	whole jsontext.Value // the result, instead of the members
 }
 
 // The statuses of a thread without a turn.
@@ -106,15 +106,15 @@ func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallT
 		timer := time.NewTimer(a.wait())
 		await(ctx, jobs, c.Place == nil && !c.Asks, timer.C)
 		timer.Stop()
-		// A question that is out with the client holds the call open: otherwise its
-		// answer would arrive at no call.
+		// The call stays open while the client has an open question, so that the answer
+		// finds a call.
 		if ctx.Err() != nil || c.Hold == nil || !c.Hold(ctx) {
 			return c.rows(&a, jobs)
 		}
 	}
 }
 
-// canonicalize writes the ids as threads bear them, each once.
+// canonicalize makes the ids canonical and removes duplicates.
 func (a *waitArguments) canonicalize() {
 	for i, id := range a.ThreadIDs {
 		a.ThreadIDs[i] = thread.CanonicalID(id)
@@ -127,8 +127,8 @@ func (a *waitArguments) canonicalize() {
 	})
 }
 
-// ownQuestions is a place for the questions of one job. Another turn of the thread may
-// be another client's.
+// ownQuestions is a place for the questions of one job only. Another turn of the thread may
+// belong to another client.
 type ownQuestions struct {
 	approval.Place
 	job *Job
@@ -163,8 +163,9 @@ func (c *Call) jobs(a *waitArguments) []*Job {
 	return jobs
 }
 
-// await returns when the first of the jobs has ended, the time is over, or ctx ends; with
-// questions also when one opens that no caller has seen. It returns at once without jobs.
+// await returns when the first of the jobs has ended, the time is over, or ctx ends. With
+// questions it also returns when there is an open question that no caller has seen. It
+// returns at once without jobs.
 func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time.Time) {
 	if len(jobs) == 0 {
 		return
@@ -185,8 +186,8 @@ func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time
 	}
 }
 
-// pause returns when the job has ended or ctx ends, with questions also when one is open
-// that no caller has seen.
+// pause returns when the job has ended or ctx ends. With questions it also returns when
+// there is an open question that no caller has seen.
 func (j *Job) pause(ctx context.Context, questions bool) {
 	for {
 		j.mu.Lock()
@@ -229,7 +230,7 @@ func (c *Call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 	return rowsResult(rows, "Nothing runs in the background.")
 }
 
-// rowsResult returns the rows, or words in place of none.
+// rowsResult returns a result with the rows, or with the text none.
 func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
 	var text strings.Builder
 	for i, r := range rows {
@@ -248,8 +249,8 @@ func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(text.String()), StructuredContent: structured}
 }
 
-// row returns what a caller reads of the job, at most so many bytes, and whether
-// that is its result.
+// row returns the state or the result of the job, at most most bytes. ended is true if it
+// is the result.
 func (j *Job) row(most int) (r row, ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -273,12 +274,12 @@ func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(e, plain(r))
 }
 
-// Answered notes that the client was answered: it has the results that the call returns.
-// Results of a call that no client waits for any more are kept for the next one.
+// Answered records that the client has the results that the call returns. If the client no
+// longer waits for a call, its results are kept for the next one.
 func (c *Call) Answered() {
 	for _, j := range c.read {
 		j.mu.Lock()
-		j.told = true
+		j.returned = true
 		j.mu.Unlock()
 	}
 }

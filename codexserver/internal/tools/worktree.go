@@ -55,7 +55,7 @@ const (
 	discardAction worktreeAction = "discard"
 )
 
-// maxMessage bounds the message of a commit, in bytes.
+// maxMessage is the size of the longest commit message in bytes.
 const maxMessage = 2000
 
 func (a *worktreeArguments) check() error {
@@ -119,10 +119,10 @@ func (t *Table) callWorktree(ctx context.Context, c *Call, raw stdjson.RawMessag
 	return r
 }
 
-// maxWorktreeText bounds what a call says, in runes.
+// maxWorktreeText is how many runes the text of a result has at most.
 const maxWorktreeText = 10_000
 
-// said returns the blocks that a result has in addition to its text.
+// said returns the remarks.
 func (j *Job) said() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -135,10 +135,10 @@ type visit struct {
 	worktree *worktree.Worktree
 	id       string
 	config   func() protocol.Config
-	job      *Job // watches what is asked
+	job      *Job // watches the questions
 }
 
-// asked runs what has to be asked for, in the place of a turn of the thread.
+// asked runs f, which asks a question, instead of a turn of the thread.
 func (v *visit) asked(ctx context.Context, f func(context.Context, engine.Host) (string, error)) (text string, err error) {
 	t, err := v.Threads.Revive(ctx, v.id, v.job.attendance, v.config)
 	if err != nil {
@@ -187,8 +187,8 @@ func changed(heading string, files []worktree.Change, more int) []string {
 // maxNotes is how many sentences of a plan a question shows.
 const maxNotes = 20
 
-// apply asks for the changes whatever the approval policy: the thread may not write the
-// caller's folder.
+// apply asks about the changes under every approval policy, because the thread itself may
+// not write to the caller's folder.
 func (v *visit) apply(ctx context.Context, h engine.Host) (string, error) {
 	p, err := v.worktree.Plan(ctx)
 	if err != nil {
@@ -225,10 +225,10 @@ func (v *visit) apply(ctx context.Context, h engine.Host) (string, error) {
 	return strings.Join(append([]string{fmt.Sprintf("Applied: %d files changed in %s.", p.Len(), v.worktree.Root())}, left...), "\n"), nil
 }
 
-// maxShown bounds the changes that a question is sent with, in bytes.
+// maxShown is how many bytes of changes a question may have.
 const maxShown = 16 << 20
 
-// volume is how many bytes of text changes have.
+// volume returns how many bytes of text changes have.
 func volume(changes map[string]protocol.FileChange) (n int) {
 	for _, c := range changes {
 		switch {
@@ -297,7 +297,7 @@ func (v *visit) discard(ctx context.Context, token string) (text string, err err
 	return "The worktree was discarded. Its conversation has no folder to work in: begin a new one with codex.", nil
 }
 
-// lossText says what a worktree has that would be lost.
+// lossText describes the work that would be lost.
 func lossText(loss *worktree.LossError, token string) string {
 	first := "Nothing was discarded: work would be lost. "
 	if token != "" {
@@ -314,7 +314,7 @@ func lossText(loss *worktree.LossError, token string) string {
 	return strings.Join(lines, "\n")
 }
 
-// explain returns the words of an error, with the files that it is about.
+// explain returns the text of an error, with its files.
 func explain(err error) string {
 	var conflict *worktree.ConflictError
 	var refused *worktree.RefusedError

@@ -14,26 +14,25 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// worktrees are the git worktrees that threads have for themselves. Nil has none.
+// worktrees are the git worktrees of threads. Nil means that the server has none.
 type worktrees struct {
 	store worktree.Store
 
 	recovery sync.Once
-	trouble  error // what earlier processes left and could not be put right
+	trouble  error // of the recovery
 }
 
-// open returns the store. The first time in a process it finishes what others
-// have left behind when they were killed.
+// open returns the store. The first call recovers from processes that were killed.
 func (ws *worktrees) open() worktree.Store {
 	ws.recovery.Do(func() { ws.trouble = ws.store.Recover() })
 	return ws.store
 }
 
-// errNoWorktrees says that this server has no folder for them.
-var errNoWorktrees = errors.New("this server keeps nothing that outlives it, and so has no worktrees")
+// errNoWorktrees reports that this server has no folder for worktrees.
+var errNoWorktrees = errors.New("this server keeps no files, so it has no worktrees")
 
-// create makes a worktree of the repository that cwd lies in. The words describe it to
-// the caller.
+// create makes a worktree of the repository that contains cwd. The words describe it to the
+// caller.
 func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *worktree.Worktree, words string, err error) {
 	if ws == nil {
 		return nil, "", errNoWorktrees
@@ -55,8 +54,8 @@ func place(cfg *protocol.Config, w *worktree.Worktree) {
 	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
 }
 
-// revived is the configuration that a thread is resumed with: its rollout may be of a
-// user who could choose more than callers can here.
+// revived returns the configuration for resuming a thread. It limits the thread to what
+// callers may choose here, because the rollout may come from a user who could choose more.
 func (t *Table) revived(id string) func() protocol.Config {
 	return func() protocol.Config {
 		cfg := t.worktrees.config(id)
@@ -65,9 +64,9 @@ func (t *Table) revived(id string) func() protocol.Config {
 	}
 }
 
-// revive returns the thread of that id. Where folders are bounded it works in one of
-// them, or in a worktree of a repository in one: its rollout may be of a user who could
-// name others.
+// revive returns the thread with an id. With bounds it refuses a thread that works neither
+// in the bounds nor in a worktree of a repository there. The rollout may come from a user
+// who could name other folders.
 func (t *Table) revive(ctx context.Context, c *Call, id string, job *Job) (*thread.Thread, error) {
 	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
 	if err != nil || t.bounds == nil {
@@ -84,22 +83,23 @@ func (t *Table) revive(ctx context.Context, c *Call, id string, job *Job) (*thre
 	return th, nil
 }
 
-// config is what a thread is taken up with that may have a worktree.
+// config returns the configuration for resuming a thread that may have a worktree.
 func (ws *worktrees) config(id string) (cfg protocol.Config) {
 	if ws == nil {
 		return cfg
 	}
 	if _, err := os.Lstat(ws.store.Records); err != nil {
-		return cfg // there never was one
+		return cfg // there are no worktrees
 	}
-	// The folder of a worktree that is not found lies where no command may write.
+	// If the worktree is not found, the thread's folder is one that no command may write to.
 	if w, err := ws.open().Find(id); err == nil {
 		place(&cfg, w)
 	}
 	return cfg
 }
 
-// bind notes whose worktree it is. A thread that could not find it again ends.
+// bind records the thread of a worktree. If that fails it ends the thread, which could not
+// find the worktree again.
 func bind(ctx context.Context, c *Call, w *worktree.Worktree, t *thread.Thread) error {
 	err := w.Bind(ctx, thread.CanonicalID(t.ID()))
 	if err != nil {
@@ -108,24 +108,24 @@ func bind(ctx context.Context, c *Call, w *worktree.Worktree, t *thread.Thread) 
 	return err
 }
 
-// drop removes a worktree in which no work was done. nil means none.
+// drop removes a worktree in which no work was done, unless it is nil.
 func drop(ctx context.Context, w *worktree.Worktree) error {
 	if w == nil {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
 	err := w.Discard(ctx, "")
-	var loss *worktree.LossError // of what was taken along
+	var loss *worktree.LossError // of the copied uncommitted work
 	if errors.As(err, &loss) {
 		err = w.Discard(ctx, loss.Token)
 	}
 	return err
 }
 
-// maxLines bounds a list in a result.
+// maxLines is how many lines a list in a result has at most.
 const maxLines = 100
 
-// rows writes lines under a heading, "" when there are none.
+// rows returns a heading and a line for each element, or nothing if there are none.
 func rows[E any](heading string, all []E, more int, line func(E) string) (lines []string) {
 	if len(all) == 0 {
 		return nil
@@ -144,5 +144,6 @@ func skips(heading string, skipped []worktree.Skip) []string {
 	return rows(heading, skipped, 0, func(s worktree.Skip) string { return shown(s.Path) + ": " + Cut(s.Reason, maxBrief) })
 }
 
-// shown returns a path as one word on which nothing is hidden, within bounds.
+// shown returns a path as one quoted word without hidden characters, at most maxBrief
+// runes.
 func shown(path string) string { return Cut(elicit.ShowCommand([]string{path}), maxBrief) }

@@ -1,13 +1,12 @@
-// Package trail keeps what threads did, for who wants to read more than a result has room
-// for.
+// Package trail records what threads do, for readers who need more than a result can have.
 //
 //	turns, events, decisions, diffs ──▶ Trail ──▶ transcript, diff, outputs ──▶ pages
 //
-// A [Trail] is of one thread. Its texts only grow, so that an offset stays good, and are
-// bounded: each kind for itself, and the trails of a [Store] together. What is oldest is
-// dropped first, and a [Page] says how much is not there. Offsets and counts are in
-// bytes; every text is valid UTF-8, and no page cuts a character.
+// A [Trail] belongs to one thread. Its texts only grow, so that offsets stay valid. The size
+// of each kind of text is limited, and so is that of all trails of a [Store]. The oldest
+// parts are dropped first, and a [Page] reports how much is missing. Offsets and counts are
+// in bytes. Every text is valid UTF-8, and pages do not split runes.
 //
-// The texts come from models, files and commands. The lines of a transcript that begin
-// without a space are the package's own.
+// The texts come from models, files and commands. Only lines of a transcript that begin
+// without a space are written by this package.
 package trail

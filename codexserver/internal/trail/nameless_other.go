@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// nameless fails: a file that is open keeps its name here.
+// nameless fails: on this system an open file keeps its name.
 func nameless(string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// nameless returns a file that no one else can open, and that is gone with the process.
+// nameless returns a file without a name. Other processes cannot open it, and it disappears
+// with this process.
 func nameless(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err

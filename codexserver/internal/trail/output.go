@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	maxCommands = 1000    // whose outputs are kept
-	maxOutput   = 2 << 20 // of one command: half of it the beginning, half the end
+	maxCommands = 1000    // how many commands' outputs are kept
+	maxOutput   = 2 << 20 // bytes of one command, half from the beginning and half from the end
 )
 
-// output is what a command prints.
+// output is the output of a command.
 type output struct {
 	number  int
 	text    *text
 	runs    bool
 	omitted int64                            // bytes that were left out
-	unended bool                             // the turn ended before it did
-	rest    map[protocol.OutputStream][]byte // the beginning of a character
+	unended bool                             // the turn ended before the command
+	rest    map[protocol.OutputStream][]byte // the beginning of an incomplete rune
 }
 
 func (t *Trail) beginCommand(m protocol.ExecCommandBegin) {
@@ -40,8 +40,8 @@ func (t *Trail) beginCommand(m protocol.ExecCommandBegin) {
 	t.entry(fmt.Sprintf("command %d: %s", o.number, showCommand(m.Command)), "in "+showLine(m.Cwd))
 }
 
-// print takes in a piece of an output, which is all there is of a command that never
-// ends.
+// print adds a piece of an output. endCommand replaces the pieces by the whole output, if
+// the command ends.
 func (t *Trail) print(m protocol.ExecCommandOutputDelta) {
 	o := t.open[m.CallID]
 	if o == nil || !t.kept(o) {
@@ -49,7 +49,7 @@ func (t *Trail) print(m protocol.ExecCommandOutputDelta) {
 	}
 	b := append(o.rest[m.Stream], m.Chunk...)
 	whole := len(b)
-	for k := 1; k < utf8.UTFMax && k <= len(b); k++ { // a character may continue in the next piece
+	for k := 1; k < utf8.UTFMax && k <= len(b); k++ { // a rune may continue in the next piece
 		if c := b[len(b)-k]; utf8.RuneStart(c) {
 			if !utf8.FullRune(b[len(b)-k:]) {
 				whole -= k
@@ -87,8 +87,8 @@ func (t *Trail) endCommand(m protocol.ExecCommandEnd) {
 // kept reports whether a command is among the last ones.
 func (t *Trail) kept(o *output) bool { return o.number > t.commands-len(t.list) }
 
-// middle cuts a text in its middle to about so many bytes, and says so there. It
-// returns how many bytes are left out.
+// middle shortens a text to about most bytes by leaving out its middle, with a note there.
+// It returns how many bytes are left out.
 func middle(s string, most int) (string, int) {
 	if len(s) <= most {
 		return s, 0
@@ -102,5 +102,5 @@ func middle(s string, most int) (string, int) {
 	return fmt.Sprintf("%s\n[... %d bytes are left out here ...]\n%s", head, left, tail), left
 }
 
-// valid replaces what is not UTF-8.
+// valid replaces invalid UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

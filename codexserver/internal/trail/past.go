@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxRollout     = 1 << 30  // what comes after it is not read
-	maxRolloutLine = 16 << 20 // a longer one is skipped
+	maxRollout     = 1 << 30  // how many bytes are read
+	maxRolloutLine = 16 << 20 // longer lines are skipped
 )
 
-// ReadRollout returns the trail of a thread that is in its rollout alone, with a
-// transcript and nothing else. Lines that cannot be read are skipped.
+// ReadRollout returns the trail of a thread from its rollout. The trail has only a
+// transcript. Lines that cannot be decoded are skipped.
 func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
 		if l.Type == protocol.RolloutSessionMeta && !found {
 			var meta protocol.SessionMeta
 			if json.Unmarshal(l.Payload, &meta) != nil || meta.ID != thread {
-				return nil, errors.New("rollout: it is of another conversation")
+				return nil, errors.New("rollout: it belongs to another conversation")
 			}
 			found = true
 			continue
@@ -56,12 +56,12 @@ func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
 		t.line(l)
 	}
 	if !found {
-		return nil, errors.New("rollout: it does not say of which conversation it is")
+		return nil, errors.New("rollout: it does not name its conversation")
 	}
 	return t, nil
 }
 
-// readLine returns the next line; one that is too long is empty.
+// readLine returns the next line, or an empty one if that is too long.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	long := false
@@ -82,7 +82,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// line takes in a line of a rollout: what was said, and what was called.
+// line adds the messages and calls of a line of a rollout.
 func (t *Trail) line(l protocol.RolloutLine) {
 	switch l.Type {
 	case protocol.RolloutEventMsg:
@@ -112,8 +112,8 @@ func (t *Trail) line(l protocol.RolloutLine) {
 	}
 }
 
-// shownCall returns the command that a call runs, and of any other call the name
-// alone: its arguments may hold secrets.
+// shownCall returns the command that a call runs. For other calls it returns only the name,
+// because the arguments may contain secrets.
 func shownCall(i protocol.FunctionCallItem) string {
 	var arguments struct {
 		Command jsontext.Value `json:"command"`

@@ -4,7 +4,7 @@ import (
 	"os"
 )
 
-// slots are places of the size of a piece in a file without a name. The store's mutex
+// slots are regions of the size of a piece in a file without a name. The store's mutex
 // guards them.
 type slots struct {
 	folder string
@@ -13,7 +13,7 @@ type slots struct {
 	next   int64
 }
 
-// take returns a free slot. The error says that there is no file.
+// take returns a free slot. It fails if the file cannot be made.
 func (s *slots) take() (int64, error) {
 	if s.file == nil {
 		f, err := nameless(s.folder)

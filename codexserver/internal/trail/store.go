@@ -8,49 +8,49 @@ import (
 	"unicode/utf8"
 )
 
-// What the trails of one server keep together, in bytes: in a file, or in memory.
+// How many bytes all trails of one server keep, in a file or in memory.
 const (
 	MaxInFile   = 256 << 20
 	MaxInMemory = 64 << 20
 )
 
 const (
-	pieceSize = 16 << 10 // of a piece at most
-	pieceCost = 4 << 10  // of a piece besides its bytes: the last block of it in a file
+	pieceSize = 16 << 10 // largest size of a piece in bytes
+	pieceCost = 4 << 10  // overhead of a piece, such as the last block in a file
 )
 
-// Store bounds what its trails keep together. It is safe for concurrent use.
+// Store limits the total size of its trails. It is safe for concurrent use.
 type Store struct {
 	mu     sync.Mutex // guards all trails
 	max    int
 	used   int
-	pieces list.List // of *piece, in the order of their beginning
+	pieces list.List // of *piece, the oldest first
 	slots  *slots    // nil keeps the bytes in memory
 }
 
-// NewStore returns a store that keeps at most so many bytes in memory.
+// NewStore returns a store that keeps at most max bytes in memory.
 func NewStore(max int) *Store { return &Store{max: max} }
 
-// InFile returns a store whose bytes are in a file without a name, in a folder that is
-// made when it is missing. Where that cannot be, they are in memory.
+// InFile returns a store that keeps its bytes in a file without a name in a folder, which is
+// made if missing. If there can be no such file, it keeps them in memory.
 func InFile(folder string) *Store { return &Store{max: MaxInFile, slots: &slots{folder: folder}} }
 
-// shelf bounds texts of one kind of one thread.
+// shelf limits the total size of texts of one kind of one thread.
 type shelf struct {
 	store *Store
 	max   int
 	used  int
-	texts []*text // the one to drop from first
+	texts []*text // the oldest, which loses its beginning first, comes first
 }
 
-// newText returns a text that is last on the shelf.
+// newText adds a text to the shelf.
 func (sh *shelf) newText() *text {
 	t := &text{shelf: sh}
 	sh.texts = append(sh.texts, t)
 	return t
 }
 
-// drop drops the beginning of the first text that has one.
+// drop drops the first piece of the first text that is not empty.
 func (sh *shelf) drop() {
 	for _, t := range sh.texts {
 		if len(t.pieces) > 0 {
@@ -64,7 +64,7 @@ func (sh *shelf) drop() {
 type text struct {
 	shelf    *shelf
 	pieces   []*piece // in their order
-	from, to int64    // what is kept of all that was written
+	from, to int64    // the kept part of all that was written
 }
 
 // piece is a part of a text.
@@ -76,7 +76,7 @@ type piece struct {
 	inStore *list.Element
 }
 
-// add writes valid UTF-8 at the end.
+// add appends valid UTF-8.
 func (t *text) add(s string) {
 	for s != "" {
 		p, room := t.last()
@@ -98,7 +98,7 @@ func (t *text) add(s string) {
 	}
 }
 
-// last returns the piece to write to, and how many bytes it takes.
+// last returns the piece to write to, and how many bytes it has room for.
 func (t *text) last() (p *piece, room int) {
 	if n := len(t.pieces); n > 0 {
 		p = t.pieces[n-1]
@@ -132,7 +132,7 @@ func (p *piece) drop() {
 	}
 }
 
-// lose drops all: the text continues after what could not be written.
+// lose drops everything. The text continues after the bytes that could not be written.
 func (t *text) lose() {
 	for len(t.pieces) > 0 {
 		t.pieces[0].drop()
@@ -140,11 +140,11 @@ func (t *text) lose() {
 	t.from = t.to
 }
 
-// write puts bytes behind those of the piece.
+// write appends bytes to the piece.
 func (p *piece) write(part string) (err error) {
 	st := p.text.shelf.store
 	if p.size == 0 && st.slots != nil {
-		if p.slot, err = st.slots.take(); err != nil { // there is no file
+		if p.slot, err = st.slots.take(); err != nil { // continue in memory
 			st.slots, st.max = nil, min(st.max, MaxInMemory)
 		}
 	}
@@ -163,14 +163,14 @@ func (p *piece) read() ([]byte, error) {
 	return p.text.shelf.store.slots.read(p.slot, p.size)
 }
 
-// clear drops all, as if nothing had been written.
+// clear resets the text to empty.
 func (t *text) clear() {
 	t.lose()
 	t.from, t.to = 0, 0
 }
 
-// read returns at most so many bytes from an offset on, and where they begin: at
-// what is kept, and at a whole character.
+// read returns at most most bytes from an offset on. They begin at the first whole rune
+// that is kept, at.
 func (t *text) read(offset int64, most int) (s string, at int64, err error) {
 	if offset < 0 || offset > t.to {
 		return "", 0, &RangeError{"offset", fmt.Sprintf("%d is not in the text, which has %d bytes", offset, t.to)}
@@ -183,7 +183,7 @@ func (t *text) read(offset int64, most int) (s string, at int64, err error) {
 		if at < end {
 			data, err := p.read()
 			if err != nil {
-				return "", 0, fmt.Errorf("what is kept cannot be read: %w", err)
+				return "", 0, fmt.Errorf("read the kept text: %w", err)
 			}
 			data = data[max(at-begin, 0):]
 			b.Write(data[:min(len(data), most+utf8.UTFMax-b.Len())])
@@ -200,7 +200,7 @@ func (t *text) read(offset int64, most int) (s string, at int64, err error) {
 	return clip(s, most), at, nil
 }
 
-// clip returns at most n bytes of valid UTF-8, without a part of a character.
+// clip returns at most n bytes of valid UTF-8, and does not split a rune.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -211,11 +211,11 @@ func clip(s string, n int) string {
 	return s[:n]
 }
 
-// RangeError says that an argument names what is not there.
+// RangeError reports an argument that names a missing part.
 type RangeError struct {
 	// Argument is "offset" or "command".
 	Argument string
-	// Reason says what is wrong with it.
+	// Reason is what is wrong with it.
 	Reason string
 }
 

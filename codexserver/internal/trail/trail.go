@@ -9,14 +9,14 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// What is kept of one thread, in bytes.
+// How many bytes are kept of one thread.
 const (
 	MaxTranscript = 4 << 20
 	MaxDiffs      = 8 << 20
 	MaxOutputs    = 8 << 20
 )
 
-// Trail is what one thread did. It is safe for concurrent use.
+// Trail records what one thread does. It is safe for concurrent use.
 type Trail struct {
 	store      *Store
 	transcript *text
@@ -27,18 +27,18 @@ type Trail struct {
 	turns    int
 	running  bool
 	commands int
-	list     []*output          // the last commands, in the order of their begin
+	list     []*output          // the last commands, in the order of their start
 	open     map[string]*output // by call
 	answer   string             // the turn's last message so far
 	closed   bool
 }
 
-// New returns the trail of a thread that begins, to be closed.
+// New returns the trail of a new thread. The caller must close it.
 func (s *Store) New() *Trail {
 	return &Trail{store: s, transcript: (&shelf{store: s, max: MaxTranscript}).newText()}
 }
 
-// Close forgets everything.
+// Close removes everything. Later calls are ignored.
 func (t *Trail) Close() {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *Trail) do(f func()) {
 	}
 }
 
-// Begin begins a turn with the user's words.
+// Begin records the start of a turn, with the user's words.
 func (t *Trail) Begin(words string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	t.do(func() {
@@ -73,7 +73,7 @@ func (t *Trail) Begin(words string) {
 	})
 }
 
-// End ends the turn. The error says why it failed or was aborted, nil if neither.
+// End records the end of the turn. Err is why it failed or was aborted, or nil.
 func (t *Trail) End(err error) {
 	t.do(func() {
 		t.running, t.answer = false, ""
@@ -94,11 +94,11 @@ func (t *Trail) Count() (turns, commands int) {
 	return t.turns, t.commands
 }
 
-// Event takes in an event of the thread. It does not block.
+// Event records an event of the thread. It does not block.
 func (t *Trail) Event(m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.AgentReasoningRawContentDelta, protocol.TokenCount:
-		return // the many, without the lock
+		return // frequent, so without the lock
 	}
 	if c, ok := m.(protocol.SessionConfigured); ok {
 		before := past(c.InitialMessages) // may take a while
@@ -108,7 +108,7 @@ func (t *Trail) Event(m protocol.EventMsg) {
 	t.do(func() { t.event(m) })
 }
 
-// Decided takes in how a question ended: by whom, and with which words for the model.
+// Decided records a question and its outcome. By is who decided.
 func (t *Trail) Decided(q *elicit.Question, by string, out elicit.Outcome) {
 	t.do(func() {
 		t.entry("question:", q.Message)
@@ -121,7 +121,7 @@ func (t *Trail) Decided(q *elicit.Question, by string, out elicit.Outcome) {
 	})
 }
 
-// Changed takes in the diff of a turn that has ended.
+// Changed records the diff of a turn that has ended.
 func (t *Trail) Changed(turn int, diff string) {
 	t.do(func() {
 		if t.diffs == nil {
@@ -136,13 +136,13 @@ func (t *Trail) Changed(turn int, diff string) {
 type Page struct {
 	// Text is the part.
 	Text string
-	// Offset is where it begins in the whole.
+	// Offset is where the part begins in the whole text.
 	Offset int64
-	// Total is how long the whole is.
+	// Total is the length of the whole text.
 	Total int64
-	// Cut is how many bytes of what there was are not kept.
+	// Cut is how many bytes of the whole text are not kept.
 	Cut int64
-	// Note says what else there is to know; "" if nothing.
+	// Note is a remark for the reader, or "".
 	Note string
 }
 
@@ -151,7 +151,7 @@ func (t *Trail) page(from *text, offset int64, most int) (Page, error) {
 	return Page{Text: s, Offset: at, Total: from.to, Cut: from.from}, err
 }
 
-// Transcript returns a part of what was said and done.
+// Transcript returns a part of the transcript.
 func (t *Trail) Transcript(offset int64, most int) (Page, error) {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
@@ -172,8 +172,8 @@ func (t *Trail) Diff(offset int64, most int) (Page, error) {
 	return p, err
 }
 
-// Output returns a part of the output of a command, by its number in the thread; 0 is
-// the last one. It returns the number too.
+// Output returns a part of the output of a command, by its number in the thread. 0 is the
+// last one. It also returns the number.
 func (t *Trail) Output(command int, offset int64, most int) (p Page, number int, err error) {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()

@@ -161,7 +161,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// An offset stays good when the beginning is dropped.
+// TestOldestIsDropped checks that an offset stays valid when the beginning is dropped.
 func TestOldestIsDropped(t *testing.T) {
 	tr := newTrail(t)
 	mark := strings.Repeat("x", 1<<20)
@@ -178,7 +178,7 @@ func TestOldestIsDropped(t *testing.T) {
 	}
 }
 
-// Where there is no file, trails are in memory.
+// TestWithoutAFile checks that trails are kept in memory if there is no file.
 func TestWithoutAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -192,7 +192,7 @@ func TestWithoutAFile(t *testing.T) {
 	}
 }
 
-// A file holds no more than what is kept: what is dropped makes room.
+// TestFileIsBounded checks that the file reuses the room of dropped pieces.
 func TestFileIsBounded(t *testing.T) {
 	s := trail.InFile(t.TempDir())
 	for i := range 300 {
@@ -210,7 +210,8 @@ func TestFileIsBounded(t *testing.T) {
 	}
 }
 
-// All trails together are bounded, and a closed one returns what it had.
+// TestStoreIsBounded checks the limit for all trails together, and that a closed trail
+// frees its room.
 func TestStoreIsBounded(t *testing.T) {
 	s := trail.NewStore(1 << 20)
 	kept := func(trails []*trail.Trail) (bytes int64) {
@@ -305,7 +306,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// What commands print is bounded, whatever they print and how many they are.
+// TestOutputsAreBounded checks the limit for the output of any number of commands.
 func TestOutputsAreBounded(t *testing.T) {
 	tr := newTrail(t)
 	chunk := []byte(strings.Repeat("x", 1<<20))

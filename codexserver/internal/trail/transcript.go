@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxEntry = 1 << 20 // of one message
-	maxLine  = 2 << 10 // of what is shown on a line
-	maxPaths = 20      // of a patch
+	maxEntry = 1 << 20 // bytes of one message
+	maxLine  = 2 << 10 // bytes of a text on one line
+	maxPaths = 20      // paths of a patch
 )
 
-// entry writes a heading on its own line and, indented, what was said.
+// entry writes a heading on its own line, and an indented body.
 func (t *Trail) entry(heading, body string) {
 	var b strings.Builder
 	b.WriteString(valid(heading) + "\n")
@@ -63,7 +63,7 @@ func (t *Trail) event(m protocol.EventMsg) {
 			steps = append(steps, s.Status+": "+s.Step)
 		}
 		t.entry("plan:", strings.Join(steps, "\n"))
-	case protocol.MCPToolCallBegin: // its arguments may hold secrets
+	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
 		t.entry("tool "+showLine(m.Invocation.Tool)+" of the MCP server "+showLine(m.Invocation.Server), "")
 	case protocol.MCPToolCallEnd:
 		if m.Result.Err != nil {
@@ -76,7 +76,7 @@ func (t *Trail) event(m protocol.EventMsg) {
 	}
 }
 
-// past returns what was said before this server had the thread.
+// past returns the messages of the thread before this server resumed it.
 func past(messages []json.RawMessage) (said []protocol.EventMsg) {
 	for _, raw := range messages {
 		m, err := protocol.ParseEvent(raw)
@@ -121,13 +121,13 @@ func patchLines(changes map[string]protocol.FileChange) string {
 	return strings.Join(lines, "\n")
 }
 
-// showLine returns a text on one line on which nothing is hidden, within bounds.
+// showLine returns a text as one line without hidden characters, about maxLine bytes long.
 func showLine(s string) string {
 	s, _ = middle(elicit.ShowText(cutLine(s)), maxLine)
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s)
 }
 
-// cutLine bounds what is made readable.
+// cutLine limits the text before hidden characters are replaced.
 func cutLine(s string) string { return s[:min(len(s), 4*maxLine)] }
 
 func showCommand(argv []string) string {

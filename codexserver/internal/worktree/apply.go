@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Apply writes the plan's files to the caller's tree: all of them, or none. If one
-// is not as it was when the plan was made, or another folder has the tree's name,
-// the error is a [*ChangedError]. The index and HEAD stay as they are.
+// Apply writes the plan's files to the caller's tree: all of them, or none. It returns a
+// [*ChangedError] if one was changed since the plan was made, or if the tree was replaced.
+// The index and HEAD do not change.
 func (p *Plan) Apply(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -49,7 +49,7 @@ func (p *Plan) Apply(ctx context.Context) error {
 	return w.update(func(r *record) { r.Saved = append(r.Saved, p.tree) })
 }
 
-// write notes what is there in a journal, and then writes.
+// write records the old files in a journal and then writes the new ones.
 func (p *Plan) write(ctx context.Context, root *os.Root) error {
 	j, err := p.journal(root)
 	if err != nil {
@@ -64,8 +64,8 @@ func (p *Plan) write(ctx context.Context, root *os.Root) error {
 	return j.end()
 }
 
-// run goes through the files: first those that go, so that others can take the
-// places of their folders.
+// run removes and writes the files. It removes first, so that a new file can take the
+// name of a folder.
 func (p *Plan) run(ctx context.Context, root *os.Root, j *journal) error {
 	for _, remove := range []bool{true, false} {
 		for i, f := range p.files {
@@ -85,7 +85,7 @@ func (p *Plan) run(ctx context.Context, root *os.Root, j *journal) error {
 	return nil
 }
 
-// put brings one file to its new state, in one step: half of it is never seen.
+// put removes or writes one file in one step, so that it is never half written.
 func (p *Plan) put(root *os.Root, j *journal, i int) error {
 	f := p.files[i]
 	now, err := read(root, f.path)
@@ -115,8 +115,8 @@ func (p *Plan) put(root *os.Root, j *journal, i int) error {
 	return err
 }
 
-// putFile puts a file at a name, by way of a temporary one next to it. A new file
-// replaces no other. Written is called in between.
+// putFile writes a file through a temporary one next to it. A new file does not replace
+// another one. Written is called after the temporary file is written.
 func putFile(root *os.Root, name string, f file, temporary string, isNew, exact bool, written func()) error {
 	name = filepath.FromSlash(name)
 	if err := create(root, temporary, f, exact); err != nil {
@@ -124,7 +124,7 @@ func putFile(root *os.Root, name string, f file, temporary string, isNew, exact 
 	}
 	written()
 	if isNew {
-		// A hard link never replaces; not every file system has them.
+		// A hard link does not replace a file, but not every file system has them.
 		err := root.Link(temporary, name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, root.Remove(temporary))
@@ -139,8 +139,8 @@ func putFile(root *os.Root, name string, f file, temporary string, isNew, exact 
 	return nil
 }
 
-// create makes a file and fails if it exists. Exact sets its permissions whatever the
-// process leaves to new files.
+// create makes a file and fails if it exists. With exact the umask does not change its
+// permissions.
 func create(root *os.Root, name string, f file, exact bool) error {
 	if f.isLink {
 		return root.Symlink(f.data, name)
@@ -163,12 +163,12 @@ func removeIfThere(root *os.Root, name string) error {
 	return nil
 }
 
-// isAbove reports whether dir is a folder on the way to name; both have slashes.
+// isAbove reports whether name lies below dir. Both have slashes.
 func isAbove(dir, name string) bool {
 	return len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
 }
 
-// above returns the folders on the way to name, the topmost first.
+// above returns the parent folders of name, the topmost first.
 func above(name string) []string {
 	dir := path.Dir(name)
 	if dir == "." {
@@ -177,7 +177,7 @@ func above(name string) []string {
 	return append(above(dir), dir)
 }
 
-// temporary is the name of the file that is written for another one.
+// temporary returns the name of the temporary file for file i, name.
 func (j *journal) temporary(name string, i int) string {
 	return filepath.FromSlash(path.Join(path.Dir(name), fmt.Sprintf(".codex-mcp-%s-%d", j.Tag, i)))
 }

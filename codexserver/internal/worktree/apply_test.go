@@ -32,8 +32,8 @@ func TestApply(t *testing.T) {
 		base     set
 		mine     set // changes in the worktree
 		theirs   set // changes in the caller's tree meanwhile
-		want     set // what becomes of the caller's tree, "-" for none
-		conflict set // or why not, by path
+		want     set // the caller's tree afterwards, "-" for no file
+		conflict set // or the conflicts by path
 		moves    set
 	}{
 		{name: "nothing", base: set{"a": text}},
@@ -44,8 +44,8 @@ func TestApply(t *testing.T) {
 		{name: "binary", base: set{"a": "a\x00b"}, mine: set{"a": "a\x00c"}, want: set{"a": "a\x00c"}},
 		{name: "binary, both", base: set{"a": "a\x00b\n1\n2\n3\n"}, mine: set{"a": "a\x00b\nx\n2\n3\n"}, theirs: set{"a": "a\x00b\n1\n2\nx\n"}, conflict: set{"a": "both have changed it, and it is not text"}},
 		{name: "a new file, in a new folder", base: set{"a": text}, mine: set{"s/t/b": "b", "c": ""}, want: set{"s/t/b": "b", "c": ""}},
-		{name: "a new file that is there untracked", base: set{"a": text}, mine: set{"b": "b"}, theirs: set{"b": "c"}, conflict: set{"b": "both have made it, differently"}},
-		{name: "a new file that is there ignored", base: set{".gitignore": "*.o\n"}, mine: set{".gitignore": "", "b.o": "b"}, theirs: set{"b.o": "c"}, conflict: set{"b.o": "both have made it, differently"}},
+		{name: "a new file that is there untracked", base: set{"a": text}, mine: set{"b": "b"}, theirs: set{"b": "c"}, conflict: set{"b": "both have added it with different contents"}},
+		{name: "a new file that is there ignored", base: set{".gitignore": "*.o\n"}, mine: set{".gitignore": "", "b.o": "b"}, theirs: set{"b.o": "c"}, conflict: set{"b.o": "both have added it with different contents"}},
 		{name: "a new file that is there, the same", base: set{"a": text}, mine: set{"b": "b"}, theirs: set{"b": "b"}, want: set{"b": "b"}},
 		{name: "a new file where a folder is", base: set{"a": text}, mine: set{"b": "b"}, theirs: set{"b/c": "c"}, conflict: set{"b": "a folder is there"}},
 		{name: "a new file below a file", base: set{"a": text}, mine: set{"b/c": "b"}, theirs: set{"b": "c"}, conflict: set{"b/c": "b is not a folder"}},
@@ -66,7 +66,7 @@ func TestApply(t *testing.T) {
 		{name: "a link", base: set{"a": text, "l": "> a"}, mine: set{"l": "> s/b", "s/b": "b", "s/up": "> ../a"}, want: set{"l": "> s/b", "s/b": "b", "s/up": "> ../a"}},
 		{name: "a link in place of a file", base: set{"a": text, "b": "b"}, mine: set{"b": "> a"}, want: set{"b": "> a"}},
 		{name: "a file in place of a link", base: set{"a": text, "b": "> a"}, mine: set{"b": "B"}, want: set{"b": "B"}},
-		{name: "links on both sides", base: set{"a": "a", "l": "> a"}, mine: set{"l": "> b"}, theirs: set{"l": "> c"}, conflict: set{"l": "both have changed it, and it is not a file on each side"}},
+		{name: "links on both sides", base: set{"a": "a", "l": "> a"}, mine: set{"l": "> b"}, theirs: set{"l": "> c"}, conflict: set{"l": "both have changed it, and it is not a regular file in all versions"}},
 		{name: "links that lead out", base: set{"a": "a"}, mine: set{"abs": "> /etc/passwd", "up": "> ../x", "git": "> .git/config", "in": "> s/../../x"},
 			conflict: set{"abs": leads, "up": leads, "git": leads, "in": leads}},
 		{name: "line ends as they are", base: set{"a": "1\r\n2\r\n3\r\n4\r\n"}, mine: set{"a": "one\r\n2\r\n3\r\n4\r\n"}, theirs: set{"a": "1\r\n2\r\n3\r\nfour\r\n"}, want: set{"a": "one\r\n2\r\n3\r\nfour\r\n"}},
@@ -146,7 +146,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-const leads = "it becomes a symbolic link that leads out of the tree, or to git's files"
+const leads = "it becomes a symbolic link out of the tree, or to git's files"
 
 func rel(t *testing.T, dir, path string) string {
 	t.Helper()
@@ -172,8 +172,8 @@ func TestChanges(t *testing.T) {
 		at("l"):     {Add: &protocol.FileContent{Content: "a symbolic link to a\n"}},
 		at("new"):   {Add: &protocol.FileContent{Content: "n\n"}},
 		at("moved"): {Update: &protocol.FileUpdate{MovePath: &to}},
-		at("bin"): {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-no text: 1 bytes, SHA-256 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d\n" +
-			"+no text: 2 bytes, SHA-256 b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n"}},
+		at("bin"): {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-a binary file: 1 bytes, SHA-256 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d\n" +
+			"+a binary file: 2 bytes, SHA-256 b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2\n"}},
 		at(".vscode/tasks.json"): {Add: &protocol.FileContent{Content: "{}"}},
 	}
 	if diff := cmp.Diff(want, p.Changes()); diff != "" {
@@ -187,7 +187,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What changes between the showing and the applying is not overwritten.
+// TestApplyChanged changes files after they were shown. Applying does not overwrite them.
 func TestApplyChanged(t *testing.T) {
 	for name, theirs := range map[string]map[string]string{
 		"content":          {"b": "their b"},
@@ -215,7 +215,7 @@ func TestApplyChanged(t *testing.T) {
 	}
 }
 
-// A change in the middle of applying puts everything back.
+// TestApplyUndone changes a file while the plan is applied. All files are restored.
 func TestApplyUndone(t *testing.T) {
 	for at := 1; at <= 8; at++ {
 		b := newBench(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Special files are left out or refused, and nothing waits for them.
+// TestSpecialFiles checks that special files are left out or refused, and block nothing.
 func TestSpecialFiles(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "", "x": "", ".gitignore": ".gitignore is a special file", "s/.gitattributes": "s/.gitattributes is a special file", "n/.git/HEAD": "n/.git/HEAD is a special file",
@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &worktree.Status{
-		Base: head, Head: head, Notes: []string{"the worktree's .git was replaced: do not run git in there"},
+		Base: head, Head: head, Notes: []string{"the worktree's .git was replaced: do not run git in the worktree"},
 		Files: []worktree.Change{
 			{Path: "a", Kind: worktree.Modified, Added: 2, Removed: 1, Mode: "100644", OldMode: "100644"},
 			{Path: "bin", Kind: worktree.Modified, IsBinary: true, Mode: "100644", OldMode: "100644"},
@@ -74,7 +74,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Many files are listed up to a bound, and applied all the same.
+// TestMany checks that a list of files is limited, and all are applied.
 func TestMany(t *testing.T) {
 	b := newBench(t)
 	b.commit(map[string]string{"a": text})
@@ -94,8 +94,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// A file that needs a filter in the caller's tree alone is left out, and not
-// counted as brought back.
+// TestFilterOfCaller checks that a file is left out if only the caller's tree has a filter
+// for it, and that it does not count as saved.
 func TestFilterOfCaller(t *testing.T) {
 	b := newBench(t)
 	b.commit(map[string]string{"a.dat": "pointer", "b": "b"})

@@ -14,25 +14,26 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// BranchOptions are how a branch is made.
+// BranchOptions are the options of [Worktree.Branch].
 type BranchOptions struct {
-	// Name is the branch's, without refs/heads; "" makes one of the worktree's.
+	// Name is the branch's name, without refs/heads. The default is codex/ID with the id of
+	// the worktree.
 	Name string
-	// Message is the commit's; "" says that a thread of codex-mcp made it.
+	// Message is the commit's message. The default names a thread of codex-mcp.
 	Message string
 }
 
 // Branch is a branch with a worktree's content.
 type Branch struct {
-	// Name is the branch's, Commit what it is at.
+	// Name is the name of the branch, Commit its commit.
 	Name, Commit string
-	// Skipped are the files that are as they were in the commit before.
+	// Skipped are changed files that the commit does not have.
 	Skipped []Skip
 }
 
-// Branch makes a new branch in the repository, with a commit of the worktree's
-// content on top of what is checked out in there. It checks nothing out, and an
-// existing branch stays as it is.
+// Branch makes a new branch in the repository. Its commit has the worktree's content, and
+// its parent is the worktree's HEAD. Branch does not check out the new branch, and does
+// not change an existing one.
 func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -58,7 +59,7 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 	if b.Commit, err = w.commit(ctx, tree, cmp.Or(o.Message, "Work of a thread of codex-mcp")); err != nil {
 		return nil, err
 	}
-	if err := w.handOver(ctx, scratch, b.Commit); err != nil {
+	if err := w.copyObjects(ctx, scratch, b.Commit); err != nil {
 		return nil, err
 	}
 	if err := w.createRef(b.Name, b.Commit); err != nil {
@@ -70,22 +71,21 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 	})
 }
 
-// branchName is stricter than git's own rules: what it matches needs no quotes
-// anywhere.
+// branchName is stricter than git's own rules, so that a name needs no quotes anywhere.
 var branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
 func (w *Worktree) checkName(ctx context.Context, name string) error {
 	if len(name) > 200 || !branchName.MatchString(name) || name == "HEAD" {
-		return refuse("%q is not a valid name for a branch: use letters and digits, with . _ - / between them", name)
+		return refuse("%q is not a valid name for a branch: use at most 200 letters and digits, with . _ - / between them", name)
 	}
 	if _, err := w.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
-		return refuse("%q is not a valid name for a branch", name)
+		return refuse("%q is not a valid name for a branch: git does not allow it", name)
 	}
 	return nil
 }
 
-// commit makes a commit of a tree, on top of what is checked out in the worktree:
-// commands whose commits a person allowed have moved that.
+// commit makes a commit of a tree, with the worktree's HEAD as its parent. Commands may
+// have moved HEAD with commits that a person approved.
 func (w *Worktree) commit(ctx context.Context, tree, message string) (string, error) {
 	parent, _, ok := git.Head(w.record.admin(), w.record.CommonDir)
 	if !ok || parent == "" {
@@ -105,9 +105,9 @@ func (w *Worktree) commit(ctx context.Context, tree, message string) (string, er
 	}}, "commit-tree", "--no-gpg-sign", "-p", parent, "-F", "-", tree)
 }
 
-// handOver copies the objects of a commit that the repository does not have into it, in a
+// copyObjects copies the objects of a commit that the repository does not have to it, as a
 // pack.
-func (w *Worktree) handOver(ctx context.Context, scratch, commit string) error {
+func (w *Worktree) copyObjects(ctx context.Context, scratch, commit string) error {
 	to := filepath.Join(w.record.CommonDir, "objects", "pack")
 	for _, dir := range []string{filepath.Dir(to), to} {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
@@ -118,7 +118,7 @@ func (w *Worktree) handOver(ctx context.Context, scratch, commit string) error {
 	if err != nil || name == "" {
 		return err
 	}
-	for _, ending := range []string{".pack", ".idx"} { // git looks for the index
+	for _, ending := range []string{".pack", ".idx"} { // git finds a pack by its index
 		file := "pack-" + name + ending
 		if exists(filepath.Join(to, file)) {
 			continue
@@ -130,7 +130,7 @@ func (w *Worktree) handOver(ctx context.Context, scratch, commit string) error {
 	return nil
 }
 
-// copyObject copies a file of git's so that half of it is never seen.
+// copyObject copies a file of git in one step, so that it is never half written.
 func copyObject(to, from string) error {
 	data, err := regularfile.Read(from, 4<<30)
 	if err != nil {
@@ -156,7 +156,7 @@ func copyObject(to, from string) error {
 	return nil
 }
 
-// createRef makes a branch that is not there, as git does: its lock first.
+// createRef makes a new branch. As git does, it locks the ref first.
 func (w *Worktree) createRef(name, commit string) (err error) {
 	root, err := os.OpenRoot(w.record.CommonDir)
 	if err != nil {
@@ -164,7 +164,7 @@ func (w *Worktree) createRef(name, commit string) (err error) {
 	}
 	defer root.Close()
 	ref := "refs/heads/" + name
-	taken := func(what string) error { return refuse("the branch %s is there already, or %s", name, what) }
+	taken := func(what string) error { return refuse("the branch %s exists already, or %s", name, what) }
 	for _, dir := range above(ref) {
 		info, err := lstat(root, dir)
 		if err == nil && info == nil {
@@ -173,7 +173,7 @@ func (w *Worktree) createRef(name, commit string) (err error) {
 				err = nil
 			}
 		} else if err == nil && !info.IsDir() {
-			err = taken(dir + " is")
+			err = taken(dir + " does")
 		}
 		if err != nil {
 			return err
@@ -201,13 +201,13 @@ func (w *Worktree) createRef(name, commit string) (err error) {
 	case err != nil:
 		return err
 	case isPacked || info != nil:
-		return taken("it is in the way of another")
+		return taken("another branch has a conflicting name")
 	}
 	return root.Rename(native+".lock", native)
 }
 
-// isPacked reports whether packed-refs has a ref of that name, or one that it
-// would be in the way of.
+// isPacked reports whether packed-refs has a ref with this name or a conflicting one, such
+// as a/b for a.
 func (w *Worktree) isPacked(ref string) (bool, error) {
 	data, err := regularfile.Read(filepath.Join(w.record.CommonDir, "packed-refs"), 256<<20)
 	if errors.Is(err, fs.ErrNotExist) {

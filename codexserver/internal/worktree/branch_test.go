@@ -40,7 +40,7 @@ func TestBranch(t *testing.T) {
 	if got := b.git("status", "--porcelain"); got != status {
 		t.Errorf("status: %s", got)
 	}
-	// A second one has nothing new to commit, and names are not taken twice.
+	// A second branch has nothing new to commit, and must have another name.
 	b.git("pack-refs", "--all")
 	for _, name := range []string{"work/one", "work", "work/one/two", "main", "-x", "a..b", "x.lock", "@{1}", "HEAD", "a b", "x/../main", "refs/heads/", "ü"} {
 		var refused *worktree.RefusedError

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Commands of the thread write in the worktree alone, and look around with git;
-// commits do not work.
+// TestConfine checks that commands of the thread can write only to the worktree, and can
+// read with git, but cannot commit.
 func TestConfine(t *testing.T) {
 	b := newBench(t)
 	b.commit(map[string]string{"a": "one\n"})

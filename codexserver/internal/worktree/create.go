@@ -15,32 +15,32 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// Options are how a worktree is made.
+// Options are the options of [Store.Create].
 type Options struct {
-	// Cwd is the caller's folder, absolute, in the repository.
+	// Cwd is the caller's folder in the repository, an absolute path.
 	Cwd string
-	// ThreadID is the thread's that is to work in it; [Worktree.Bind] notes one
-	// that is not known yet.
+	// ThreadID is the id of the thread that works in the worktree. If it is not known yet,
+	// [Worktree.Bind] records it later.
 	ThreadID string
-	// Uncommitted takes along what the caller's tree has beyond HEAD: changes to
-	// tracked files, and files that are neither tracked nor ignored.
+	// Uncommitted copies the caller's uncommitted work: changes to tracked files, and
+	// files that are neither tracked nor ignored.
 	Uncommitted bool
 }
 
-// Create makes a worktree from the HEAD of the repository that a folder lies in.
-// Skipped are the files that were to be taken along and are not; they are as in
-// HEAD. A repository that does not get one is a [*RefusedError].
+// Create makes a worktree from the HEAD of the repository that contains o.Cwd. Skipped are
+// uncommitted files that could not be copied; they are as in HEAD. The error is a
+// [*RefusedError] if the repository cannot have a worktree.
 func (s Store) Create(ctx context.Context, o Options) (w *Worktree, skipped []Skip, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	if !filepath.IsAbs(o.Cwd) {
-		return nil, nil, refuse("%q is not absolute", o.Cwd)
+		return nil, nil, refuse("the folder %q is not an absolute path", o.Cwd)
 	}
 	if s, err = s.make(); err != nil {
 		return nil, nil, err
 	}
 	if other, err := s.Find(o.ThreadID); err == nil {
-		return nil, nil, fmt.Errorf("worktree: the thread %s has one, %s: %w", o.ThreadID, other.record.ID, fs.ErrExist)
+		return nil, nil, fmt.Errorf("worktree: the thread %s already has the worktree %s: %w", o.ThreadID, other.record.ID, fs.ErrExist)
 	}
 	id := make([]byte, 8)
 	rand.Read(id)
@@ -67,7 +67,7 @@ func (w *Worktree) make(ctx context.Context, o Options) ([]Skip, error) {
 	if err := w.place(r, o.Cwd); err != nil {
 		return nil, err
 	}
-	// The record comes first: whatever is made after it is found again.
+	// Save the record first, so that everything made after it can be found and removed.
 	if err := w.store.save(&w.record); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (w *Worktree) make(ctx context.Context, o Options) ([]Skip, error) {
 	return skipped, w.update(func(record *record) { record.Phase, record.Start = phaseUse, w.record.Start })
 }
 
-// place decides where everything is.
+// place sets the paths of the record.
 func (w *Worktree) place(r *repository, cwd string) error {
 	cwd, err := filepath.EvalSymlinks(cwd)
 	if err != nil {
@@ -124,27 +124,28 @@ func (w *Worktree) place(r *repository, cwd string) error {
 	return nil
 }
 
-// start decides what the worktree begins with.
+// start determines the worktree's first content and records its tree.
 func (w *Worktree) start(ctx context.Context, r *repository, uncommitted bool) (skipped []Skip, err error) {
 	if !uncommitted {
 		w.record.Start, err = w.line(ctx, call{tree: w.folder()}, "rev-parse", "--verify", r.head+"^{tree}")
 		return nil, err
 	}
-	// The index is copied into our git folder, where git looks for its second part.
+	// The copy of the index is in our git folder, because git looks there for a second part.
 	if err := git.CopyIndex(w.gitFolder(), r.gitDir); err != nil {
 		return nil, err
 	}
 	if w.record.Start, skipped, err = w.snapshot(ctx, r.root, filepath.Join(w.gitFolder(), "index")); err != nil {
 		return nil, err
 	}
-	// What the caller has staged is in the repository only as long as it is.
+	// Copy the objects that are only staged: the caller may unstage them, and git then
+	// removes them.
 	c := call{tree: w.folder(), stdin: w.record.Start + "\n^" + w.record.Base + "\n"}
 	_, err = w.git(ctx, c, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(w.gitFolder(), "objects", "pack", "pack"))
 	return skipped, err
 }
 
-// makeAdmin makes git's own folder for the worktree. The last worktree of others
-// may take away the folder above meanwhile.
+// makeAdmin makes git's own folder for the worktree. It tries again when the folder above
+// disappears: git removes that with the last worktree in it.
 func (w *Worktree) makeAdmin() error {
 	admin := w.record.admin()
 	all := filepath.Dir(admin)
@@ -161,7 +162,7 @@ func (w *Worktree) makeAdmin() error {
 	}
 }
 
-// checkOut fills the worktree.
+// checkOut writes the files of the worktree.
 func (w *Worktree) checkOut(ctx context.Context) error {
 	c := call{index: w.index()}
 	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
@@ -171,16 +172,16 @@ func (w *Worktree) checkOut(ctx context.Context) error {
 	return err
 }
 
-// register makes git's own folder for the worktree in the repository, as git does
-// it, so that commands and people can look around with git. A lock keeps others
-// from pruning it, and what it refers to.
+// register makes git's own folder for the worktree in the repository, as git does, so that
+// commands and people can use git in the worktree. A lock prevents that git prunes the
+// folder and the objects that it refers to.
 func (w *Worktree) register(ctx context.Context) error {
 	if err := w.makeAdmin(); err != nil {
 		return err
 	}
 	admin := w.record.admin()
-	// Unlike ours, this index says what HEAD has: git shows what was taken along as
-	// changes.
+	// Unlike ours, this index has the content of HEAD, so that git shows the copied
+	// uncommitted work as changes.
 	scratch, remove, err := w.scratch()
 	if err != nil {
 		return err

@@ -13,33 +13,34 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// maxCommits bounds a list of commits.
+// maxCommits is how many commits a list has at most.
 const maxCommits = 50
 
-// LossError says what [Worktree.Discard] would lose.
+// LossError reports the work that [Worktree.Discard] would lose.
 type LossError struct {
-	// Token discards the worktree as it is now.
+	// Token makes Discard remove the worktree as it is now.
 	Token string
-	// Status is what it has, nil when that cannot be found out.
+	// Status is the state of the worktree, or nil if it cannot be determined.
 	Status *Status
-	// Commits are those that no branch has, by name and subject, the newest first.
+	// Commits are the commits that no branch has, by name and subject, the newest first.
 	Commits []string
-	// Unknown says why it cannot be found out, "" when it can.
+	// Unknown is the reason why the state cannot be determined, or "".
 	Unknown string
 }
 
 // Error implements error.
 func (e *LossError) Error() string {
 	if e.Unknown != "" {
-		return "worktree: what would be lost cannot be found out: " + e.Unknown
+		return "worktree: the work that would be lost cannot be determined: " + e.Unknown
 	}
 	return fmt.Sprintf("worktree: work would be lost: %d changed files, %d files that were left out, %d commits",
 		len(e.Status.Files)+e.Status.More, len(e.Status.Skipped), len(e.Commits))
 }
 
-// Discard removes the worktree. Where work would be lost that was neither applied
-// nor put on a branch, it removes nothing and returns a [*LossError], whose token
-// removes it, unless something has changed since. Ignored files do not count.
+// Discard removes the worktree. If that would lose work that was neither applied nor put
+// on a branch, it returns a [*LossError] and removes nothing. Call it again with the token
+// of the error to remove the worktree nevertheless. The token is no longer valid when the
+// worktree has changed. Ignored files do not count as work.
 func (w *Worktree) Discard(ctx context.Context, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -61,14 +62,14 @@ func (w *Worktree) Discard(ctx context.Context, token string) error {
 	return w.remove()
 }
 
-// loss returns what would be lost, nil for nothing.
+// loss returns the work that would be lost, or nil.
 func (w *Worktree) loss(ctx context.Context) (*LossError, error) {
 	found := &LossError{}
 	err := w.check(ctx)
 	switch {
 	case !exists(w.store.recordPath(w.record.ID)):
 		return nil, err
-	case w.record.Phase != phaseUse: // an earlier call was asked to
+	case w.record.Phase != phaseUse: // an earlier call has decided to remove it
 		return nil, nil
 	}
 	var tree string
@@ -103,7 +104,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// measure fills in what the worktree has.
+// measure sets the status and the commits of found.
 func (w *Worktree) measure(ctx context.Context, found *LossError) (tree string, err error) {
 	scratch, remove, err := w.scratch()
 	if err != nil {
@@ -134,8 +135,8 @@ func (w *Worktree) measure(ctx context.Context, found *LossError) (tree string, 
 	return tree, err
 }
 
-// remove removes all that is left of a worktree. Its record goes last, so that a later
-// call can continue.
+// remove removes what exists of a worktree. It keeps the record until the worktree is
+// gone, so that a later call can continue.
 func (w *Worktree) remove() error {
 	if w.record.Path != "" {
 		if err := removeAll(filepath.Dir(w.record.Path)); err != nil {
@@ -145,19 +146,19 @@ func (w *Worktree) remove() error {
 			return err
 		}
 	}
-	// The record without the rest says that nothing was made yet.
+	// A folder without a record means that nothing else exists.
 	if err := os.Remove(w.store.recordPath(w.record.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := removeAll(w.folder()); err != nil {
 		return err
 	}
-	// Who waits for the lock finds no record.
+	// A caller that waits for the lock will find no record.
 	return os.Remove(w.store.lockPath(w.record.ID))
 }
 
-// unregister removes git's own folder for the worktree. What is not that is left
-// alone.
+// unregister removes git's own folder for the worktree. It does nothing if that belongs to
+// another worktree.
 func (w *Worktree) unregister() error {
 	admin := w.record.admin()
 	for _, dir := range []string{filepath.Dir(admin), admin} {
@@ -171,12 +172,12 @@ func (w *Worktree) unregister() error {
 	if err := os.RemoveAll(admin); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Dir(admin)) // it stays while there are others
+	_ = os.Remove(filepath.Dir(admin)) // fails while it has others
 	return nil
 }
 
-// removeAll removes a folder, also where folders in it may not be written. It
-// follows no symbolic link.
+// removeAll removes a folder, even if folders in it are read-only. It does not follow
+// symbolic links.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {

@@ -15,8 +15,8 @@ func TestDiscard(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		base set
-		// work works in the worktree; it returns what the loss must name, nil when
-		// there is none.
+		// work changes the worktree. It returns words that the loss must contain, or nil
+		// for no loss.
 		work func(b *bench, w *worktree.Worktree) []string
 	}{
 		{name: "nothing", work: func(*bench, *worktree.Worktree) []string { return nil }},
@@ -74,7 +74,7 @@ func TestDiscard(t *testing.T) {
 		{name: "the repository is gone", work: func(b *bench, w *worktree.Worktree) []string {
 			lay(b.t, w.Path(), set{"a": "x"})
 			b.must(os.RemoveAll(b.dir))
-			return []string{"cannot be found out"}
+			return []string{"cannot be determined"}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,25 +9,25 @@
 //
 // # Three folders
 //
-// The worktree itself is all that a thread's commands may write. Git's own folder for it
-// lies in the repository, as for any worktree, and serves the commands and people that
-// look around in there. This package reads neither that folder nor the worktree's .git
-// but for where HEAD is: a command that got past the sandbox can have changed both. Its
-// state is its record, and it runs git on a git folder of its own, next to the record: a
-// configuration of ours, the repository's objects by reference, and an index. So no hook,
-// filter, monitor, driver, include or alias of the repository or of a command counts.
-// Files that need a filter, such as large ones kept elsewhere, are left out and said: see
-// [Skip].
+// A thread's commands may write only to the worktree itself. As for any worktree, git has
+// a folder of its own for it in the repository, for commands and people that use git
+// there. A command that escaped the sandbox could have changed this folder and the
+// worktree's .git, so this package reads only the position of HEAD from them.
+//
+// The state of a worktree is in its record. This package runs git on a third folder, next
+// to the record, with its own configuration, the repository's objects by reference, and an
+// index. So no hook, filter, monitor, driver, include or alias of the repository or of a
+// command has an effect. Files that need a filter, such as large ones stored elsewhere,
+// are left out and listed, see [Skip].
 //
 // # Bringing work back
 //
-// The worktree's content is compared with what it began with, file by file.
-// [Worktree.Plan] merges each changed file with the caller's as it is now. Lines that
-// both have changed, and all else that is in doubt, are a [*ConflictError], and nothing
-// is written. [Plan.Apply] writes all files or none. It first notes in a journal what was
-// there: when the process is killed in between, the next call about the same tree puts
-// everything back.
+// The worktree's content is compared with its first content, file by file. [Worktree.Plan]
+// merges each changed file with the caller's current one. If both have changed the same
+// lines, or anything else is in doubt, it returns a [*ConflictError] and writes nothing.
+// [Plan.Apply] writes all files or none. It first records the old files in a journal: if
+// the process is killed meanwhile, the next call for the same tree restores them.
 //
-// [Worktree.Branch] makes a commit of the content in the repository, on a branch of its
-// own. [Worktree.Discard] asks back when something would be lost.
+// [Worktree.Branch] makes a commit of the content on a new branch in the repository.
+// [Worktree.Discard] requires a confirmation if work would be lost.
 package worktree

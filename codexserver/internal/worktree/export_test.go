@@ -1,5 +1,5 @@
 package worktree
 
-// SetStep has f called in Apply when a file was written next to its place, and when it is
-// in it or was removed.
+// SetStep makes Apply call f after it has written a temporary file, and after it has
+// written or removed a file.
 func (p *Plan) SetStep(f func()) { p.step = f }

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
 )
 
-// writeNew makes a file that was not there.
+// writeNew makes a file and fails if it exists.
 func writeNew(path string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
@@ -27,8 +27,8 @@ func writeNew(path string, data []byte, perm fs.FileMode) error {
 
 func (s Store) lockPath(name string) string { return filepath.Join(s.Records, "locks", name) }
 
-// tryLock locks a name against all others, in this process too. The error wraps
-// [filelock.ErrLocked] while another one has it.
+// tryLock locks a name against other processes and other callers in this one. The error
+// wraps [filelock.ErrLocked] if it is locked already.
 func (s Store) tryLock(name string) (unlock func(), err error) {
 	path := s.lockPath(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -53,7 +53,7 @@ func (s Store) lock(ctx context.Context, name string) (unlock func(), err error)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("worktree: another call is at work: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("worktree: wait for another call to finish: %w", context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

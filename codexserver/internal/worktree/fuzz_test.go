@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRecord reads records that an attacker has written: one that is accepted leads only
-// to the store's own folders.
+// FuzzRecord reads records that an attacker has written. An accepted one leads only to the
+// store's own folders.
 func FuzzRecord(f *testing.F) {
 	const id = "0123456789abcdef"
 	hash := strings.Repeat("a", 40)
@@ -37,7 +37,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzLeadsOut looks for symbolic links that are taken and lead out.
+// FuzzLeadsOut looks for symbolic links that are accepted and lead out of the tree.
 func FuzzLeadsOut(f *testing.F) {
 	for _, pair := range [][2]string{{"a", "b"}, {"s/a", "../b"}, {"s/a", "../../b"}, {"a", "/b"}, {"a", ".git/x"}, {"s/t/a", "../x/../../b"}, {"a", "b/../.."}, {"a", ""}} {
 		f.Add(pair[0], pair[1])

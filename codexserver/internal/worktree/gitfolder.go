@@ -30,8 +30,8 @@ const constants = `[core]
 	gpgSign = false
 `
 
-// makeGitFolder makes the git folder that git is run on: a configuration of ours,
-// and the repository's objects by reference.
+// makeGitFolder makes the git folder that git runs on. It has a configuration of this
+// package and the repository's objects by reference.
 func makeGitFolder(ctx context.Context, dir string, r *repository) error {
 	for _, sub := range []string{"refs", "info", filepath.Join("objects", "info"), filepath.Join("objects", "pack")} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -69,7 +69,7 @@ func makeGitFolder(ctx context.Context, dir string, r *repository) error {
 	return nil
 }
 
-// userSetting returns a value of the user's own configuration, "" for none.
+// userSetting returns a value of the user's own configuration, or "".
 func userSetting(ctx context.Context, program git.Program, dir, key string) string {
 	args := []string{"config", "--includes", "--get", key}
 	if key == "core.excludesFile" {
@@ -82,7 +82,7 @@ func userSetting(ctx context.Context, program git.Program, dir, key string) stri
 	return strings.TrimSuffix(out, "\n")
 }
 
-// defaultExcludes is where git looks for what the user ignores everywhere.
+// defaultExcludes returns git's default file of the user's global ignore patterns, or "".
 func defaultExcludes() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -95,17 +95,17 @@ func defaultExcludes() string {
 	return path
 }
 
-// call is what a git is run on.
+// call is a call of git.
 type call struct {
-	tree  string // the working tree, "" for the worktree
+	tree  string // the working tree; "" is the worktree
 	index string
 	stdin string
 	cut   int
 	env   []string
 }
 
-// git runs git on our git folder. The user's configuration does not count: what is
-// to count was copied.
+// git runs git on our git folder. Git does not read the user's configuration, because
+// makeGitFolder has copied the needed settings.
 func (w *Worktree) git(ctx context.Context, c call, args ...string) (string, error) {
 	if c.tree == "" {
 		c.tree = w.record.Path
@@ -125,15 +125,15 @@ func (w *Worktree) git(ctx context.Context, c call, args ...string) (string, err
 	return out, nil
 }
 
-// line is git's first line.
+// line returns the first line that git prints.
 func (w *Worktree) line(ctx context.Context, c call, args ...string) (string, error) {
 	out, err := w.git(ctx, c, args...)
 	first, _, _ := strings.Cut(out, "\n")
 	return first, err
 }
 
-// folder holds what is known about the worktree, gitFolder what git is run on, and
-// index what the worktree had when it was last looked at.
+// folder has the record, gitFolder is the git folder that git runs on, and index has the
+// worktree's content when it was last read.
 func (w *Worktree) folder() string    { return w.store.recordFolder(w.record.ID) }
 func (w *Worktree) gitFolder() string { return filepath.Join(w.folder(), "git") }
 func (w *Worktree) index() string     { return filepath.Join(w.folder(), "index") }

@@ -35,7 +35,7 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// isolate makes git know no configuration but the repository's.
+// isolate makes git read only the repository's configuration.
 func isolate(t testing.TB, home string) {
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
@@ -77,8 +77,8 @@ func (b *bench) commit(files map[string]string) string {
 	return b.git("rev-parse", "HEAD")
 }
 
-// lay changes files, removals first: a content, "-" for none, "+x" for the mode,
-// "> to" for a symbolic link.
+// lay writes files, after removing others: a value is a content, "-" to remove, "+x" for
+// the mode, or "> to" for a symbolic link.
 func lay(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -140,8 +140,8 @@ func (b *bench) plan(w *worktree.Worktree) *worktree.Plan {
 	return p
 }
 
-// tree returns all that is in a folder, by path: mode and content. Of the
-// repository's git folder, worktrees is left out.
+// tree returns mode and content of all files in a folder by path, without the folder
+// worktrees of a git folder.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 )
 
-// trap is a script that leaves a trace.
+// trap is a script that leaves a trace when it runs.
 type trap struct {
 	t            *testing.T
 	path, script string
@@ -25,7 +25,7 @@ func newTrap(t *testing.T) *trap {
 	return &trap{t, path, "touch '" + path + "'; cat"}
 }
 
-// sprung reports whether the script has run, and sets the trap again.
+// sprung reports whether the script has run, and resets the trap.
 func (tr *trap) sprung() bool {
 	err := os.Remove(tr.path)
 	return err == nil
@@ -49,8 +49,8 @@ var programs = []string{
 	"alias.write-tree", "alias.diff-tree", "trailer.x.command", "submodule.nested.update",
 }
 
-// Nothing that a repository or a command in the worktree configures is run, and
-// nothing of it decides where files are read or written.
+// TestHostile checks that no program runs that a repository or a command in the worktree
+// configures, and that their configuration does not change where files are read or written.
 func TestHostile(t *testing.T) {
 	configure := func(b *bench, dir string, tr *trap) {
 		for _, key := range programs {
@@ -68,7 +68,7 @@ func TestHostile(t *testing.T) {
 		// repo spoils the repository, and work the worktree.
 		repo func(b *bench, tr *trap)
 		work func(b *bench, tr *trap, w *worktree.Worktree)
-		// control springs the trap in a folder, so that the test shows that it is one.
+		// control is a command that springs the trap, which proves that the trap works.
 		control []string
 	}{
 		{name: "programs", repo: func(b *bench, tr *trap) { configure(b, b.dir, tr) }, control: []string{"status"}},
@@ -185,7 +185,7 @@ func TestHostile(t *testing.T) {
 				cmd.Dir = b.dir
 				out, _ := cmd.CombinedOutput() // the script is not a good one
 				if !tr.sprung() {
-					t.Errorf("the trap is none: %s", out)
+					t.Errorf("the trap does not work: %s", out)
 				}
 			}
 			lay(t, b.dir, map[string]string{"along.txt": "along\n"})

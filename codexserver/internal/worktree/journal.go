@@ -15,23 +15,23 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// journal is what a tree had before files are written to it. It is a folder with
-// journal.json and contents, the old contents one after the other, and it is there, whole, from before the first
-// file is written until after the last one is.
+// journal records the files of a tree before others are written to it. It is a folder with
+// journal.json and contents, which has the old contents one after the other. The folder is
+// complete before the first file is written, and exists until after the last.
 type journal struct {
 	store Store
 	old   strings.Builder // all old contents
-	// touched are the files that were written, by number. Nil is for a journal of
-	// another process: any may have been.
+	// touched are the indexes of the files that were written. It is nil in a journal of
+	// another process, which may have written any.
 	touched  map[int]bool
-	contents []byte // read when they are needed
+	contents []byte // read when first needed
 
 	Version int    `json:"version"`
 	Root    string `json:"root"`
 	Tag     string `json:"tag"` // part of the temporary files' names
 	Files   []note `json:"files"`
-	// Made are the folders that are missing, Parents those that removals may leave
-	// empty, both from the top down.
+	// Made are the folders that are missing, Parents those that removals may leave empty.
+	// Both have parents before children.
 	Made    []folderNote `json:"made"`
 	Parents []folderNote `json:"parents"`
 }
@@ -41,7 +41,7 @@ type note struct {
 	Path   string `json:"path"`
 	Before digest `json:"before"`
 	After  digest `json:"after"`
-	At     int64  `json:"at"` // where the old content begins among all of them
+	At     int64  `json:"at"` // offset of the old content in contents
 }
 
 type folderNote struct {
@@ -49,7 +49,7 @@ type folderNote struct {
 	Perm fs.FileMode `json:"perm"`
 }
 
-// digest is what a file is known again by.
+// digest identifies the content and mode of a file.
 type digest struct {
 	Kind string      `json:"kind"` // file, link, or "" for none
 	Perm fs.FileMode `json:"perm"`
@@ -73,7 +73,7 @@ func (f file) digest() digest {
 
 const journalVersion = 1
 
-// journal notes what the plan's files are.
+// journal records the plan's files.
 func (p *Plan) journal(root *os.Root) (*journal, error) {
 	j := &journal{store: p.worktree.store, touched: map[int]bool{}, Version: journalVersion, Root: p.worktree.record.Root, Tag: rand.Text()[:12]}
 	for _, f := range p.files {
@@ -101,7 +101,7 @@ func (s Store) journals() string { return filepath.Join(s.Records, "journals") }
 
 func (j *journal) folder() string { return filepath.Join(j.store.journals(), treeKey(j.Root)) }
 
-// begin writes the journal. From its renaming on it counts.
+// begin writes the journal. It takes effect when it is renamed.
 func (j *journal) begin() error {
 	dir := j.folder() + ".tmp-" + j.Tag
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -123,7 +123,7 @@ func (j *journal) begin() error {
 	return nil
 }
 
-// end takes the journal away: what was written stays.
+// end removes the journal, so that the written files stay.
 func (j *journal) end() error {
 	done := j.folder() + ".tmp-" + j.Tag
 	if err := os.Rename(j.folder(), done); err != nil {
@@ -132,10 +132,10 @@ func (j *journal) end() error {
 	return os.RemoveAll(done)
 }
 
-// prune removes the folders that removals have left empty, the deepest first.
+// prune removes the folders that removals left empty, the deepest first.
 func (j *journal) prune(root *os.Root) {
 	for _, dir := range slices.Backward(sorted(j.Parents)) {
-		_ = root.Remove(filepath.FromSlash(dir.Path)) // it stays while something is in it
+		_ = root.Remove(filepath.FromSlash(dir.Path)) // fails unless it is empty
 	}
 }
 
@@ -145,21 +145,21 @@ func sorted(dirs []folderNote) []folderNote {
 	return dirs
 }
 
-// RecoveryError reports files that were changed by others after half of a merge
-// was written to them, so that they could not be put back.
+// RecoveryError reports files that others changed after an interrupted merge had written
+// to them, so that they could not be restored.
 type RecoveryError struct {
-	// Paths are the files, absolute.
+	// Paths are the absolute paths of the files.
 	Paths []string
-	// Folder has what they were before.
+	// Folder has their old contents.
 	Folder string
 }
 
 // Error implements error.
 func (e *RecoveryError) Error() string {
-	return fmt.Sprintf("worktree: %q were changed while a merge was undone, and stay as they are; %s has what they were before", e.Paths, e.Folder)
+	return fmt.Sprintf("worktree: an interrupted merge could not be undone in %q, because these files were changed since; their old contents are in %s", e.Paths, e.Folder)
 }
 
-// undo puts everything back and takes the journal away.
+// undo restores all files and removes the journal.
 func (j *journal) undo(root *os.Root) error {
 	var strange []string
 	var lost []note
@@ -179,7 +179,7 @@ func (j *journal) undo(root *os.Root) error {
 	if len(strange) == 0 {
 		return j.end()
 	}
-	for i, n := range lost { // for a person to look at
+	for i, n := range lost { // for a person to read
 		if old, err := j.content(n); err == nil && n.Before.Kind != "" {
 			_ = os.WriteFile(filepath.Join(j.folder(), fmt.Sprintf("%d-%s", i, filepath.Base(n.Path))), []byte(old.data), 0o600)
 		}
@@ -188,13 +188,13 @@ func (j *journal) undo(root *os.Root) error {
 	return errors.Join(&RecoveryError{Paths: strange, Folder: kept}, os.Rename(j.folder(), kept))
 }
 
-// putBack puts a file back. It returns false for one that was changed in the meantime.
+// putBack restores a file. It returns false if the file was changed meanwhile.
 func (j *journal) putBack(root *os.Root, i int, n note) (bool, error) {
 	temporary := j.temporary(n.Path, i)
 	if err := j.forget(root, n.Path, temporary); err != nil {
 		return false, err
 	}
-	defer j.dropMade(root, n.Path) // a file may have been there
+	defer j.dropMade(root, n.Path) // the folders may be left from a new file
 	now, err := read(root, n.Path)
 	var place *placeError
 	if errors.As(err, &place) {
@@ -233,7 +233,7 @@ func (j *journal) putBack(root *os.Root, i int, n note) (bool, error) {
 	return true, putFile(root, n.Path, old, temporary, !now.exists(), true, func() {})
 }
 
-// content returns what a file was.
+// content returns a file as it was before.
 func (j *journal) content(n note) (file, error) {
 	if j.contents == nil {
 		var err error
@@ -251,20 +251,20 @@ func (j *journal) content(n note) (file, error) {
 	return f, nil
 }
 
-// dropMade removes the folders that were made for a file, or for any, where nothing
-// is in them.
+// dropMade removes empty folders that were made for the file name, or for any file if name
+// is "".
 func (j *journal) dropMade(root *os.Root, name string) {
 	for _, dir := range slices.Backward(sorted(j.Made)) {
 		if info, err := look(root, dir.Path); err != nil || info == nil || !info.IsDir() {
 			continue
 		}
 		if name == "" || isAbove(dir.Path, name) {
-			_ = root.Remove(filepath.FromSlash(dir.Path)) // it stays while something is in it
+			_ = root.Remove(filepath.FromSlash(dir.Path)) // fails unless it is empty
 		}
 	}
 }
 
-// forget removes the temporary file that a kill may have left.
+// forget removes the temporary file that a killed process may have left.
 func (j *journal) forget(root *os.Root, name, temporary string) error {
 	if info, err := look(root, filepath.ToSlash(temporary)); err != nil || info == nil {
 		return err

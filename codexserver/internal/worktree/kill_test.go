@@ -17,8 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 )
 
-// victim is set in a process that is to be killed while it applies: the store, the
-// thread, and after how many steps.
+// victim is set in a process that kills itself while it applies a plan: the store, the
+// thread, and the number of steps before.
 const victim = "WORKTREE_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -53,8 +53,8 @@ func apply(order []string) error {
 	return p.Apply(ctx)
 }
 
-// A process that is killed while it applies leaves a journal, and the next call
-// puts everything back.
+// TestKill kills a process while it applies a plan. It leaves a journal, and the next call
+// restores all files.
 func TestKill(t *testing.T) {
 	for at := 1; at <= 14; at++ {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A kill while a worktree is made or discarded leaves nothing behind either.
+// TestKillOther kills a process while it makes or discards a worktree. Nothing is left.
 func TestKillOther(t *testing.T) {
 	for _, phase := range []string{"make", "discard", "nothing yet"} {
 		b := newBench(t)
@@ -117,7 +117,7 @@ func TestKillOther(t *testing.T) {
 	}
 }
 
-// What was changed since the kill stays, and is reported.
+// TestKillChanged checks that a file that was changed after the kill is kept and reported.
 func TestKillChanged(t *testing.T) {
 	b, w := killed(t, 14)
 	lay(t, b.dir, map[string]string{"a": "theirs"})
@@ -135,13 +135,13 @@ func TestKillChanged(t *testing.T) {
 	if kept, err := os.ReadFile(filepath.Join(lost.Folder, "0-a")); err != nil || string(kept) != "a" {
 		t.Errorf("kept: %q, %v", kept, err)
 	}
-	// The next call is not held up.
+	// The next call succeeds.
 	if err := b.store.Recover(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A journal that this package has not written is refused.
+// TestJournalRefused checks that a journal of another program is refused.
 func TestJournalRefused(t *testing.T) {
 	b, w := killed(t, 5)
 	found, err := filepath.Glob(filepath.Join(b.store.Records, "journals", "*", "journal.json"))

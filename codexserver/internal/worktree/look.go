@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,15 +16,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// What is looked at in one call at most.
+// Limits of one call.
 const (
-	maxFile  = 64 << 20
-	maxAll   = 1 << 30
-	maxNames = 50_000
+	maxFile  = 64 << 20 // bytes of one file
+	maxAll   = 1 << 30  // bytes of all changed files
+	maxNames = 50_000   // changed files
 )
 
-// look returns what is at a name with slashes below root, nil for nothing. It
-// follows no symbolic link: what is behind one is not there.
+// look describes the file at a name with slashes below root, or returns nil. It does not
+// follow symbolic links: a name that leads through one does not exist.
 func look(root *os.Root, name string) (fs.FileInfo, error) {
 	for i := range len(name) {
 		if name[i] != '/' {
@@ -54,17 +55,17 @@ type file struct {
 
 func (f file) exists() bool { return f.isFile || f.isLink }
 
-// placeError says why a place cannot hold a file of a merge.
+// placeError reports why a merge cannot put a file at a name.
 type placeError struct {
 	reason   string
-	isFolder bool // a folder is there, so no file is
+	isFolder bool // the name belongs to a folder
 }
 
 func (e *placeError) Error() string { return e.reason }
 
-// read returns the file at a name below root. What cannot be merged is a
-// [*placeError]: a folder or special file, a place behind a symbolic link, one in
-// another repository.
+// read returns the file at a name below root. The error is a [*placeError] if the name
+// cannot be merged: it is a folder or special file, leads through a symbolic link, or lies
+// in another repository.
 func read(root *os.Root, name string) (file, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := look(root, dir)
@@ -76,7 +77,7 @@ func read(root *os.Root, name string) (file, error) {
 		case info.Mode()&fs.ModeSymlink != 0:
 			return file{}, &placeError{reason: shown(dir) + " is a symbolic link"}
 		case !info.IsDir():
-			return file{}, nil // whether that file goes, the plan knows
+			return file{}, nil // the plan may remove the file dir
 		}
 		if inner, err := lstat(root, dir+"/.git"); err != nil || inner != nil {
 			return file{}, errors.Join(err, &placeError{reason: shown(dir) + " is a repository of its own"})
@@ -107,12 +108,15 @@ func read(root *os.Root, name string) (file, error) {
 	return file{isFile: true, perm: f.Info().Mode().Perm(), data: string(data)}, err
 }
 
-// waits fails when a file that git reads wherever it finds it is one that it would
-// wait for.
-func waits(dir string) error {
+// refuseSpecial fails when a file that git reads in any folder, such as .gitignore, is a
+// special file, on which git could block.
+func refuseSpecial(ctx context.Context, dir string) error {
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil || d.IsDir() && d.Name() != ".git" {
-			return nil // git says what it cannot read
+			return nil // git reports what it cannot read
 		}
 		switch strings.ToLower(d.Name()) {
 		case ".git":
@@ -123,7 +127,7 @@ func waits(dir string) error {
 				return filepath.SkipDir
 			}
 		case ".gitattributes", ".gitignore", ".gitmodules":
-			if !d.Type().IsRegular() && d.Type() != fs.ModeSymlink { // of links git reads the text
+			if !d.Type().IsRegular() && d.Type() != fs.ModeSymlink { // git does not follow links
 				return refuse("%s is a special file", shown(name))
 			}
 		}
@@ -131,8 +135,7 @@ func waits(dir string) error {
 	})
 }
 
-// shown is a name as it may stand in a sentence: quoted where it could be taken for
-// something else.
+// shown returns a name for use in a sentence, in quotes if it could be misread.
 func shown(name string) string {
 	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' || r == ' ' }) {
 		return strconv.Quote(name)
@@ -140,7 +143,7 @@ func shown(name string) string {
 	return name
 }
 
-// isGitName reports whether a path leads through a name that git keeps for itself.
+// isGitName reports whether a path contains the name .git in any letter case.
 func isGitName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.EqualFold(part, ".git") {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// merge fills a plan: of each file there are three, what the worktree began with,
-// what it has now, and what the caller has.
+// merge fills a plan. It merges three versions of each file: the worktree's first, the
+// worktree's current and the caller's.
 func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch string, changes []treeChange) error {
 	conflicts := &ConflictError{}
 	gone := map[string]bool{}
@@ -33,7 +33,7 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 			return err
 		}
 		if size += len(before.data); size > maxContent {
-			return refuse("the files have together more than %d MiB", maxContent>>20)
+			return refuse("the changed files together have more than %d MiB", maxContent>>20)
 		}
 		if reason, err := blocked(root, c, gone); err != nil || reason != "" {
 			if err != nil {
@@ -56,7 +56,7 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 	}
 	for _, f := range p.files {
 		if f.after.isLink && leadsOut(f.path, f.after.data) {
-			conflicts.add(f.path, "it becomes a symbolic link that leads out of the tree, or to git's files")
+			conflicts.add(f.path, "it becomes a symbolic link out of the tree, or to git's files")
 		}
 	}
 	if len(conflicts.Conflicts) > 0 {
@@ -65,13 +65,13 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 	return nil
 }
 
-// blocked returns why a file may not be where the worktree has it.
+// blocked returns why the caller's tree cannot have a file of the worktree, or "".
 func blocked(root *os.Root, c treeChange, gone map[string]bool) (string, error) {
 	switch {
 	case c.before.mode == modeModule || c.after.mode == modeModule:
 		return "it is a submodule", nil
 	case isGitName(c.path):
-		return "git keeps this name for itself", nil
+		return "git reserves this name", nil
 	}
 	if !c.after.exists() {
 		return "", nil
@@ -88,8 +88,7 @@ func blocked(root *os.Root, c treeChange, gone map[string]bool) (string, error) 
 	return "", nil
 }
 
-// judge finds out what becomes of each file, as git knows it, and drops those that
-// are that already.
+// judge determines the merged version of each file, and drops files that do not change.
 func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes []treeChange, conflicts *ConflictError) error {
 	now, filtered, err := w.caller(ctx, p, scratch)
 	if err != nil {
@@ -122,12 +121,11 @@ func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes [
 	return nil
 }
 
-// caller returns what the caller's tree has of the plan's files, as git would
-// store it, and the filters that files need.
+// caller returns the plan's files in the caller's tree as git would store them, and the
+// filters that files need.
 func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map[string]entry, filtered map[string]string, err error) {
 	c := call{tree: w.record.Root, index: filepath.Join(scratch, "caller")}
-	// With the old content in the index git converts line ends as the caller's own
-	// index makes it.
+	// With the old content in the index, git converts line ends as in the caller's tree.
 	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
 		return nil, nil, err
 	}
@@ -164,8 +162,8 @@ func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map
 	return now, filtered, nil
 }
 
-// mergeFile merges one file; was is the caller's. The reason says why it cannot be
-// done.
+// mergeFile merges one file. Was is the caller's version. If the file cannot be merged,
+// reason says why.
 func (w *Worktree) mergeFile(ctx context.Context, scratch string, c treeChange, was entry) (is entry, reason string, err error) {
 	old, mine := c.before, c.after
 	same := func(a, b entry) bool { return a.exists() == b.exists() && (!a.exists() || a == b) }
@@ -175,13 +173,13 @@ func (w *Worktree) mergeFile(ctx context.Context, scratch string, c treeChange, 
 	case same(was, mine):
 		return was, "", nil
 	case !old.exists():
-		return entry{}, "both have made it, differently", nil
+		return entry{}, "both have added it with different contents", nil
 	case !mine.exists():
 		return entry{}, "the worktree has deleted it, and the caller has changed it", nil
 	case !was.exists():
 		return entry{}, "the caller has deleted it, and the worktree has changed it", nil
 	case !old.isFile() || !mine.isFile() || !was.isFile():
-		return entry{}, "both have changed it, and it is not a file on each side", nil
+		return entry{}, "both have changed it, and it is not a regular file in all versions", nil
 	}
 	is = entry{mode: was.mode, id: was.id}
 	if mine.mode != old.mode {
@@ -229,8 +227,8 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 	return id, "", err
 }
 
-// stage lets git write the merged files outside the tree, with the line ends that they
-// have there, and reads them.
+// stage has git write the merged files to scratch, with the line ends for the caller's
+// tree, and reads them.
 func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
 	before, after := map[string]entry{}, map[string]entry{}
 	for _, f := range p.files {
@@ -277,18 +275,18 @@ func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
 			return err
 		}
 		if !f.after.exists() {
-			return refuse("git wrote no %s", f.path)
+			return refuse("git did not write the merged file %s", f.path)
 		}
 		if size += len(f.after.data); size > maxContent {
-			return refuse("the files have together more than %d MiB", maxContent>>20)
+			return refuse("the changed files together have more than %d MiB", maxContent>>20)
 		}
 		f.after.perm = permissions(f)
 	}
 	return nil
 }
 
-// permissions are those that a file is to have: its own, with the right to execute
-// it as merged.
+// permissions returns the new permissions of a file: its old ones, with the right to
+// execute as merged.
 func permissions(f *plannedFile) os.FileMode {
 	switch {
 	case f.after.isLink:

@@ -13,14 +13,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// Plan is what a worktree's changes would do to the caller's tree as it is.
+// Plan is the effect of a worktree's changes on the caller's current tree.
 type Plan struct {
 	worktree *Worktree
 	info     fs.FileInfo // of the caller's tree
 	tree     string      // the worktree's content
 	files    []*plannedFile
-	moves    map[string]string // to, by from
-	isPart   bool              // the caller's tree does not take all of the worktree's
+	moves    map[string]string // new paths by old paths
+	isPart   bool              // some of the worktree's changes are left out
 	// Skipped are the files that were left out.
 	Skipped []Skip
 
@@ -31,18 +31,18 @@ type Plan struct {
 type plannedFile struct {
 	path          string
 	before, after file
-	was, is       entry // as git knows them
+	was, is       entry // in git's form
 }
 
 // Conflict is a file that cannot be merged.
 type Conflict struct {
 	// Path is relative to the tree's top, with slashes.
 	Path string
-	// Reason says why.
+	// Reason is why, a phrase without a full stop.
 	Reason string
 }
 
-// ConflictError reports that a worktree's changes do not fit the caller's tree.
+// ConflictError reports that a worktree's changes cannot be merged with the caller's tree.
 type ConflictError struct {
 	// Conflicts are the files, by path; More is how many others there are.
 	Conflicts []Conflict
@@ -63,7 +63,7 @@ func (e *ConflictError) add(path, reason string) {
 	e.Conflicts = append(e.Conflicts, Conflict{path, reason})
 }
 
-// ChangedError reports that a file is not as it was when the plan was made.
+// ChangedError reports that a file was changed after the plan was made.
 type ChangedError struct {
 	// Path is the absolute path.
 	Path string
@@ -71,14 +71,14 @@ type ChangedError struct {
 
 // Error implements error.
 func (e *ChangedError) Error() string {
-	return shown(e.Path) + " was changed after the changes were shown; ask again"
+	return shown(e.Path) + " was changed after the changes were shown; request the changes again"
 }
 
-// maxContent bounds the content of all files of a plan.
+// maxContent is how many bytes all files of a plan may have together.
 const maxContent = 256 << 20
 
-// Plan merges the worktree's changes with the caller's tree, and writes nothing
-// there. The error is a [*ConflictError] when that cannot be done for every file.
+// Plan merges the worktree's changes with the caller's tree, without writing to it. The
+// error is a [*ConflictError] if a file cannot be merged.
 func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -119,7 +119,7 @@ func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
 	return p, p.unchanged(root)
 }
 
-// unchanged fails when a file of the caller's tree is not as it was.
+// unchanged fails with a [*ChangedError] if a file of the caller's tree was changed.
 func (p *Plan) unchanged(root *os.Root) error {
 	for _, f := range p.files {
 		now, err := read(root, f.path)
@@ -138,11 +138,11 @@ func (p *Plan) absolute(name string) string {
 	return filepath.Join(p.worktree.record.Root, filepath.FromSlash(name))
 }
 
-// Len is the number of files that change.
+// Len returns the number of files that change.
 func (p *Plan) Len() int { return len(p.files) }
 
-// Protected reports whether the plan changes what other programs run or trust, as
-// a patch can: see [patch.Plan.Protected].
+// Protected reports whether the plan changes files that other programs run or trust, see
+// [patch.Plan.Protected].
 func (p *Plan) Protected() bool {
 	paths := make([]string, len(p.files))
 	for i, f := range p.files {
@@ -151,8 +151,8 @@ func (p *Plan) Protected() bool {
 	return patch.AreProtected(paths, []string{p.worktree.record.Root})
 }
 
-// Notes are sentences about what [Plan.Changes] cannot show: symbolic links, and
-// files that become executable.
+// Notes returns sentences about changes that [Plan.Changes] cannot show: symbolic links,
+// executable files, and files that are left out.
 func (p *Plan) Notes() []string {
 	var notes []string
 	for _, f := range p.files {
@@ -163,7 +163,7 @@ func (p *Plan) Notes() []string {
 		case f.is.mode == modeExec && f.was.mode != modeExec:
 			notes = append(notes, name+" becomes executable.")
 		case f.was.mode == modeExec && f.is.mode == modeFile:
-			notes = append(notes, name+" is executable no more.")
+			notes = append(notes, name+" is no longer executable.")
 		}
 	}
 	for _, skip := range p.Skipped {
@@ -179,7 +179,7 @@ func leadsOut(name, to string) bool {
 	if to == "" || path.IsAbs(to) || filepath.IsAbs(to) || filepath.VolumeName(to) != "" || strings.Contains(to, `\`) {
 		return true
 	}
-	// Cleaned, a path through another link may lead elsewhere: each step must stay.
+	// A cleaned path may differ if it leads through another link, so check each step.
 	at := path.Dir(name)
 	for part := range strings.SplitSeq(to, "/") {
 		at = path.Join(at, part)

@@ -2,5 +2,5 @@ package worktree
 
 import "runtime"
 
-// isPosix is false where the bits of a file's mode do not say who may write it.
+// isPosix is false on systems where a file's mode does not show who may write to it.
 const isPosix = runtime.GOOS != "windows"

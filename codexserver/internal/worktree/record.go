@@ -24,30 +24,30 @@ const (
 	adminPrefix = "codex-mcp-"
 )
 
-// What a worktree is being made, used or removed.
+// The phases of a worktree: it is being made, in use, or being removed.
 const (
 	phaseMake    = "make"
 	phaseUse     = "use"
 	phaseDiscard = "discard"
 )
 
-// record is what is known about a worktree, in a file that commands cannot write.
+// record is the state of a worktree. Commands cannot write to its file.
 type record struct {
 	Version  int       `json:"version"`
 	ID       string    `json:"id"`
 	Phase    string    `json:"phase"`
 	ThreadID string    `json:"threadId"`
 	Created  time.Time `json:"created"`
-	// Root is the caller's working tree, GitDir its git folder and CommonDir the
-	// one that it shares with all other working trees.
+	// Root is the caller's working tree, GitDir its git folder, and CommonDir the one that
+	// it shares with all other working trees.
 	Root      string `json:"root"`
 	GitDir    string `json:"gitDir"`
 	CommonDir string `json:"commonDir"`
-	// Folder is the caller's folder, from Root.
+	// Folder is the caller's folder, relative to Root.
 	Folder string `json:"folder"`
 	Path   string `json:"path"`
-	// Base is the commit that it was made from, Start the tree that it began with:
-	// the commit's, or what the caller's tree had.
+	// Base is the commit that the worktree was made from. Start is the tree of its first
+	// content: that of the commit, or the content of the caller's tree.
 	Base  string `json:"base"`
 	Start string `json:"start"`
 	// Saved are the trees that were applied or put on a branch.
@@ -56,20 +56,20 @@ type record struct {
 	Branched string `json:"branched,omitempty"`
 }
 
-// admin is git's own folder for the worktree.
+// admin returns git's own folder for the worktree.
 func (r *record) admin() string {
 	return filepath.Join(r.CommonDir, "worktrees", adminPrefix+r.ID)
 }
 
 // RecordError reports a record that this package has not written.
 type RecordError struct {
-	// Path is the file, Member what is wrong in it.
+	// Path is the file. Member is the wrong member, or another reason.
 	Path, Member string
 }
 
 // Error implements error.
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("the worktree record %s is refused: %s", e.Path, e.Member)
+	return fmt.Sprintf("the worktree record %s is not valid: %s", e.Path, e.Member)
 }
 
 func (s Store) recordPath(id string) string { return filepath.Join(s.recordFolder(id), "record.json") }
@@ -82,7 +82,7 @@ func (s Store) save(r *record) error {
 	return atomicfile.Write(s.recordPath(r.ID), data, 0o600)
 }
 
-// load reads a record and checks all of it.
+// load reads a record and checks all of its members.
 func (s Store) load(id string) (*Worktree, error) {
 	path := s.recordPath(id)
 	f, err := regularfile.Open(path)
@@ -94,7 +94,7 @@ func (s Store) load(id string) (*Worktree, error) {
 		return nil, err
 	}
 	if f.Info().Mode().Perm()&0o022 != 0 && isPosix {
-		return nil, &RecordError{Path: path, Member: "others may write it"}
+		return nil, &RecordError{Path: path, Member: "other users may write to it"}
 	}
 	return s.parse(data, id)
 }
@@ -111,7 +111,7 @@ func (s Store) parse(data []byte, id string) (*Worktree, error) {
 	return &Worktree{store: s, record: *r}, nil
 }
 
-// wrong returns the member of a record that cannot be ours, "" when all can.
+// wrong returns the first member that this package cannot have written, or "".
 func (s Store) wrong(r *record, id string) string {
 	isFolder := func(path string) bool {
 		return filepath.IsAbs(path) && filepath.Clean(path) == path && filepath.Dir(path) != path && isPlain(path)
@@ -122,7 +122,7 @@ func (s Store) wrong(r *record, id string) string {
 	}
 	for _, hash := range hashes {
 		if !git.IsHash(hash) || len(hash) != len(r.Base) {
-			return "it names no object of git's"
+			return "base, start, saved or branched is not the name of a git object"
 		}
 	}
 	switch {
@@ -158,10 +158,10 @@ func isID(name string) bool {
 	return err == nil && len(b) == 8 && strings.ToLower(name) == name
 }
 
-// maxSaved bounds how many trees are known to be safe: the last ones.
+// maxSaved is how many saved trees a record keeps. They are the last ones.
 const maxSaved = 20
 
-// update changes the record on the disk and here. The worktree is locked.
+// update changes the record in memory and on disk. The caller has locked the worktree.
 func (w *Worktree) update(change func(*record)) error {
 	fresh, err := w.store.load(w.record.ID)
 	if err != nil {
@@ -178,13 +178,13 @@ func (w *Worktree) update(change func(*record)) error {
 	return nil
 }
 
-// Bind notes the thread that works in the worktree.
+// Bind records the thread that works in the worktree.
 func (w *Worktree) Bind(ctx context.Context, threadID string) error {
 	if threadID == "" || len(threadID) > 200 || !isPlain(threadID) {
-		return fmt.Errorf("worktree: %q is not a thread", threadID)
+		return fmt.Errorf("worktree: %q is not a thread's id", threadID)
 	}
 	if other, err := w.store.Find(threadID); err == nil && other.record.ID != w.record.ID {
-		return fmt.Errorf("worktree: the thread %s has one: %w", threadID, fs.ErrExist)
+		return fmt.Errorf("worktree: the thread %s already has the worktree %s: %w", threadID, other.record.ID, fs.ErrExist)
 	}
 	unlock, err := w.store.lock(ctx, w.record.ID)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 
 const maxJournal = 64 << 20
 
-// lockTree locks a caller's tree against other merges, and undoes half of one that
-// a kill has left.
+// lockTree locks a caller's tree against other merges, and undoes an interrupted one.
 func (s Store) lockTree(ctx context.Context, root string) (unlock func(), err error) {
 	unlock, err = s.lock(ctx, "tree-"+treeKey(root))
 	if err != nil {
@@ -29,7 +28,8 @@ func (s Store) lockTree(ctx context.Context, root string) (unlock func(), err er
 	return unlock, nil
 }
 
-// undo undoes what the journal of a tree says, if there is one. The tree is locked.
+// undo undoes an interrupted merge if there is a journal of it. The caller has locked the
+// tree.
 func (s Store) undo(key string) error {
 	entries, err := os.ReadDir(s.journals())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +39,7 @@ func (s Store) undo(key string) error {
 		if !strings.HasPrefix(entry.Name(), key+".tmp-") {
 			continue
 		}
-		// It was not begun, or had ended.
+		// The merge had not begun, or had ended.
 		if err := os.RemoveAll(filepath.Join(s.journals(), entry.Name())); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s Store) undo(key string) error {
 	}
 	j.store = s
 	if real, err := filepath.EvalSymlinks(j.Root); err != nil || real != j.Root {
-		return errors.Join(refuse("%s, to which half of a merge was written, is not where it was", j.Root), err)
+		return errors.Join(refuse("an interrupted merge cannot be undone, because %s was moved or replaced", j.Root), err)
 	}
 	root, err := os.OpenRoot(j.Root)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s Store) undo(key string) error {
 	return j.undo(root)
 }
 
-// wrong returns the member of a journal that cannot be ours.
+// wrong returns the first member that this package cannot have written, or "".
 func (j *journal) wrong(key string) string {
 	isName := func(name string) bool {
 		native := filepath.FromSlash(name)
@@ -98,7 +98,7 @@ func (j *journal) wrong(key string) string {
 	return ""
 }
 
-// recoverTrees undoes the halves of all merges that no process works on.
+// recoverTrees undoes all interrupted merges that no other process works on.
 func (s Store) recoverTrees() []error {
 	entries, err := os.ReadDir(s.journals())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

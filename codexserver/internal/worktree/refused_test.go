@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Repositories that lead elsewhere get no worktree, and nothing is left of the try.
+// TestRepositoryRefused checks that repositories that lead elsewhere are refused, and that
+// nothing is left of the attempt.
 func TestRepositoryRefused(t *testing.T) {
 	elsewhere := func(b *bench) string {
 		dir := filepath.Join(filepath.Dir(b.dir), "elsewhere")
@@ -29,7 +30,7 @@ func TestRepositoryRefused(t *testing.T) {
 		lay        func(b *bench) (cwd string)
 	}{
 		{"no repository", "not in a git repository", func(b *bench) string { return filepath.Dir(b.dir) }},
-		{"a relative path", "is not absolute", func(*bench) string { return "repo" }},
+		{"a relative path", "is not an absolute path", func(*bench) string { return "repo" }},
 		{"no folder", "no such file", func(b *bench) string { return b.dir + "/no" }},
 		{"no commit", "has no commit yet", func(b *bench) string { b.git("checkout", "-q", "--orphan", "new"); return b.dir }},
 		{"a HEAD that is none", "cannot be read", func(b *bench) string { lay(b.t, b.dir, map[string]string{".git/HEAD": "ref: ../x\n"}); return b.dir }},
@@ -70,7 +71,7 @@ func TestRepositoryRefused(t *testing.T) {
 			lay(b.t, b.dir, map[string]string{".git": "> " + dir + "/.git"})
 			return b.dir
 		}},
-		{"a .git that is another worktree's", "belongs to another working tree", func(b *bench) string {
+		{"a .git that is another worktree's", "does not belong to the working tree", func(b *bench) string {
 			dir := elsewhere(b)
 			b.gitIn(dir, "worktree", "add", "-q", "../third")
 			lay(b.t, b.dir, map[string]string{".git": "-"})
@@ -112,7 +113,7 @@ func TestRepositoryRefused(t *testing.T) {
 	}
 }
 
-// Unusual repositories that are what they seem get one.
+// TestRepositoryForms makes worktrees of unusual but valid repositories.
 func TestRepositoryForms(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -193,8 +194,8 @@ func TestRepositoryForms(t *testing.T) {
 	}
 }
 
-// A worktree whose path leads elsewhere is not looked into, and what it leads to is
-// not removed.
+// TestReplaced checks that a worktree whose path leads elsewhere is not read, and that its
+// target is not removed.
 func TestReplaced(t *testing.T) {
 	b := newBench(t)
 	b.commit(map[string]string{"a": "one\n"})

@@ -12,8 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// RefusedError says why a repository, a branch's name or something else that was
-// asked for gets no worktree, branch or merge.
+// RefusedError reports why a worktree, branch or merge is not possible as requested.
 type RefusedError struct {
 	// Reason is a sentence without a full stop.
 	Reason string
@@ -26,8 +25,7 @@ func refuse(format string, args ...any) error {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// repository is a caller's working tree as it lies on the disk. Its paths are free
-// of symbolic links.
+// repository is a caller's repository. Its paths are free of symbolic links.
 type repository struct {
 	root, gitDir, commonDir string
 	program                 git.Program
@@ -35,8 +33,8 @@ type repository struct {
 	head                    string // the commit
 }
 
-// openRepository finds the repository that dir lies in, and refuses those whose
-// configuration or folders lead elsewhere. Git runs in scratch.
+// openRepository finds the repository that contains dir. It refuses one whose configuration
+// or folders lead elsewhere. Git runs in scratch.
 func openRepository(ctx context.Context, dir, scratch string) (*repository, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -89,8 +87,8 @@ func realFolder(path string) (string, error) {
 	return real, nil
 }
 
-// configure reads the settings, and makes sure that the git folder is this tree's:
-// it lies in it, or it names it.
+// configure reads the settings and checks that the git folder belongs to this tree: it
+// lies in the tree, or it names the tree.
 func (r *repository) configure(ctx context.Context, scratch string) error {
 	var err error
 	if r.settings, err = r.program.ReadSettings(ctx, filepath.Join(r.commonDir, "config"), scratch); err != nil {
@@ -105,7 +103,7 @@ func (r *repository) configure(ctx context.Context, scratch string) error {
 	}
 	for key, value := range r.settings {
 		if name, ok := strings.CutPrefix(key, "extensions."); ok && !isExtension(name, value) {
-			return refuse("the repository has the extension %s = %s", name, value)
+			return refuse("the repository has the extension %s = %s, which is not supported", name, value)
 		}
 	}
 	if isTrue(r.settings["core.bare"]) && r.gitDir == r.commonDir {
@@ -119,7 +117,7 @@ func (r *repository) configure(ctx context.Context, scratch string) error {
 		}
 		back, err := git.Pointer(filepath.Join(r.gitDir, "gitdir"), "")
 		if err != nil || !isSame(filepath.Dir(back), r.root) {
-			return refuse("%s belongs to another working tree than %s", r.gitDir, r.root)
+			return refuse("%s does not belong to the working tree %s", r.gitDir, r.root)
 		}
 	case isSet:
 		if !filepath.IsAbs(tree) {
@@ -134,8 +132,8 @@ func (r *repository) configure(ctx context.Context, scratch string) error {
 	return nil
 }
 
-// isExtension reports whether a repository's extension changes nothing for us, or
-// is known to [git.Configuration].
+// isExtension reports whether an extension of a repository is supported: it has no effect
+// here, or [git.Configuration] copies it.
 func isExtension(name, value string) bool {
 	switch name {
 	case "objectformat":

@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Changes are the plan's effects by absolute path, in the form of a patch's. Files that
-// are not text, and symbolic links, are described.
+// Changes returns the plan's changes by absolute path, in the form of a patch's changes.
+// Files that are not text, and symbolic links, are described in words.
 func (p *Plan) Changes() map[string]protocol.FileChange {
 	byPath := map[string]*plannedFile{}
 	for _, f := range p.files {
@@ -49,13 +49,13 @@ func update(from, to *plannedFile, movePath *string) protocol.FileChange {
 	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: diff.String(), MovePath: movePath}}
 }
 
-// text is a file's content to show.
+// text returns the content of a file for display.
 func (f file) text() string {
 	switch {
 	case f.isLink:
 		return "a symbolic link to " + strings.ToValidUTF8(f.data, "\uFFFD") + "\n"
 	case !utf8.ValidString(f.data) || strings.ContainsRune(f.data, 0):
-		return fmt.Sprintf("no text: %d bytes, SHA-256 %x\n", len(f.data), sha256.Sum256([]byte(f.data)))
+		return fmt.Sprintf("a binary file: %d bytes, SHA-256 %x\n", len(f.data), sha256.Sum256([]byte(f.data)))
 	}
 	return f.data
 }

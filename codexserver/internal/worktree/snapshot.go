@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// Skip is a file that was left out: it stays as it is on both sides.
+// Skip is a file that was left out. It does not change on either side.
 type Skip struct {
 	// Path is relative to the tree's top, with slashes.
 	Path string
-	// Reason says why.
+	// Reason is why, a phrase without a full stop.
 	Reason string
-	// Size is the file's.
+	// Size is the file's size in bytes.
 	Size int64
 }
 
-// snapshot writes what a working tree has to our git folder, as a tree, and brings
-// the index up to that: tracked files, and those that are neither tracked nor
-// ignored.
+// snapshot writes the content of a working tree to our git folder as a tree, and updates
+// the index: tracked files, and files that are neither tracked nor ignored.
 func (w *Worktree) snapshot(ctx context.Context, dir, index string) (tree string, skipped []Skip, err error) {
 	c := call{tree: dir, index: index}
-	if err := waits(dir); err != nil {
+	if err := refuseSpecial(ctx, dir); err != nil {
 		return "", nil, err
 	}
 	tracked, err := w.git(ctx, c, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
@@ -67,7 +66,7 @@ func names(out string) []string {
 	return slices.Compact(list)
 }
 
-// selection says what becomes of each changed name.
+// selection sorts changed names into files to read, deleted files and skipped files.
 type selection struct {
 	root        *os.Root
 	files, gone []string
@@ -89,7 +88,7 @@ func (s *selection) add(name string, isTracked bool) error {
 		return nil
 	}
 	if isGitName(name) {
-		s.skip(name, "git keeps this name for itself")
+		s.skip(name, "git reserves this name")
 		return nil
 	}
 	info, err := look(s.root, name)
@@ -114,13 +113,13 @@ func (s *selection) add(name string, isTracked bool) error {
 		return nil
 	}
 	if s.all += info.Size(); s.all > maxAll {
-		return refuse("the changed files have together more than %d MiB", maxAll>>20)
+		return refuse("the changed files together have more than %d MiB", maxAll>>20)
 	}
 	s.files = append(s.files, name)
 	return nil
 }
 
-// leaveFiltered leaves out the files that a filter would change.
+// leaveFiltered skips the files that need a filter.
 func (w *Worktree) leaveFiltered(ctx context.Context, c call, s *selection) error {
 	filters, err := w.filters(ctx, c, s.files)
 	if err != nil {
@@ -140,7 +139,7 @@ func filterReason(filter string) string {
 	return fmt.Sprintf("it needs the filter %q, which is not run", filter)
 }
 
-// filters returns the names of the filters that .gitattributes want for files.
+// filters returns the filter that .gitattributes names for each file, if any.
 func (w *Worktree) filters(ctx context.Context, c call, files []string) (map[string]string, error) {
 	found := map[string]string{}
 	if len(files) == 0 {
@@ -160,7 +159,7 @@ func (w *Worktree) filters(ctx context.Context, c call, files []string) (map[str
 	return found, nil
 }
 
-// fillIndex brings an index up to the files.
+// fillIndex updates an index from the selected files.
 func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
 	if len(s.gone) > 0 {
 		var gone strings.Builder
@@ -180,8 +179,8 @@ func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
 	return err
 }
 
-// contents writes the worktree's content as a tree. The index is kept, so that the
-// next time only what has changed since is read.
+// contents writes the worktree's content as a tree. It keeps the index, so that the next
+// call reads only files that have changed since.
 func (w *Worktree) contents(ctx context.Context, scratch string) (tree string, skipped []Skip, err error) {
 	index := filepath.Join(scratch, "index")
 	if err := copyIndex(index, w.index()); err != nil {
@@ -196,7 +195,7 @@ func (w *Worktree) contents(ctx context.Context, scratch string) (tree string, s
 	}
 	for _, c := range changes {
 		if c.after.mode == modeModule && c.before != c.after {
-			return "", nil, refuse("%s became a repository of its own meanwhile", c.path)
+			return "", nil, refuse("%s has become a repository of its own", c.path)
 		}
 	}
 	return tree, skipped, os.Rename(index, w.index())

@@ -8,27 +8,26 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// maxFiles bounds a list of changed files.
+// maxFiles is how many changed files a list has at most.
 const maxFiles = 1000
 
-// Status is what a worktree has beyond what it began with.
+// Status describes a worktree's changes since it was made.
 type Status struct {
-	// Base is the commit that the worktree was made from, Head the one that is
-	// checked out in there now, "" where that cannot be read. Branch is the branch
-	// that is checked out, usually none.
+	// Base is the commit that the worktree was made from. Head is its current commit, or ""
+	// if that cannot be read. Branch is its current branch, usually none.
 	Base, Head, Branch string
-	// Files have changed, by path; More is how many others have.
+	// Files are changed files by path. More is how many others have changed.
 	Files []Change
 	More  int
-	// Skipped are files that are not looked into.
+	// Skipped are files that were left out.
 	Skipped []Skip
-	// Saved is true when all of it was applied or put on a branch.
+	// Saved is true when all changes were applied or put on a branch.
 	Saved bool
-	// Notes are sentences about what is unusual.
+	// Notes are sentences about unusual things.
 	Notes []string
 }
 
-// Kind is what became of a file.
+// Kind is what happened to a file.
 type Kind string
 
 // The kinds.
@@ -41,19 +40,18 @@ const (
 
 // Change is a changed file.
 type Change struct {
-	// Path is relative to the worktree's top, with slashes; From is where the file
-	// was before it was moved.
+	// Path is relative to the worktree's top, with slashes. From is the path before a
+	// move.
 	Path, From string
 	Kind       Kind
-	// Added and Removed are lines. Binary files have none.
+	// Added and Removed count lines. They are 0 for binary files.
 	Added, Removed int
 	IsBinary       bool
-	// Mode is the file's mode as git writes it, and OldMode the one before, "" for
-	// none.
+	// Mode and OldMode are the new and old mode of the file as git writes it, or "".
 	Mode, OldMode string
 }
 
-// Status compares the worktree with what it began with.
+// Status compares the worktree with its first content.
 func (w *Worktree) Status(ctx context.Context) (*Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -116,8 +114,8 @@ func (c treeChange) show(counts map[string]lineCount) Change {
 	return shown
 }
 
-// isSaved reports whether a tree of the worktree is nothing new, or was applied or
-// put on a branch.
+// isSaved reports whether a tree of the worktree has no changes, or was applied or put on
+// a branch.
 func (w *Worktree) isSaved(tree string) bool {
 	if tree == w.record.Start {
 		return true
@@ -125,8 +123,8 @@ func (w *Worktree) isSaved(tree string) bool {
 	return slices.Contains(w.record.Saved, tree)
 }
 
-// Diff is what [Worktree.Status] lists as a diff in git's style, without the
-// content of binary files. It is cut off after max bytes.
+// Diff returns the changes that [Worktree.Status] lists as a diff in git's format, without
+// the content of binary files. It is cut off after max bytes.
 func (w *Worktree) Diff(ctx context.Context, max int) (diff string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

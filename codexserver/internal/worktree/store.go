@@ -11,21 +11,21 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
 )
 
-// Store keeps the worktrees of one user. Nothing that is not trusted may be able to
-// write in its folders, but for the worktrees themselves.
+// Store keeps the worktrees of one user. Only trusted programs may write to its folders,
+// except to the worktrees themselves.
 type Store struct {
-	// Trees is the absolute path of the folder that worktrees lie in, each in one
-	// of its own. Records is that of what is known about them.
+	// Trees is the absolute path of the folder with the worktrees, each in a folder of its
+	// own. Records is the absolute path of the folder with their records.
 	Trees, Records string
 }
 
-// In returns the store in Codex's home. Codex's own application keeps worktrees in the
-// folder worktrees there, and removes old ones: these lie in another folder.
+// In returns the store in Codex's home. It does not use the folder worktrees there, from
+// which Codex's own application removes old worktrees.
 func In(home string) Store {
 	return Store{Trees: filepath.Join(home, "codex-mcp-worktrees"), Records: filepath.Join(home, "codex-mcp-worktree-records")}
 }
 
-// What one call may take.
+// How long one call may take.
 const (
 	createTimeout = 10 * time.Minute
 	callTimeout   = 2 * time.Minute
@@ -35,7 +35,7 @@ const (
 func (s Store) make() (Store, error) {
 	for _, dir := range []*string{&s.Trees, &s.Records} {
 		if !filepath.IsAbs(*dir) {
-			return s, fmt.Errorf("worktree: %q is not absolute", *dir)
+			return s, fmt.Errorf("worktree: the folder %q is not an absolute path", *dir)
 		}
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return s, err
@@ -51,7 +51,7 @@ func (s Store) make() (Store, error) {
 
 func (s Store) recordFolder(id string) string { return filepath.Join(s.Records, id) }
 
-// Find returns the worktree of a thread. Without one the error is an
+// Find returns the worktree of a thread. If it has none, the error wraps
 // [fs.ErrNotExist].
 func (s Store) Find(threadID string) (*Worktree, error) {
 	all, err := s.List()
@@ -63,8 +63,8 @@ func (s Store) Find(threadID string) (*Worktree, error) {
 	return nil, errors.Join(fmt.Errorf("worktree of thread %q: %w", threadID, fs.ErrNotExist), err)
 }
 
-// List returns all worktrees that are in use. The error is about records that
-// cannot be used; it does not keep the others back.
+// List returns all worktrees that are in use. The error reports records that cannot be
+// read; the other worktrees are returned nevertheless.
 func (s Store) List() ([]*Worktree, error) {
 	s, err := s.make()
 	if err != nil {
@@ -92,9 +92,9 @@ func (s Store) List() ([]*Worktree, error) {
 	return found, errors.Join(failed...)
 }
 
-// Recover finishes what earlier processes have left behind when they were killed:
-// it undoes halves of [Plan.Apply], and removes worktrees that were never finished
-// or were being discarded. What others are at work on is left alone.
+// Recover cleans up after processes that were killed. It undoes interrupted calls of
+// [Plan.Apply], and removes worktrees that were being made or discarded. It ignores those
+// that other processes are working on.
 func (s Store) Recover() error {
 	s, err := s.make()
 	if err != nil {

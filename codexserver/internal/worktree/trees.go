@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
-// The modes of git's that matter.
+// Modes of files in git.
 const (
 	modeNone   = "000000"
 	modeFile   = "100644"
@@ -25,7 +25,7 @@ type entry struct{ mode, id string }
 func (e entry) exists() bool { return e.mode != modeNone && e.mode != "" }
 func (e entry) isFile() bool { return e.mode == modeFile || e.mode == modeExec }
 
-// treeChange is what differs between two trees.
+// treeChange is a difference between two trees.
 type treeChange struct {
 	path, to      string // to is set for a move
 	before, after entry
@@ -44,7 +44,7 @@ func (w *Worktree) changes(ctx context.Context, from, to string, moves bool) ([]
 		path, out, _ = strings.Cut(out, "\x00")
 		fields := strings.Fields(strings.TrimPrefix(head, ":"))
 		if len(fields) != 5 {
-			return nil, errors.New("worktree: git diff-tree prints an unknown form")
+			return nil, errors.New("worktree: the output of git diff-tree has an unknown format")
 		}
 		c := treeChange{path: path, before: entry{fields[0], fields[2]}, after: entry{fields[1], fields[3]}}
 		if kind := fields[4][0]; kind == 'R' || kind == 'C' {
@@ -80,7 +80,7 @@ func (w *Worktree) counts(ctx context.Context, from, to string) (map[string]line
 		head, out, _ = strings.Cut(out, "\x00")
 		fields := strings.SplitN(head, "\t", 3)
 		if len(fields) != 3 {
-			return nil, errors.New("worktree: git diff-tree prints an unknown form")
+			return nil, errors.New("worktree: the output of git diff-tree has an unknown format")
 		}
 		path := fields[2]
 		if path == "" { // a move: both names follow

@@ -87,7 +87,7 @@ func TestTakeAlong(t *testing.T) {
 	if out := b.gitIn(w.Path(), "status", "--porcelain", "-uall"); out != "M a\n D gone\n M run\n M staged\n?? l\n?? sub/new" {
 		t.Errorf("status:\n%s", out)
 	}
-	// What was taken along is not a change of the worktree's.
+	// The copied uncommitted work is not a change of the worktree.
 	if s, err := w.Status(t.Context()); err != nil || len(s.Files) != 0 || !s.Saved {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -96,7 +96,7 @@ func TestTakeAlong(t *testing.T) {
 	}
 }
 
-// Five threads work at once on one repository.
+// TestFive has five threads work on one repository at the same time.
 func TestFive(t *testing.T) {
 	b := newBench(t)
 	b.commit(map[string]string{"a": "one\n", "b": "two\n", "c": "three\n"})
@@ -127,7 +127,7 @@ func TestFive(t *testing.T) {
 		plans[i] = b.plan(w)
 	}
 	same(t, "the caller's tree after planning", before, tree(t, b.dir))
-	// Of those that change the same file, one comes first.
+	// Only the first of those that change the same file succeeds.
 	results := make([]error, 5)
 	for i, p := range plans {
 		group.Go(func() { results[i] = p.Apply(t.Context()) })
@@ -161,7 +161,7 @@ func TestFive(t *testing.T) {
 	}
 }
 
-// The sandbox lets commands write in the worktree alone.
+// TestSandboxRoots checks that the sandbox lets commands write only to the worktree.
 func TestSandboxRoots(t *testing.T) {
 	b := newBench(t)
 	b.commit(map[string]string{"a": "one\n"})

@@ -1,0 +1,45 @@
+package thread
+
+import (
+	"context"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// one is an engine with one conversation, which remembers the host of the last attempt to
+// open it.
+type one struct{ host engine.Host }
+
+func (o *one) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	o.host = h
+	return o, nil
+}
+
+func (o *one) Resume(_ context.Context, _ string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+	o.host = h
+	h.Emit(protocol.AgentMessage{Message: "said before"})
+	return o, nil
+}
+
+func (o *one) FindRollout(context.Context, string) (string, error) { return "1", nil }
+func (o *one) ID() string                                          { return "1" }
+func (o *one) Turn(context.Context, protocol.TurnInput) error      { return nil }
+func (o *one) Close() error                                        { return nil }
+
+// TestForeignTrail closes the trail of a thread that another principal holds open.
+func TestForeignTrail(t *testing.T) {
+	e := &one{}
+	table := NewTable(e, &approval.Options{})
+	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Share("bob").Resume(t.Context(), "1", protocol.Config{}, Attendance{}); err == nil {
+		t.Fatal("a foreign thread was resumed")
+	}
+	if page, err := e.host.(*host).trail.Transcript(0, 100); err == nil && page.Text != "" {
+		t.Errorf("the trail still holds %q", page.Text)
+	}
+}
