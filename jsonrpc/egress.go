@@ -25,20 +25,22 @@ type egress struct {
 
 	broken func(error) // ends the connection
 
+	writers sync.WaitGroup
+	run func()
+
 	mu      sync.Mutex
 	queue   []*chunk // oldest first, from head on
 	head    int
-	free    []*chunk
 	bytes   int // queued and being written
 	peak    int
 	count   int           // messages queued and being written
 	sent    uint64        // messages the transport has taken
 	writing bool          // a goroutine is in Write, without the lock; the others queue
-	parked  bool          // the writer waits on wake
+	open    bool          // start was called; until then everything queues
+	drains  bool          // the writer exists
 	pressed bool          // over high water since the last report
-	one     [1][]byte     // the message of writeNow; belongs to who set writing
-	err     error         // the message of writeNow; belongs to the goroutine that set writing
-	wake    chan struct{} // capacity 1
+	one     [1][]byte     // the message of writeNow; belongs to the goroutine that set writing
+	err     error         // why nothing can be sent any more
 	moved   chan struct{} // closed at the next progress; nil if no goroutine waits for it
 }
 
@@ -65,7 +67,9 @@ func newEgress(t Transport, o EgressOptions) *egress {
 	if ok && !p.prompts() {
 		p = nil
 	}
-	return &egress{t: t, p: p, o: o, wake: make(chan struct{}, 1)}
+	e := &egress{t: t, p: p, o: o}
+	e.run = e.drain
+	return e
 }
 
 // writer says who may write a message when the line is idle.
@@ -124,7 +128,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	// A sender may write only if nothing is queued or being written. Otherwise its
 	// message would overtake others.
 	switch {
-	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle():
+	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle() || !e.open:
 		e.append(b)
 		e.signal()
 	case w == ifPrompt:
@@ -154,7 +158,7 @@ func (e *egress) append(b *bytes.Buffer) {
 		c = e.queue[len(e.queue)-1]
 	}
 	if c == nil || cap(c.buf)-len(c.buf) < len(m) {
-		c = e.newChunk()
+		c = chunks.Get().(*chunk)
 		e.queue = append(e.queue, c)
 	}
 	at := len(c.buf)
@@ -180,31 +184,32 @@ func (e *egress) pop() *chunk {
 	return c
 }
 
-func (e *egress) newChunk() *chunk {
-	if n := len(e.free); n > 0 {
-		c := e.free[n-1]
-		e.free = e.free[:n-1]
-		return c
+// chunks holds chunks for all peers: a burst needs several, an idle peer none.
+var chunks = sync.Pool{New: func() any { return &chunk{buf: make([]byte, 0, chunkSize)} }}
+
+func (c *chunk) recycle() {
+	if c.buf == nil { // a long message in a buffer of its own
+		return
 	}
-	return &chunk{buf: make([]byte, 0, chunkSize)}
+	clear(c.msgs)
+	c.buf, c.msgs = c.buf[:0], c.msgs[:0]
+	chunks.Put(c)
 }
 
-func (e *egress) recycle(c *chunk) {
-	// Four chunks serve a burst. More would stay in memory of an idle peer.
-	if c.buf != nil && len(e.free) < 4 {
-		clear(c.msgs)
-		c.buf, c.msgs = c.buf[:0], c.msgs[:0]
-		e.free = append(e.free, c)
-	}
+// start lets messages leave. Those sent before it have queued.
+func (e *egress) start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open = true
+	e.signal()
 }
 
-// signal wakes the writer if it sleeps and is free to write.
+// signal starts the writer if there is something that it may write. The lock is held.
 func (e *egress) signal() {
-	if e.parked && !e.writing {
-		e.parked = false
-		// Never blocks: the channel has room for one, and clearing parked allows one send
-		// only.
-		e.wake <- struct{}{}
+	if e.open && !e.drains && !e.writing && !e.idle() {
+		e.drains = true
+		e.writers.Add(1)
+		go e.run()
 	}
 }
 
@@ -240,9 +245,7 @@ func (e *egress) writeNow(b *bytes.Buffer) {
 	e.wrote(n, 1, err)
 	// signal did nothing while writing was set, so what was queued meanwhile still needs
 	// the writer.
-	if !e.idle() {
-		e.signal()
-	}
+	e.signal()
 }
 
 // writePrompt is writeNow if that does not wait for the other side. If it
@@ -265,9 +268,7 @@ func (e *egress) writePrompt(b *bytes.Buffer) {
 		e.writing = false
 		e.append(b)
 	}
-	if !e.idle() {
-		e.signal()
-	}
+	e.signal()
 }
 
 // wrote accounts for a Write that has returned.
@@ -277,7 +278,12 @@ func (e *egress) wrote(n, msgs int, err error) {
 	e.count -= msgs
 	// A failed Write may have left half a message on the wire. Nothing can follow it.
 	if err != nil {
-		e.fail(fmt.Errorf("jsonrpc: write: %w", err))
+		if e.err == nil {
+			e.fail(fmt.Errorf("jsonrpc: write: %w", err))
+			// On a goroutine of its own: broken ends calls, whose hooks must not run
+			// under the lock.
+			e.writers.Go(func() { e.broken(e.err) })
+		}
 		return
 	}
 	e.sent += uint64(msgs)
@@ -288,23 +294,12 @@ func (e *egress) wrote(n, msgs int, err error) {
 	e.progress()
 }
 
-// run is the writer. It returns when the queue has failed or been closed.
-func (e *egress) run() error {
+// drain is the writer. It ends when nothing is queued.
+func (e *egress) drain() {
+	defer e.writers.Done()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for {
-		// While a sender writes, the writer waits: the sender signals at its end. parked
-		// is set under the lock that signal needs, so no wake is lost, and each is sent
-		// once, so sending never blocks.
-		for e.err == nil && (e.writing || e.idle()) {
-			e.parked = true
-			e.mu.Unlock()
-			<-e.wake
-			e.mu.Lock()
-		}
-		if e.err != nil {
-			return e.err
-		}
+	for !e.idle() {
 		c := e.pop()
 		e.writing = true
 		e.mu.Unlock()
@@ -315,8 +310,9 @@ func (e *egress) run() error {
 		err := e.t.Write(e.ctx, c.msgs)
 		e.mu.Lock()
 		e.wrote(n, len(c.msgs), err)
-		e.recycle(c)
+		c.recycle()
 	}
+	e.drains = false
 }
 
 // flush waits until everything queued before now is written.
@@ -362,8 +358,4 @@ func (e *egress) fail(err error) {
 	// Dropped: nothing more can be written, and flush and the senders get the error.
 	e.queue, e.head = nil, 0
 	e.progress() // senders and flushers that wait see err
-	if e.parked {
-		e.parked = false
-		e.wake <- struct{}{}
-	}
 }

@@ -42,16 +42,13 @@ func (p *Peer) Run(ctx context.Context) error {
 
 	// Room for one: untilEnd puts the result back, and a reader that was left behind must
 	// not block.
-	read, wrote := make(chan error, 1), make(chan struct{})
+	read := make(chan error, 1)
 	stop := p.reading.start(p.t, p.takeOver)
 	p.reading.end = read
 	// Not counted in handlers: the reader is followed by read, the writer by wrote, see
 	// waitAll.
 	go p.read()
-	go func() {
-		defer close(wrote)
-		p.broke(p.out.run())
-	}()
+	p.out.start()
 	err := p.untilEnd(ctx, cancel, read)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
@@ -61,7 +58,7 @@ func (p *Peer) Run(ctx context.Context) error {
 	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
 		<-read
-		<-wrote
+		p.out.writers.Wait()
 		p.handlers.Wait()
 	})
 	stop()
