@@ -32,7 +32,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		return false
 	}
 	r.answered = true
-	delete(in.inflight, r.ID)
+	remove(&in.inflight, r.ID, p.push != nil)
 	// Kept requests do not count for alone: their handlers have returned, so they may not
 	// answer for a long time.
 	cancelled, alone := r.cancelled, in.running-in.kept <= 1
@@ -139,7 +139,7 @@ func (p *Peer) refuse(id ID, e *Error, in *batch) {
 func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
 	// Bounded by the connection, not by the request: the answer is due even if the
 	// request's context has ended.
-	if err := p.send(p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
+	if err := p.send(&p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
 }

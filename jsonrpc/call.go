@@ -173,7 +173,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	// Registered before it is sent: the answer may be read before send returns.
-	cs.pending[c.id] = c
+	put(&cs.pending, c.id, c)
 	w := byWriter
 	if len(cs.pending) == 1 { // of several, the writer sends more with one write
 		w = ifPrompt
@@ -204,7 +204,7 @@ func (p *Peer) retire(c *Call) bool {
 	if p.calls.pending[c.id] != c {
 		return false
 	}
-	delete(p.calls.pending, c.id)
+	remove(&p.calls.pending, c.id, p.push != nil)
 	return true
 }
 
@@ -276,7 +276,7 @@ func (c *Call) abandon(err error, reason string) {
 	}
 	b := getBuffer()
 	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
-		_ = p.send(p.live, b, regardless, byWriter) // fails only when the connection has ended
+		_ = p.send(&p.live, b, regardless, byWriter) // fails only when the connection has ended
 	}
 }
 
@@ -287,7 +287,7 @@ func (p *Peer) resolve(m *message, line []byte) {
 	// Looked up and removed under one lock: a second answer with the same id finds no
 	// call.
 	c := cs.pending[m.id]
-	delete(cs.pending, m.id)
+	remove(&cs.pending, m.id, p.push != nil)
 	cs.mu.Unlock()
 	if c == nil {
 		p.problem(fmt.Errorf("answer with id %s, which no call waits for", m.id), line)

@@ -86,7 +86,7 @@ func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
 	method := p.intern(m.method)
 	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
-	r.ctx.base = p.base
+	r.ctx.base = &p.base
 	if b != nil {
 		b.expect()
 		r.batch = b
@@ -102,7 +102,7 @@ func (p *Peer) intern(name []byte) *method {
 	}
 	m := &method{name: string(name)}
 	// Bounded: the other side may invent method names without end.
-	if len(p.methods) < 256 && len(name) <= 64 {
+	if p.methods != nil && len(p.methods) < 256 && len(name) <= 64 {
 		p.methods[m.name] = m
 	}
 	return m
@@ -187,7 +187,7 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		if _, dup := in.inflight[r.ID]; dup {
 			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
 		}
-		in.inflight[r.ID] = r
+		put(&in.inflight, r.ID, r)
 	}
 	if wait {
 		in.bytes += r.size
@@ -307,6 +307,19 @@ func (p *Peer) start(r *Request) {
 // the peer. The handler may call another peer with that context, and the chain
 // of calls come back to this one as a request.
 type noteKey struct{}
+
+// noteContext is the context of the handlers of p's notifications.
+type noteContext struct {
+	context.Context
+	p *Peer
+}
+
+func (c *noteContext) Value(key any) any {
+	if _, ok := key.(noteKey); ok {
+		return c.p
+	}
+	return c.Context.Value(key)
+}
 
 // noteOf returns the peer whose notification is handled with ctx, nil if none.
 func noteOf(ctx context.Context) *Peer {
@@ -443,7 +456,7 @@ func (p *Peer) call(r *Request) (v any, err error) {
 	if r.IsNotification() {
 		// Notifications cannot be cancelled, so they share one context, under which
 		// noteOf finds the peer.
-		ctx = p.note
+		ctx = &p.note
 	}
 	v, err = p.h.ServeRPC(ctx, r)
 	finished = true

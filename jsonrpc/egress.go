@@ -26,7 +26,7 @@ type egress struct {
 	broken func(error) // ends the connection
 
 	writers sync.WaitGroup
-	run func()
+	run     func()
 
 	mu      sync.Mutex
 	queue   []*chunk // oldest first, from head on

@@ -11,10 +11,11 @@ import (
 // called. Its methods may be used from any goroutine, before Run too: what is
 // sent then waits for Run.
 type Peer struct {
-	t Transport
-	h Handler
-	o Options
-	d dialect
+	t    Transport
+	push pusher // t, if it pushes
+	h    Handler
+	o    Options
+	d    dialect
 
 	// Each of these has a lock of its own, and so have a batch and a request's context.
 	// No goroutine takes one of them while it holds another, so they cannot deadlock.
@@ -33,12 +34,10 @@ type Peer struct {
 
 	// Three lives, because the end has an order: first the waiting for more work stops,
 	// then handlers return, then the transport is closed.
-	live    context.Context // ends when the end begins
-	liveEnd context.CancelFunc
-	conn    context.Context // of the transport's Read and Write; ends after its Close
-	connEnd context.CancelFunc
-	base    context.Context // of handlers; set by Run
-	note    context.Context // of handlers of notifications; set by Run
+	live lazyContext // ends when the end begins
+	conn lazyContext // of the transport's Read and Write; ends after its Close
+	base lazyContext // of handlers; descends from that of Run
+	note noteContext // of handlers of notifications
 	// Run waits for them at its end, after inbound.end has let no more start.
 	handlers sync.WaitGroup
 
@@ -46,18 +45,21 @@ type Peer struct {
 	// transport fail, and that failure explains nothing.
 	life struct {
 		sync.Mutex
-		running bool
-		ending  bool  // errors of the transport are from now on of our own making
-		wanted  bool  // Close or Shutdown was called
-		err     error // why the connection broke
+		running  bool
+		woken    bool  // finish has started
+		inputEnd bool  // nothing more is read
+		shutdown bool  // Shutdown was called
+		ending   bool  // errors of the transport are from now on of our own making
+		wanted   bool  // Close or Shutdown was called
+		err      error // why the connection broke
 	}
-	// Close and Shutdown may be called from any goroutine, several times, also at once.
-	shutdown     chan struct{} // closed by Shutdown
-	shutdownOnce sync.Once
-	closeOnce    sync.Once
-	closeErr     error // of the transport
-	done         chan struct{}
-	err          error // of Run; valid once done
+	unwatch func() bool // detaches the context of Run
+	ended   func(error) // of Begin
+	// Close may be called from any goroutine, several times, also at once.
+	closeOnce sync.Once
+	closeErr  error // of the transport
+	done      chan struct{}
+	err       error // of Run; valid once done
 }
 
 // NewPeer returns a peer that speaks over t and handles what it is asked with
@@ -65,22 +67,21 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		methods:  make(map[string]*method),
-		shutdown: make(chan struct{}),
-		done:     make(chan struct{}),
+		done: make(chan struct{}),
+	}
+	if p.push, _ = t.(pusher); p.push == nil {
+		p.methods = make(map[string]*method)
+		p.reading.over = make(chan struct{})
 	}
 	p.h = p.wrap(h)
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
 	p.acceptBatch.Store(p.o.AcceptBatch)
-	p.live, p.liveEnd = context.WithCancel(context.Background())
-	p.conn, p.connEnd = context.WithCancel(context.Background())
-	p.in.inflight = make(map[ID]*Request)
-	p.calls.pending = make(map[ID]*Call)
+	p.live.base, p.conn.base = context.Background(), context.Background()
 	p.calls.next = p.o.FirstID
 	// Noted once: with no one to observe them, calls skip the bookkeeping of hooks.
 	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
 	p.out = newEgress(t, p.o.Egress)
-	p.out.ctx = p.conn
+	p.out.ctx = &p.conn
 	p.out.high, p.out.broken = p.pressure, p.broke
 	// Before the first Read. A message beyond the limit is then never in memory as a
 	// whole.
@@ -175,5 +176,21 @@ func (p *Peer) pressure() {
 	}
 	if p.o.Logger != nil {
 		p.o.Logger.Warn("jsonrpc: the other side reads slower than this one sends", "egress_bytes", s.EgressBytes)
+	}
+}
+
+// put sets a member of a map, and makes the map for it.
+func put[V any](m *map[ID]V, id ID, v V) {
+	if *m == nil {
+		*m = make(map[ID]V)
+	}
+	(*m)[id] = v
+}
+
+// remove takes a member out of a map. The map goes with its last member if the peer is one
+// of many that are idle most of the time; else it is about to be used again.
+func remove[V any](m *map[ID]V, id ID, idle bool) {
+	if delete(*m, id); idle && len(*m) == 0 {
+		*m = nil
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -27,8 +28,13 @@ import (
 // Only transports over descriptors lend: in memory there is no thread to wake, and under
 // testing/synctest messages are to be read without time passing.
 type reading struct {
-	drained func() bool  // nothing more has been read from the descriptor; nil if reading is never lent
-	end     chan<- error // gets the result of the last reader
+	drained func() bool   // nothing more has been read from the descriptor; nil if reading is never lent
+	over    chan struct{} // closed by the last reader; nil if the transport pushes
+
+	push struct { // for a transport that pushes; nothing reads then
+		sync.Mutex
+		ended bool
+	}
 
 	lent     atomic.Bool
 	lendings atomic.Uint64
@@ -73,15 +79,18 @@ type drainer interface {
 }
 
 // start prepares lending; stop ends the watch.
-func (g *reading) start(t Transport, takeOver func()) (stop func()) {
-	d, ok := t.(drainer)
-	if !ok {
-		return func() {}
+func (g *reading) start(t Transport, takeOver func()) {
+	if d, ok := t.(drainer); ok {
+		g.drained = d.drained
+		g.watch = time.AfterFunc(time.Hour, func() { g.look(takeOver) })
+		g.watch.Stop()
 	}
-	g.drained = d.drained
-	g.watch = time.AfterFunc(time.Hour, func() { g.look(takeOver) })
-	g.watch.Stop()
-	return func() { g.watch.Stop() }
+}
+
+func (g *reading) stop() {
+	if g.watch != nil {
+		g.watch.Stop()
+	}
 }
 
 // lend lets others read while the reader handles a request of m.
@@ -142,7 +151,8 @@ func (p *Peer) read() {
 		switch {
 		case !goOn:
 			returned = true
-			p.reading.end <- err
+			p.inputEnded(err)
+			close(p.reading.over)
 			return
 		case r == nil:
 			continue
@@ -164,8 +174,40 @@ func (p *Peer) read() {
 // should handle it. goOn is false at the end of the input, with a nil error if that is a
 // clean one.
 func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
-	line, err := p.t.Read(p.conn)
-	if p.conn.Err() != nil { // Close did not unblock Read
+	line, err := p.t.Read(&p.conn)
+	return p.took(line, err)
+}
+
+// pushed acts on what a transport pushes.
+func (p *Peer) pushed(line []byte, err error) {
+	g := &p.reading
+	// Held while the message is accepted: the next one must not overtake it, and Run
+	// returns after that.
+	g.push.Lock()
+	defer g.push.Unlock()
+	if g.push.ended {
+		return
+	}
+	if _, goOn, err := p.took(line, err); !goOn {
+		g.push.ended = true
+		p.inputEnded(err)
+	}
+}
+
+// inputEnded notes that nothing more comes, err being nil if the other side has said so.
+func (p *Peer) inputEnded(err error) {
+	if h := p.o.Hooks; h != nil && h.InputEnd != nil {
+		h.InputEnd(err)
+	}
+	p.life.Lock()
+	p.life.inputEnd = true
+	p.life.Unlock()
+	p.wake()
+}
+
+// took acts on what Read has returned.
+func (p *Peer) took(line []byte, err error) (r *Request, goOn bool, _ error) {
+	if p.conn.ended() { // Close did not unblock Read
 		line, err = nil, ErrClosed
 	}
 	if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
@@ -178,9 +220,6 @@ func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
 	}
 	if goOn, err = p.readFailed(err); goOn {
 		return nil, true, nil
-	}
-	if h := p.o.Hooks; h != nil && h.InputEnd != nil {
-		h.InputEnd(err)
 	}
 	return nil, false, err
 }

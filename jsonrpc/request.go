@@ -41,7 +41,7 @@ type Request struct {
 	method *method
 	batch  *batch
 	size   int // what it counts for while it waits
-	ctx    requestContext
+	ctx    lazyContext
 
 	// Guarded by peer.in.mu.
 	cancelled bool // by the other side
@@ -209,25 +209,25 @@ func (w *Responder) Reply(result any, err error) error {
 	return nil
 }
 
-// requestContext is the context of one request. Most handlers never look at
-// theirs, so the real one is made when they first do.
-type requestContext struct {
+// lazyContext is a context that can end, of one request or of the connection. Most
+// handlers and transports never look at theirs, so the real one is made when it is first
+// used.
+type lazyContext struct {
 	base context.Context
 
 	mu sync.Mutex
-	// Made on demand: it costs a few allocations, and most handlers only pass their
-	// context on or ignore it.
+	// Made on demand: it costs a few allocations.
 	inner  context.Context
 	cancel context.CancelCauseFunc
 	cause  error // set once it has ended
 }
 
-func (c *requestContext) real() context.Context {
+func (c *lazyContext) real() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inner == nil {
 		c.inner, c.cancel = context.WithCancelCause(c.base)
-		// The request has ended before its handler asked for the context.
+		// It has ended before it was first used.
 		if c.cause != nil {
 			c.cancel(c.cause)
 		}
@@ -236,7 +236,7 @@ func (c *requestContext) real() context.Context {
 }
 
 // end ends the context with a cause. The first cause stays.
-func (c *requestContext) end(cause error) {
+func (c *lazyContext) end(cause error) {
 	c.mu.Lock()
 	if c.cause == nil {
 		c.cause = cause
@@ -249,11 +249,18 @@ func (c *requestContext) end(cause error) {
 	}
 }
 
-func (c *requestContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
-func (c *requestContext) Done() <-chan struct{}       { return c.real().Done() }
-func (c *requestContext) Err() error                  { return c.real().Err() }
+// ended reports whether end was called.
+func (c *lazyContext) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause != nil
+}
 
-func (c *requestContext) Value(key any) any {
+func (c *lazyContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
+func (c *lazyContext) Done() <-chan struct{}       { return c.real().Done() }
+func (c *lazyContext) Err() error                  { return c.real().Err() }
+
+func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(noteKey); ok {
 		return c.base.Value(key) // no need for the real one
 	}

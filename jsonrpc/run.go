@@ -22,52 +22,82 @@ var errRunTwice = errors.New("jsonrpc: Run called twice")
 // Calls still pending fail with [ErrClosed]: at the end of input at once,
 // since no answer can come. A peer runs once.
 func (p *Peer) Run(ctx context.Context) error {
-	base, cancel := context.WithCancelCause(ctx)
-	defer cancel(ErrClosed)
+	end := make(chan error, 1)
+	p.Begin(ctx, func(err error) { end <- err })
+	return <-end
+}
+
+// Begin runs the peer as [Peer.Run] does, but returns at once. It calls ended, once and on
+// another goroutine, with what Run returns. With a transport that pushes (see [Transport])
+// an idle peer then has no goroutine.
+func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	p.life.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
 	// starts nothing.
 	switch {
 	case p.life.running:
 		p.life.Unlock()
-		return errRunTwice
+		go ended(errRunTwice)
+		return
 	case p.life.ending:
 		p.life.Unlock()
-		return nil
+		go ended(nil)
+		return
 	}
 	p.life.running = true
+	p.ended = ended
 	// Set before the reader starts, which uses them without a lock.
-	p.base, p.note = base, context.WithValue(base, noteKey{}, p)
+	p.base.base, p.note.Context, p.note.p = ctx, &p.base, p
+	p.reading.start(p.t, p.takeOver)
+	// wake takes the lock, so it runs after this is set.
+	p.unwatch = context.AfterFunc(ctx, p.wake)
 	p.life.Unlock()
 
-	// Room for one: untilEnd puts the result back, and a reader that was left behind must
-	// not block.
-	read := make(chan error, 1)
-	stop := p.reading.start(p.t, p.takeOver)
-	p.reading.end = read
-	// Not counted in handlers: the reader is followed by read, the writer by wrote, see
-	// waitAll.
-	go p.read()
 	p.out.start()
-	err := p.untilEnd(ctx, cancel, read)
+	if p.push != nil {
+		p.push.Push(p.pushed)
+	} else {
+		go p.read()
+	}
+}
+
+// wake starts the goroutine that brings the peer to its end, at the first reason for one.
+// Until then nothing waits.
+func (p *Peer) wake() {
+	p.life.Lock()
+	defer p.life.Unlock()
+	if p.life.running && !p.life.woken {
+		p.life.woken = true
+		go p.finish()
+	}
+}
+
+// finish brings the peer to its end.
+func (p *Peer) finish() {
+	err := p.untilEnd(p.base.base)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
-	cancel(ErrClosed)
+	p.base.end(ErrClosed)
 	closeErr := p.disconnect()
 	p.takeOver() // a goroutine must read the end of the input
 	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
-		<-read
+		if p.push != nil {
+			p.pushed(nil, ErrClosed) // nothing is accepted from now on
+		} else {
+			<-p.reading.over
+		}
 		p.out.writers.Wait()
 		p.handlers.Wait()
 	})
-	stop()
+	p.reading.stop()
+	p.unwatch()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
 	p.err = err
 	close(p.done)
-	return err
+	p.ended(err)
 }
 
 // verdict is why the peer ended, nil if that was in good order.
@@ -85,25 +115,26 @@ func (p *Peer) verdict(closeErr error) error {
 
 // untilEnd returns when the connection has broken or has been brought to an
 // orderly end, with the cause if that was ctx.
-func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
-	select {
-	// The other side has ended its input, or reading failed. broke has recorded a
-	// failure.
-	case err := <-read:
-		read <- err // Run receives it again
-		if err != nil || p.drain(ctx) {
+func (p *Peer) untilEnd(ctx context.Context) error {
+	p.life.Lock()
+	inputEnd, shutdown := p.life.inputEnd, p.life.shutdown
+	p.life.Unlock()
+	switch {
+	// Close was called, or the transport failed. broke has recorded a failure.
+	case p.live.ended():
+		return nil
+	// The other side has ended its input.
+	case inputEnd:
+		if p.drain(ctx) {
 			return nil
 		}
-		cancel(ErrClosed)
-		p.settle(p.live, leaveBehind)
+		p.base.end(ErrClosed)
+		p.settle(&p.live, leaveBehind)
 		return context.Cause(ctx)
-	// Close was called, or writing failed.
-	case <-p.live.Done():
-		return nil
 	// No limit but the caller's: Shutdown closes the connection when its context ends.
-	case <-p.shutdown:
+	case shutdown:
 		p.refuseNew()
-		until, stop := context.WithCancel(p.live)
+		until, stop := context.WithCancel(&p.live)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
 		settled := p.settle(until, 0)
@@ -113,17 +144,17 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 		if settled {
 			return context.Cause(ctx)
 		}
-	// Handlers get the grace to answer, but new requests would extend it.
-	case <-ctx.Done():
+	// ctx has ended. Handlers get the grace to answer, but new requests would extend it.
+	default:
 		p.refuseNew()
 	}
-	p.settle(p.live, leaveBehind)
+	p.settle(&p.live, leaveBehind)
 	return context.Cause(ctx)
 }
 
 // drain waits after the end of input as long as the options and ctx allow.
 func (p *Peer) drain(ctx context.Context) bool {
-	until, stop := context.WithCancel(p.live)
+	until, stop := context.WithCancel(&p.live)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	return p.settle(until, p.o.DrainTimeout)
@@ -175,8 +206,9 @@ func (p *Peer) broke(err error) {
 	p.life.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
-	// Wakes untilEnd, and senders that wait for room.
-	p.liveEnd()
+	// Ends the waiting of finish, and of senders that wait for room.
+	p.live.end(context.Canceled)
+	p.wake()
 }
 
 // Close ends the connection at once: pending calls fail with [ErrClosed],
@@ -205,10 +237,11 @@ func (p *Peer) disconnect() error {
 		p.calls.fail(ErrClosed)
 		p.in.end()
 		p.out.close(ErrClosed)
-		p.liveEnd()
+		p.live.end(context.Canceled)
+		p.wake()
 		p.closeErr = p.t.Close()
 		// A Read or Write that ignored Close still sees its context end.
-		p.connEnd()
+		p.conn.end(context.Canceled)
 	})
 	return p.closeErr
 }
@@ -221,12 +254,12 @@ func (p *Peer) disconnect() error {
 func (p *Peer) Shutdown(ctx context.Context) error {
 	p.life.Lock()
 	running := p.life.running
-	p.life.wanted = true
+	p.life.wanted, p.life.shutdown = true, true
 	p.life.Unlock()
 	if !running {
 		return p.Close()
 	}
-	p.shutdownOnce.Do(func() { close(p.shutdown) })
+	p.wake()
 	select {
 	case <-p.done:
 		return nil
