@@ -58,7 +58,16 @@ func asks(ctx context.Context) bool { return ctx.Value(withoutQuestions{}) == ni
 // alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox
 // without asking, as the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return p.server.serve(ctx, p, t)
+	end := make(chan error, 1)
+	p.Begin(ctx, t, func(err error) { end <- err })
+	return <-end
+}
+
+// Begin serves a client as [Principal.Serve] does, but returns at once. It calls ended,
+// once and on another goroutine, with what Serve returns. A session that is idle then has
+// no goroutine if t pushes, see [jsonrpc.Transport].
+func (p *Principal) Begin(ctx context.Context, t jsonrpc.Transport, ended func(error)) {
+	p.server.begin(ctx, p, t, ended)
 }
 
 // Exchange serves requests that say everything in their _meta (MCP 2026-07-28), until
