@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +33,8 @@ type Handler struct {
 	draining   bool
 	closed     bool
 	principals map[string]*principal
+	idle       *time.Timer // calls sweep
+	sweeping   bool        // idle is set
 }
 
 // principal is what one user has here. The handler's mutex guards it.
@@ -53,7 +57,10 @@ func NewOf(open func(ctx context.Context, name string) Service, o *Options) (*Ha
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	return &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
+	h := &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}
+	h.idle = time.AfterFunc(time.Hour, h.sweep)
+	h.idle.Stop() // until there is a session
+	return h, nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -245,11 +252,9 @@ func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *princip
 		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
 	case !h.guard.allowInSession(w, who, jsonrpc.ID{}, s.needsFor(r.Method)):
 	case r.Method == http.MethodDelete:
-		s.close()
-		select {
-		case <-s.ended:
+		s.end()
+		if s.awaitEnd(r.Context()) == nil {
 			w.WriteHeader(http.StatusNoContent)
-		case <-r.Context().Done():
 		}
 	case !accepts(r, "text/event-stream"):
 		refuse(w, http.StatusNotAcceptable, "want Accept: text/event-stream")
@@ -275,30 +280,39 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p, who)
 	defer s.leave()
 	h.mu.Lock()
-	full := len(p.sessions) >= h.o.MaxSessions && !p.evict(who.may(ScopeRun))
-	if full || h.draining || h.closed {
+	if h.draining || h.closed {
 		h.mu.Unlock()
-		s.idle.Stop()
-		if full {
+		unavailable(w, e.id)
+		return
+	}
+	var oldest *session
+	if len(p.sessions) >= h.o.MaxSessions {
+		if oldest = p.evict(who.may(ScopeRun)); oldest == nil {
+			h.mu.Unlock()
 			w.Header().Set("Retry-After", "5")
 			fail(w, http.StatusTooManyRequests, e.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d sessions are open and in use, and no more may be", h.o.MaxSessions))
 			return
 		}
-		unavailable(w, e.id)
-		return
 	}
 	p.sessions[s.id] = s
-	h.sessions.Go(s.run)
+	h.sessions.Add(1)
+	if !h.sweeping {
+		h.sweeping = true
+		h.idle.Reset(h.o.IdleTimeout)
+	}
 	h.mu.Unlock()
+	s.begin()
+	if oldest != nil {
+		oldest.end()
+	}
 	w.Header().Set(headerSession, s.id)
 	s.post(w, r, e, body)
 }
 
-// evict ends the session that has been idle for longest, and reports whether there was
-// one. Without ran it ends none that has run anything: turns in the background would
-// end with it. The handler's mutex is held.
-func (p *principal) evict(ran bool) bool {
-	var oldest *session
+// evict removes and returns the session that has been idle for longest, nil if all are in
+// use. The caller ends it. Without ran it spares sessions that have run anything: turns in
+// the background would end with them. The handler's mutex is held.
+func (p *principal) evict(ran bool) (oldest *session) {
 	var since time.Time
 	for _, s := range p.sessions {
 		s.mu.Lock()
@@ -307,12 +321,34 @@ func (p *principal) evict(ran bool) bool {
 		}
 		s.mu.Unlock()
 	}
-	if oldest == nil {
-		return false
+	if oldest != nil {
+		delete(p.sessions, oldest.id)
 	}
-	delete(p.sessions, oldest.id)
-	oldest.close()
-	return true
+	return oldest
+}
+
+// sweep ends the sessions that have been idle for too long. One timer serves all sessions.
+func (h *Handler) sweep() {
+	h.mu.Lock()
+	var idle []*session
+	next, any := h.o.IdleTimeout, false
+	for _, p := range h.principals {
+		for _, s := range p.sessions {
+			if left := s.left(); left <= 0 {
+				idle = append(idle, s)
+			} else {
+				next, any = min(next, left), true
+			}
+		}
+	}
+	// Not at once for each of many sessions: a session may live a little longer.
+	if h.sweeping = any && !h.closed; h.sweeping {
+		h.idle.Reset(max(next, h.o.IdleTimeout/64))
+	}
+	h.mu.Unlock()
+	for _, s := range idle {
+		s.end()
+	}
 }
 
 // forget removes a session that has ended.
@@ -369,12 +405,15 @@ func (h *Handler) busy() bool {
 func (h *Handler) Close() error {
 	h.mu.Lock()
 	h.draining, h.closed = true, true
+	h.idle.Stop()
+	var open []*session
 	for _, p := range h.principals {
-		for _, s := range p.sessions {
-			s.close()
-		}
+		open = slices.AppendSeq(open, maps.Values(p.sessions))
 	}
 	h.mu.Unlock()
+	for _, s := range open {
+		s.end()
+	}
 	h.end(jsonrpc.ErrClosed)
 	h.sessions.Wait()
 	h.serving.Wait()

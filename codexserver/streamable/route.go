@@ -17,10 +17,10 @@ func (s *session) route(out *summary) *stream {
 		st = s.newestCall()
 	}
 	if st == nil {
-		st = s.standing
+		st = &s.standing
 	}
 	if !out.id.IsZero() {
-		s.calls[out.id] = ownRequest{st, out.method}
+		put(&s.calls, out.id, ownRequest{st, out.method})
 	}
 	return st
 }
@@ -33,7 +33,7 @@ func (s *session) related(out *summary) *stream {
 		return s.find(func(e *envelope) bool { return rel.progressToken != "" && e.params.ProgressToken == rel.progressToken })
 	case "notifications/cancelled":
 		st := s.calls[rel.cancelled].stream
-		delete(s.calls, rel.cancelled)
+		remove(&s.calls, rel.cancelled)
 		if st != nil && st.done {
 			return nil
 		}

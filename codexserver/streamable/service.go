@@ -9,6 +9,11 @@ import (
 
 // Service is what one principal has on a server. [codexserver.Principal] is one. Its
 // methods are called from many goroutines.
+//
+// A service may also have a method Begin(ctx context.Context, t jsonrpc.Transport, ended
+// func(error)), which is called in place of Serve. It returns at once, and later calls
+// ended, once, with what Serve would have returned. An idle session then needs no goroutine
+// that waits in Serve.
 type Service interface {
 	// Serve serves a client with a handshake until t or ctx ends.
 	Serve(ctx context.Context, t jsonrpc.Transport) error
@@ -22,4 +27,12 @@ type Service interface {
 	Close() error
 }
 
-var _ Service = (*codexserver.Principal)(nil)
+// beginner is a service that needs no goroutine for a session.
+type beginner interface {
+	Begin(ctx context.Context, t jsonrpc.Transport, ended func(error))
+}
+
+var (
+	_ Service  = (*codexserver.Principal)(nil)
+	_ beginner = (*codexserver.Principal)(nil)
+)

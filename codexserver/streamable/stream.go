@@ -101,7 +101,7 @@ func (st *stream) forget(old *event) {
 	st.events = st.events[1:]
 	st.lost = old.number
 	if st.done && len(st.events) == 0 {
-		delete(st.session.streams, st.number)
+		remove(&st.session.streams, st.number)
 	}
 }
 
@@ -109,10 +109,10 @@ func (st *stream) forget(old *event) {
 func (st *stream) end() {
 	st.done = true
 	if st.session.requests[st.request.id] == st {
-		delete(st.session.requests, st.request.id)
+		remove(&st.session.requests, st.request.id)
 	}
 	if len(st.events) == 0 {
-		delete(st.session.streams, st.number)
+		remove(&st.session.streams, st.number)
 	}
 	st.session.change()
 }
@@ -154,12 +154,15 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 	}
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
-	over := false // the session has ended
 	for {
 		s.mu.Lock()
-		events, done, changed := st.after(me.read), st.done, s.changed
+		events, done, ended := st.after(me.read), st.done, s.ended
+		var changed <-chan struct{}
+		if len(events) == 0 && !done && !ended {
+			changed = s.changes()
+		}
 		s.mu.Unlock()
-		if over && len(events) == 0 {
+		if ended && len(events) == 0 {
 			if !begun {
 				fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
 			}
@@ -206,8 +209,6 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			return
 		case <-me.replaced:
 			return
-		case <-s.ended:
-			over = true
 		}
 	}
 }
@@ -219,18 +220,10 @@ var errEnded = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no such session: it h
 func (st *stream) room(ctx context.Context) error {
 	s := st.session
 	for st.unread() > maxUnread {
-		changed := s.changed
-		s.mu.Unlock()
-		var err error
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-s.closed:
-			err = errSessionClosed
+		if s.closing {
+			return errSessionClosed
 		}
-		s.mu.Lock()
-		if err != nil {
+		if err := s.wait(ctx); err != nil {
 			return err
 		}
 	}
