@@ -19,39 +19,40 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ProxyOptions say where a [Proxy] finds its server.
+// ProxyOptions configure a [Proxy].
 type ProxyOptions struct {
-	// URL is the server's, with its path. It is https, or http on this machine.
+	// URL is the server's URL with its path. The scheme is https, or http for this
+	// machine.
 	URL string
-	// Token goes with every request.
+	// Token is sent with each request.
 	Token string
 }
 
-// Proxy is a client's connection to a server over HTTP. It passes on what both send, and
-// adds nothing.
+// Proxy connects a client to a server over HTTP. It forwards the messages of both and adds
+// none.
 type Proxy struct {
 	o      ProxyOptions
 	t      jsonrpc.Transport
 	client *http.Client
-	ctx    context.Context // of HTTP requests
+	ctx    context.Context // the context of HTTP requests
 	cancel context.CancelFunc
-	work   sync.WaitGroup
+	work   sync.WaitGroup // the goroutine of listen
 
-	errands sync.WaitGroup
+	errands sync.WaitGroup // goroutines that forward answers
 
-	writing sync.Mutex // for t.Write
+	writing sync.Mutex // held during t.Write
 
 	mu      sync.Mutex
 	session string // "" before initialize
-	version string // of the session
+	version string // the version of the session
 	open    map[jsonrpc.ID]*errand
 }
 
-// errand is a request of the client that is not answered.
+// errand is a request of the client without an answer.
 type errand struct {
 	cancel context.CancelFunc
-	today  bool // of 2026-07-28
-	fixed  bool // cannot be cancelled
+	today  bool // the request is of 2026-07-28
+	fixed  bool // the request cannot be cancelled
 }
 
 // NewProxy returns a proxy for the client at t.
@@ -61,7 +62,7 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the server's URL: %w", err)
 	case u.Host == "" || u.User != nil:
-		return nil, fmt.Errorf("the server's URL: want one such as http://127.0.0.1:4517/mcp")
+		return nil, fmt.Errorf("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
 		return nil, fmt.Errorf("the server's URL: want https: others on the network could read the token")
 	}
@@ -75,17 +76,18 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 }
 
 const (
-	// farewell is how long open requests may take once the client has gone.
+	// farewell is how long open requests may take after the client has gone.
 	farewell = time.Second
-	// maxLine is the longest message in either direction.
+	// maxLine is the longest message in either direction, in bytes.
 	maxLine = 128 << 20
-	// retries is how often a broken stream is taken up again, each time later.
+	// retries is how often the proxy tries to resume a broken stream. The delay doubles
+	// each time, from retryAfter.
 	retries    = 6
 	retryAfter = 100 * time.Millisecond
 )
 
-// Run hands messages on until the client's input or ctx ends. What is open then is
-// cancelled.
+// Run forwards messages until the client's input or ctx ends. Then it cancels the requests
+// without an answer.
 func (p *Proxy) Run(ctx context.Context) error {
 	if l, ok := p.t.(interface{ SetReadLimit(int) }); ok {
 		l.SetReadLimit(defaultMaxBody)
@@ -105,7 +107,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	return err
 }
 
-// read hands on what the client sends, in order.
+// read forwards the messages of the client in order.
 func (p *Proxy) read(ctx context.Context) error {
 	for {
 		line, err := p.t.Read(ctx)
@@ -131,7 +133,7 @@ func (p *Proxy) read(ctx context.Context) error {
 	}
 }
 
-// leave ends the session, and waits for a moment for what is open.
+// leave ends the session, and waits up to farewell for the open requests.
 func (p *Proxy) leave() {
 	if session, _ := p.current(); session != "" {
 		ctx, cancel := context.WithTimeout(p.ctx, farewell)
@@ -145,8 +147,9 @@ func (p *Proxy) leave() {
 	p.errands.Wait()
 }
 
-// cancelled takes a request off the open ones that the client cancels. One of
-// 2026-07-28 is cancelled by closing its stream, one of a session by the notification.
+// cancelled handles a cancel notification, and reports whether the message is one. A request
+// of 2026-07-28 is cancelled by closing its stream, a request of a session by the
+// notification.
 func (p *Proxy) cancelled(e *envelope, line []byte) bool {
 	if e.kind != notification || e.method != "notifications/cancelled" {
 		return false
@@ -169,7 +172,7 @@ func (p *Proxy) cancelled(e *envelope, line []byte) bool {
 	return true
 }
 
-// request hands on a request, and its answer when that comes.
+// request forwards a request. A goroutine forwards the answer.
 func (p *Proxy) request(e *envelope, line []byte) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	r := &errand{cancel: cancel, today: e.meta != nil, fixed: e.method == "initialize"}
@@ -184,7 +187,8 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		p.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
 		return
 	}
-	if r.today { // it depends on nothing that came before
+	// A request of 2026-07-28 does not depend on those before it.
+	if r.today {
 		p.errands.Go(func() {
 			defer cancel()
 			answer, err := p.send(ctx, http.MethodPost, line, todaysHeaders(e))
@@ -192,12 +196,12 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		})
 		return
 	}
-	// The head of the response comes when the server has the message: the next one
-	// does not overtake it.
+	// With Prefer: stream the server sends the head of the response when it has accepted
+	// the request. So the next message cannot overtake this one.
 	answer, err := p.send(ctx, http.MethodPost, line, http.Header{headerPrefer: {preferStream}})
 	if id := sessionOf(answer); e.method == "initialize" && id != "" {
 		p.begin(id)
-		p.answer(ctx, e, r, answer, err) // the version that it names goes with what follows
+		p.answer(ctx, e, r, answer, err) // further requests need the version in the answer
 		cancel()
 		p.work.Go(p.listen)
 		return
@@ -228,7 +232,7 @@ func (p *Proxy) current() (session, version string) {
 	return p.session, p.version
 }
 
-// send sends a request of HTTP.
+// send sends an HTTP request.
 func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, p.o.URL, strings.NewReader(string(body)))
 	if err != nil {
@@ -251,11 +255,11 @@ func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.
 	return p.client.Do(r)
 }
 
-// todaysHeaders say what the body of a request of 2026-07-28 says.
+// todaysHeaders returns the headers that mirror the body of a request of 2026-07-28.
 func todaysHeaders(e *envelope) http.Header {
 	version, ok := metaVersion(e)
 	if !ok {
-		version = modern.ProtocolVersion // the server says what is missing
+		version = modern.ProtocolVersion // the server reports what is missing
 	}
 	h := http.Header{headerVersion: {coded(version)}, headerMethod: {coded(e.method)}}
 	for _, name := range []*string{e.params.Name, e.params.URI, e.params.TaskID} {
@@ -270,7 +274,7 @@ func todaysHeaders(e *envelope) http.Header {
 	return h
 }
 
-// coded writes a text as a header can have it.
+// coded returns a text as a header value, in base64 if necessary.
 func coded(s string) string {
 	odd := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, "=?base64?") || s == "" {
@@ -279,16 +283,16 @@ func coded(s string) string {
 	return s
 }
 
-// note hands on what is not answered.
+// note forwards a notification or a response.
 func (p *Proxy) note(line []byte) {
 	answer, err := p.send(p.ctx, http.MethodPost, line, nil)
-	if err == nil { // for a server that is gone, the open requests report it
+	if err == nil { // if the server cannot be reached, open requests report that
 		answer.Body.Close()
 	}
 }
 
-// forget takes a request off the open ones, and reports whether it was there: its
-// answer is still wanted.
+// forget removes an open request. It reports false if the request was not open any more: the
+// client does not wait for its answer.
 func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +303,7 @@ func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
 	return true
 }
 
-// refuse answers for the server.
+// refuse sends the client an error in place of an answer of the server.
 func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 	m, err := jsonv2.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)),
@@ -310,13 +314,14 @@ func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 	}
 }
 
-// write hands a message to the client. One that has gone reads nothing.
+// write sends a message to the client. It ignores errors: the client has gone, and Read will
+// report that.
 func (p *Proxy) write(m []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	v := jsontext.Value(m)
 	if v.Compact(lenient) != nil {
-		return // no JSON: the client could not read it
+		return // not JSON, so the client could not read it
 	}
 	_ = p.t.Write(context.Background(), [][]byte{v})
 }

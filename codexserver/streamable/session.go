@@ -14,50 +14,57 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// session is a client with a handshake as a [jsonrpc.Transport]: what it sends comes
-// by POST, what goes out takes the stream of the request that it belongs to, else the
-// one that the client has opened by GET.
+// session is a client with a handshake, as a [jsonrpc.Transport]. The client sends its
+// messages by POST. The server answers on the response to the POST. A message that belongs
+// to a request is sent on the stream of that request; route decides where others are sent.
+//
+// An idle session has no goroutine and few objects: a server may have many of them. So a
+// POST hands its message to the peer itself, and maps and channels are made when they are
+// used.
 type session struct {
-	id      string
-	handler *Handler
-	owner   *principal
-	unasked bool // its client lacks codex:approve
+	id          string
+	handler     *Handler
+	owner       *principal
+	noQuestions bool // the client's token lacks codex:approve
 
-	mu       sync.Mutex
-	to       func(message []byte, err error) // takes messages of the client; nil before Push
-	next     []byte                          // a message that nothing has taken yet
-	closing  bool                            // the session is to end
-	ended    bool                            // it has ended
-	version  string                          // of MCP, "" before the answer to initialize
-	standing stream                          // of what belongs to no request
-	heard    int                             // the number of its last event that was written
-	streams  map[int]*stream
-	requests map[jsonrpc.ID]*stream    // without an answer
-	calls    map[jsonrpc.ID]ownRequest // the server's own requests without an answer
-	number   int                       // of the newest stream
-	kept     []*event                  // of all streams, oldest first
-	retained int                       // bytes of them
-	changed  chan struct{}             // closed at the next change; nil if nothing waits for it
-	ran      bool                      // something that needs codex:run
-	open     int                       // HTTP requests
-	used     time.Time
+	// The handler's mutex may be held while this one is taken, not the other way round. The
+	// peer is never called with either: it may write, which takes this one.
+	mu        sync.Mutex
+	deliver   func(message []byte, err error) // passes a message of the client to the peer; nil before Push
+	waiting   []byte                          // a message that the peer has not taken yet
+	closing   bool                            // no message is accepted any more
+	ended     bool                            // the peer has ended
+	version   string                          // the version of MCP; "" before the answer to initialize
+	getStream stream                          // the stream that the client reads by GET
+	getRead   int                             // the last event of getStream that was written to a client
+	streams   map[int]*stream                 // the streams of requests, by number
+	requests  map[jsonrpc.ID]*stream          // the client's requests without an answer
+	calls     map[jsonrpc.ID]ownRequest       // the server's requests without an answer
+	number    int                             // the number of the newest stream
+	kept      []*event                        // the events of all streams, oldest first
+	keptBytes int                             // the size of kept
+	changed   chan struct{}                   // closed at the next change; nil if nothing waits for it
+	ran       bool                            // a request needed codex:run
+	open      int                             // HTTP requests being served
+	lastUsed  time.Time
 }
 
 var errSessionClosed = errors.New("the session has ended")
 
-// newSession returns a session that is entered already.
+// newSession returns a session with one open request: the caller has entered it, and must
+// leave it.
 func (h *Handler) newSession(id string, owner *principal, who Principal) *session {
 	s := &session{
-		id: id, handler: h, owner: owner, unasked: !who.may(ScopeApprove), used: time.Now(), open: 1,
+		id: id, handler: h, owner: owner, noQuestions: !who.may(ScopeApprove), lastUsed: time.Now(), open: 1,
 	}
-	s.standing.session = s
+	s.getStream.session = s
 	return s
 }
 
-// begin begins to serve the session.
+// begin starts to serve the session.
 func (s *session) begin() {
 	ctx := s.handler.ctx
-	if s.unasked {
+	if s.noQuestions {
 		ctx = codexserver.WithoutQuestions(ctx)
 	}
 	if b, ok := s.owner.own.(beginner); ok {
@@ -67,7 +74,7 @@ func (s *session) begin() {
 	}
 }
 
-// over is called when the session has ended.
+// over removes the session. The service calls it when it has ended.
 func (s *session) over(err error) {
 	defer s.handler.sessions.Done()
 	if err != nil {
@@ -81,16 +88,16 @@ func (s *session) over(err error) {
 	s.mu.Unlock()
 }
 
-// end ends the client's input, and with it the session. It does not wait for that. The
-// handler's mutex is not held.
+// end ends the client's input, after which the peer ends the session. It does not wait for
+// that. The handler's mutex must not be held.
 func (s *session) end() {
 	s.mu.Lock()
-	to := s.to
+	deliver := s.deliver
 	s.closing = true
 	s.change()
 	s.mu.Unlock()
-	if to != nil {
-		to(nil, io.EOF)
+	if deliver != nil {
+		deliver(nil, io.EOF)
 	}
 }
 
@@ -106,32 +113,33 @@ func (s *session) awaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// left returns how long the session lives if it is not used.
+// left returns how long the session lives from now on if it is not used.
 func (s *session) left() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy() {
 		return s.handler.o.IdleTimeout
 	}
-	return s.handler.o.IdleTimeout - time.Since(s.used)
+	return s.handler.o.IdleTimeout - time.Since(s.lastUsed)
 }
 
-// busy reports whether a request is open, of HTTP or of MCP. s.mu is held.
+// busy reports whether an HTTP request is open or an MCP request has no answer. s.mu is
+// held.
 func (s *session) busy() bool { return s.open > 0 || len(s.requests) > 0 }
 
-// enter counts an HTTP request of the session, which is to leave.
+// enter counts an HTTP request. The request must call leave at its end.
 func (s *session) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
-	s.used = time.Now()
+	s.lastUsed = time.Now()
 }
 
 func (s *session) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
-	s.used = time.Now()
+	s.lastUsed = time.Now()
 }
 
 // changes returns a channel that is closed at the next change. s.mu is held.
@@ -142,7 +150,7 @@ func (s *session) changes() <-chan struct{} {
 	return s.changed
 }
 
-// change wakes who waits for the session. s.mu is held.
+// change wakes all goroutines that wait for a change. s.mu is held.
 func (s *session) change() {
 	if s.changed != nil {
 		close(s.changed)
@@ -150,7 +158,7 @@ func (s *session) change() {
 	}
 }
 
-// wait waits for the next change. s.mu is held, but not while it waits.
+// wait waits for the next change. s.mu is held, except while it waits.
 func (s *session) wait(ctx context.Context) error {
 	changed := s.changes()
 	s.mu.Unlock()
@@ -163,7 +171,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// put sets a member of a map that is made for it.
+// put sets a member of a map. It makes the map if there is none.
 func put[K comparable, V any](m *map[K]V, key K, v V) {
 	if *m == nil {
 		*m = map[K]V{}
@@ -171,18 +179,19 @@ func put[K comparable, V any](m *map[K]V, key K, v V) {
 	(*m)[key] = v
 }
 
-// remove is the reverse of put: an idle session has many maps without members.
+// remove deletes a member of a map, and the map with its last member. Idle sessions would
+// otherwise hold several empty maps each.
 func remove[K comparable, V any](m *map[K]V, key K) {
 	if delete(*m, key); len(*m) == 0 {
 		*m = nil
 	}
 }
 
-// drop forgets a stream that is answered and that no client can take up again, because
-// none was told the id of an event. s.mu is held.
+// drop removes an answered stream. The client cannot resume it, because it has not received
+// the id of an event. s.mu is held.
 func (s *session) drop(st *stream) {
 	for _, e := range st.events {
-		s.retained -= len(e.data) + overhead
+		s.keptBytes -= len(e.data) + overhead
 	}
 	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
 	st.events = nil
@@ -190,32 +199,33 @@ func (s *session) drop(st *stream) {
 	s.change()
 }
 
-// push hands a message to the peer.
+// push hands a message of the client to the peer, or to Read. It waits only if the service
+// reads and has not read the message before.
 func (s *session) push(ctx context.Context, body []byte) error {
 	s.mu.Lock()
-	for !s.closing && s.to == nil && s.next != nil {
+	for !s.closing && s.deliver == nil && s.waiting != nil {
 		if err := s.wait(ctx); err != nil {
 			s.mu.Unlock()
 			return err
 		}
 	}
-	to, closing := s.to, s.closing
-	if !closing && to == nil {
-		s.next = body
+	deliver, closing := s.deliver, s.closing
+	if !closing && deliver == nil {
+		s.waiting = body
 		s.change()
 	}
 	s.mu.Unlock()
 	switch {
 	case closing:
 		return errSessionClosed
-	case to != nil:
-		to(body, nil)
+	case deliver != nil:
+		deliver(body, nil)
 	}
 	return nil
 }
 
-// attach makes a response the reader of a stream, from the event behind read on. s.mu
-// is held.
+// attach makes a response the reader of a stream. The reader starts after the event with the
+// number read. An earlier reader stops. s.mu is held.
 func (s *session) attach(st *stream, read int) *reader {
 	me := &reader{read: read, replaced: make(chan struct{})}
 	if st.reader != nil {
@@ -225,20 +235,20 @@ func (s *session) attach(st *stream, read int) *reader {
 	return me
 }
 
-// detach ends the reading of a response.
+// detach removes the reader, unless another one has replaced it.
 func (s *session) detach(st *stream, me *reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.reader == me {
 		st.reader = nil
-		if st == &s.standing {
-			s.heard = max(s.heard, me.read)
+		if st == &s.getStream {
+			s.getRead = max(s.getRead, me.read)
 		}
 		s.change()
 	}
 }
 
-// post serves a POST of the session.
+// post serves a POST of the session: one message.
 func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
 	s.enter()
 	defer s.leave()
@@ -254,9 +264,10 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 	}
 	s.ran = s.ran || slices.Contains(e.needs(), ScopeRun)
 	s.number++
-	st := &stream{session: s, number: s.number, request: e, came: context.WithoutCancel(r.Context())}
+	st := &stream{session: s, number: s.number, request: e, post: context.WithoutCancel(r.Context())}
 	put(&s.streams, st.number, st)
 	put(&s.requests, e.id, st)
+	// Before the push: the answer may be written before push returns.
 	me := s.attach(st, 0)
 	s.mu.Unlock()
 	if err := s.push(r.Context(), body); err != nil {
@@ -269,7 +280,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 	st.serve(w, r, me, r.Header.Get(headerPrefer) == preferStream && e.method != "initialize")
 }
 
-// note hands on what is not answered.
+// note serves a POST of a notification or a response. The client gets 202.
 func (s *session) note(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
 	if err := s.push(r.Context(), body); err != nil {
 		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
@@ -280,23 +291,23 @@ func (s *session) note(w http.ResponseWriter, r *http.Request, e *envelope, body
 	case e.kind == response:
 		remove(&s.calls, e.id)
 	case e.method == "notifications/cancelled" && st != nil && st.request.method != "initialize":
-		st.end() // it gets no answer
+		st.end() // a cancelled request has no answer
 	}
 	s.mu.Unlock()
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// get serves a GET of the session: what belongs to no request, or a stream that is
-// taken up again.
+// get serves a GET of the session. With Last-Event-ID the client resumes a stream, without
+// it reads getStream.
 func (s *session) get(w http.ResponseWriter, r *http.Request) {
 	s.enter()
 	defer s.leave()
 	s.mu.Lock()
-	st, read := &s.standing, s.heard
+	st, read := &s.getStream, s.getRead
 	if id := r.Header.Get(headerEvent); id != "" {
 		number, last, ok := parseEventID(id)
 		st, read = s.stream(number), last
-		if !ok || st == nil || last < st.lost || last > st.next {
+		if !ok || st == nil || last < st.lost || last > st.last {
 			s.mu.Unlock()
 			refuse(w, http.StatusBadRequest, "the events after this "+headerEvent+" are not kept")
 			return
@@ -309,49 +320,51 @@ func (s *session) get(w http.ResponseWriter, r *http.Request) {
 	st.serve(w, r, me, true)
 }
 
-// stream returns a stream by its number, nil if it is not kept. s.mu is held.
+// stream returns the stream with a number, nil if it is not kept. s.mu is held.
 func (s *session) stream(number int) *stream {
 	if number == 0 {
-		return &s.standing
+		return &s.getStream
 	}
 	return s.streams[number]
 }
 
-// Push is described at [jsonrpc.Transport]. The client learns the session's id with the
-// answer to its first message, so nothing can overtake that one here.
-func (s *session) Push(to func(message []byte, err error)) {
+// Push makes the peer take messages, see [jsonrpc.Transport]. The waiting message is the
+// client's first. No other message can overtake it, because the client does not know the
+// session's id before that one is answered.
+func (s *session) Push(deliver func(message []byte, err error)) {
 	s.mu.Lock()
-	first, closing := s.next, s.closing
-	s.to, s.next = to, nil
+	first, closing := s.waiting, s.closing
+	s.deliver, s.waiting = deliver, nil
 	s.mu.Unlock()
 	if first != nil {
-		to(first, nil)
+		deliver(first, nil)
 	}
 	if closing {
-		to(nil, io.EOF)
+		deliver(nil, io.EOF)
 	}
 }
 
-// Read implements [jsonrpc.Transport], for a [Service] that does not know Push.
+// Read implements [jsonrpc.Transport]. Only a [Service] that does not call Push uses it.
 func (s *session) Read(ctx context.Context) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.next == nil && !s.closing {
+	for s.waiting == nil && !s.closing {
 		if err := s.wait(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if s.next == nil {
+	if s.waiting == nil {
 		return nil, io.EOF
 	}
-	body := s.next
-	s.next = nil
+	body := s.waiting
+	s.waiting = nil
 	s.change()
 	return body, nil
 }
 
-// Write implements [jsonrpc.Transport]. A stream whose reader is far behind holds up
-// the others until its reader has caught up, or is left for not reading.
+// Write implements [jsonrpc.Transport]. If the reader of a stream is far behind, Write waits
+// until the reader has caught up or its connection has timed out. Other streams wait
+// meanwhile.
 func (s *session) Write(ctx context.Context, messages [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -359,7 +372,7 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 		out := summarize(m)
 		st := s.route(&out)
 		if st == nil {
-			s.handler.o.Logger.Debug("an answer that no request waits for", "id", out.id)
+			s.handler.o.Logger.Debug("answer to no request", "id", out.id)
 			continue
 		}
 		if err := st.room(ctx); err != nil {
@@ -376,7 +389,7 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 	return nil
 }
 
-// Close implements [jsonrpc.Transport].
+// Close implements [jsonrpc.Transport]. It does not call the peer, which may be its caller.
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
