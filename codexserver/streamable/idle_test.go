@@ -20,8 +20,8 @@ const (
 	ping  = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 )
 
-// local is a handler that is called without a network, so that a synctest bubble can hold
-// it.
+// local is a handler that is called directly, since a synctest bubble cannot wait for the
+// network.
 type local struct {
 	t       *testing.T
 	handler *streamable.Handler
@@ -74,10 +74,11 @@ func (l *local) close() {
 	}
 }
 
-// itself serves a principal as it is.
+// itself returns a principal as its own service.
 func itself(p *codexserver.Principal) streamable.Service { return p }
 
-// TestIdleSessionsHaveNoGoroutines opens sessions and asks each of them something.
+// TestIdleSessionsHaveNoGoroutines opens sessions, sends a request in each, and counts the
+// goroutines that remain.
 func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := openLocal(t, itself, nil)
@@ -98,7 +99,7 @@ func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	})
 }
 
-// TestIdleTimeout ends each session when it was not used for the time, and not before.
+// TestIdleTimeout checks that a session ends when it was not used for the time, and not before.
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := openLocal(t, itself, func(o *streamable.Options) { o.IdleTimeout = time.Hour })
@@ -127,17 +128,18 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// puller is a service whose peers read, since it has no Begin and hides Push.
+// puller is a service whose peers call Read, because it hides Begin and Push.
 type puller struct{ *codexserver.Principal }
 
-// Begin has another signature than a service's, and is not called.
+// Begin hides the one of the principal. Its signature is not that of a service's Begin.
 func (puller) Begin() {}
 
 func (r puller) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return r.Principal.Serve(ctx, struct{ jsonrpc.Transport }{t})
 }
 
-// TestServiceThatReads ends a session whose messages are read, in each way.
+// TestServiceThatReads uses sessions whose messages are read, and ends one by DELETE and one by
+// Close.
 func TestServiceThatReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := openLocal(t, func(p *codexserver.Principal) streamable.Service { return puller{p} }, nil)
