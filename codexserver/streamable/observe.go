@@ -18,7 +18,7 @@ type Report struct {
 	// before the principal was known.
 	Principal string
 	// Session is the start of the SHA-256 of the session's id, "" without a session. It
-	// identifies the session in a log, but does not give access to it.
+	// identifies the session in a log, but is not a key to it.
 	Session string
 	// ID is the id of the MCP request, "" without one.
 	ID string
