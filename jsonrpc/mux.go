@@ -74,7 +74,8 @@ func (m *Mux) Default(h Handler) {
 	m.fallback = h
 }
 
-// ServeRPC implements [Handler].
+// ServeRPC implements [Handler]. The lock is released before the handler runs, which may add
+// methods and may run for long.
 func (m *Mux) ServeRPC(ctx context.Context, r *Request) (any, error) {
 	m.mu.RLock()
 	h := m.methods[r.Method]

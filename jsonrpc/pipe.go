@@ -21,6 +21,8 @@ func Pipe() (Transport, Transport) {
 // pipeDepth is how many writes a pipe holds before the next one waits.
 const pipeDepth = 16
 
+// pipe is one end. Each end has a channel of its own that it closes, and sees the other's. The
+// channels with messages are never closed, because a writer could not know.
 type pipe struct {
 	in     <-chan [][]byte
 	out    chan<- [][]byte
@@ -30,6 +32,8 @@ type pipe struct {
 	other  <-chan struct{}
 }
 
+// Read returns what was written before the other end was closed, also if this end was closed
+// meanwhile: what is there already comes first.
 func (t *pipe) Read(context.Context) ([]byte, error) {
 	for len(t.rest) == 0 {
 		select {
@@ -55,11 +59,15 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 	return m, nil
 }
 
+// Write hands all messages over as one, and waits if the pipe is full. It copies them, since the
+// slices are only lent.
 func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	batch := make([][]byte, len(messages))
 	for i, m := range messages {
 		batch[i] = bytes.Clone(m)
 	}
+	// Looked at first, because a select with several ready cases chooses any of them: a write
+	// after Close must fail even if there is room.
 	select {
 	case <-t.closed:
 		return io.ErrClosedPipe

@@ -37,13 +37,16 @@ type Request struct {
 	Method string          // never ""
 	Params json.RawMessage // an object or an array; nil when absent or null
 
+	// Set by newRequest and never changed.
 	peer   *Peer
 	method *method
-	batch  *batch
-	size   int // what it counts for while it waits
-	ctx    lazyContext
+	batch  *batch // nil for a request that came alone
+	size   int    // what it counts for while it waits
+	// Part of the request, which saves an allocation. It ends after the answer was queued.
+	ctx lazyContext
 
-	// Guarded by peer.in.mu.
+	// Guarded by peer.in.mu. Each is set once and stays, except that a panic takes back
+	// detached.
 	cancelled bool // by the other side
 	detached  bool // Responder was called
 	kept      bool // has a place though its handler has returned; not changed once answered
@@ -103,7 +106,8 @@ type located interface {
 	JSONPointer() string
 }
 
-// explain returns where decoding failed and why, without Go's type names.
+// explain returns where decoding failed and why, without Go's type names: the text is sent to
+// the other side, whose author may not know Go.
 func explain(err error) (path, why string) {
 	var own located
 	// First: such an error knows its place within the type, which the decoder around it
@@ -143,6 +147,7 @@ func reason(e located) string {
 	return why
 }
 
+// kindName returns how a person would call a value that was found.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':
@@ -161,6 +166,7 @@ func kindName(k jsontext.Kind) string {
 	return "another value"
 }
 
+// wanted returns which kind of JSON value decodes into a Go type.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -194,7 +200,8 @@ func (r *Request) Responder() *Responder {
 	return &Responder{r}
 }
 
-// Responder answers one request later.
+// Responder answers one request later. It may be dropped without a Reply only if the
+// connection has ended: until then the other side waits, and the request keeps its place.
 type Responder struct{ r *Request }
 
 var errAnswered = errors.New("jsonrpc: request is already answered")
@@ -222,6 +229,8 @@ type lazyContext struct {
 	cause  error // set once it has ended
 }
 
+// real returns the real context. All that is derived from this one hangs on it, so there is
+// only one.
 func (c *lazyContext) real() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+// The life of a peer: Begin starts the reading. From then on no goroutine waits for the end.
+// The first reason for one calls wake: the input has ended, the transport has failed, Close or
+// Shutdown was called, or the context has ended. wake starts finish, which lets the peer end
+// in the way that fits the reason, waits for all goroutines and reports the result.
+
 var errRunTwice = errors.New("jsonrpc: Run called twice")
 
 // Run reads and handles messages until the connection ends. It returns
@@ -44,6 +49,7 @@ func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 		go ended(nil)
 		return
 	}
+	// From here on wake may start finish, but only after the lock is released.
 	p.life.running = true
 	p.ended = ended
 	// Set before the reader starts, which uses them without a lock.
@@ -53,6 +59,7 @@ func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	p.unwatch = context.AfterFunc(ctx, p.wake)
 	p.life.Unlock()
 
+	// The writer first: the first message may be answered at once.
 	p.out.start()
 	if p.push != nil {
 		p.push.Push(p.pushed)
@@ -61,8 +68,9 @@ func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	}
 }
 
-// wake starts the goroutine that brings the peer to its end, at the first reason for one.
-// Until then nothing waits.
+// wake starts finish at the first reason to end. It may be called by any goroutine, several
+// times, and before Begin, when there is nothing to finish. The caller must have recorded its
+// reason before: finish looks for it once and does not wait for one.
 func (p *Peer) wake() {
 	p.life.Lock()
 	defer p.life.Unlock()
@@ -72,18 +80,22 @@ func (p *Peer) wake() {
 	}
 }
 
-// finish brings the peer to its end.
+// finish brings the peer to its end. It runs once, on its own goroutine. The caller of Begin
+// learns from ended that it has returned.
 func (p *Peer) finish() {
 	err := p.untilEnd(p.base.base)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
 	p.base.end(ErrClosed)
 	closeErr := p.disconnect()
-	p.takeOver() // a goroutine must read the end of the input
+	// A handler may still have the reading and ignore its context. Another goroutine must
+	// read the end of the input, or it would never be noticed.
+	p.takeOver()
 	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
 		if p.push != nil {
-			p.pushed(nil, ErrClosed) // nothing is accepted from now on
+			// Waits for a message that is just being accepted, and refuses the next.
+			p.pushed(nil, ErrClosed)
 		} else {
 			<-p.reading.over
 		}
@@ -95,12 +107,14 @@ func (p *Peer) finish() {
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
+	// In this order: a goroutine that has seen Done, or is called by ended, may use Err.
 	p.err = err
 	close(p.done)
 	p.ended(err)
 }
 
-// verdict is why the peer ended, nil if that was in good order.
+// verdict returns why the peer ended, nil if that was in good order. A connection that broke
+// counts more than an error of closing it.
 func (p *Peer) verdict(closeErr error) error {
 	p.life.Lock()
 	defer p.life.Unlock()
@@ -115,6 +129,10 @@ func (p *Peer) verdict(closeErr error) error {
 
 // untilEnd returns when the connection has broken or has been brought to an
 // orderly end, with the cause if that was ctx.
+//
+// Of several reasons the hardest counts: after a failure nothing can be sent, so nothing is
+// waited for. The end of the input comes before Shutdown, because no request can follow that
+// would have to be refused.
 func (p *Peer) untilEnd(ctx context.Context) error {
 	p.life.Lock()
 	inputEnd, shutdown := p.life.inputEnd, p.life.shutdown
@@ -128,6 +146,7 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 		if p.drain(ctx) {
 			return nil
 		}
+		// Out of time. The handlers learn it from their contexts, and may still answer.
 		p.base.end(ErrClosed)
 		p.settle(&p.live, leaveBehind)
 		return context.Cause(ctx)
@@ -172,6 +191,8 @@ func (p *Peer) settle(ctx context.Context, limit time.Duration) bool {
 	return p.in.wait(ctx) == nil && p.out.flush(ctx) == nil
 }
 
+// refuseNew makes admit refuse requests. Notifications and answers are still accepted, since
+// running handlers may wait for them.
 func (p *Peer) refuseNew() {
 	p.in.mu.Lock()
 	p.in.refusing = true
@@ -203,6 +224,7 @@ func (p *Peer) broke(err error) {
 	if !p.life.ending && p.life.err == nil {
 		p.life.err = err
 	}
+	// Outside the lock: completing calls runs hooks.
 	p.life.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
@@ -220,6 +242,8 @@ func (p *Peer) Close() error {
 	if !p.life.running && !p.life.ending {
 		close(p.done)
 	}
+	// Recorded before the transport is closed, which makes Read and Write fail: broke must
+	// not take these errors for the reason.
 	p.life.ending, p.life.wanted = true, true
 	p.life.Unlock()
 	return p.disconnect()
@@ -256,6 +280,7 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 	running := p.life.running
 	p.life.wanted, p.life.shutdown = true, true
 	p.life.Unlock()
+	// Without finish nothing would close done.
 	if !running {
 		return p.Close()
 	}
@@ -264,7 +289,9 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		_ = p.Close() // the caller learns that it was cut short
+		// Close ends the waiting of finish. The caller gets ctx.Err() rather than the error of
+		// Close: it has to know that requests were cut off.
+		_ = p.Close()
 		<-p.done
 		return ctx.Err()
 	}
