@@ -101,6 +101,8 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
 		c.await()
+		// Waiting here rather than with AfterFunc, as Start does, saves a registration with
+		// the context for each call.
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
@@ -161,6 +163,8 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	case cs.err != nil:
 		defer cs.mu.Unlock()
 		return cs.err
+	// Checked before the params are encoded, and so not exactly: calls that are encoding at the
+	// same time may pass the limit by their number.
 	case len(cs.pending) >= p.o.MaxPending:
 		defer cs.mu.Unlock()
 		return ErrFull
@@ -297,6 +301,7 @@ func (c *Call) abandon(err error, reason string) {
 	if !profile.covers(method) {
 		return
 	}
+	// regardless: when the queue is full, the cancellation is what may relieve the other side.
 	b := getBuffer()
 	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
 		_ = p.send(&p.live, b, regardless, byWriter) // fails only when the connection has ended
@@ -360,6 +365,7 @@ func (c *Call) decode(v any) error {
 	if err := c.outcome(); err != nil {
 		return err
 	}
+	// The call itself has succeeded: the handler on the other side has run.
 	if err := decode(c.raw, v); err != nil {
 		return fmt.Errorf("jsonrpc: result of %s: %w", c.method, err)
 	}

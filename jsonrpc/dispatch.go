@@ -90,12 +90,15 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 			p.cancelInbound(c, m.params, line)
 			return nil
 		}
+		// Without its batch, which waits for answers only.
 		p.accept(p.newRequest(m, line, nil))
 	// Never queued: the handler of a notification may wait for it.
 	case kindResponse:
 		p.resolve(m, line)
+	// A broken notification or response. An answer to it could be taken for one to a request.
 	case kindIgnored:
 		p.problem(m.fault, line)
+	// kindInvalid: the sender may wait for an answer, so it gets one.
 	default:
 		p.problem(m.fault, line)
 		p.refuse(m.id, m.fault, b)
@@ -136,6 +139,10 @@ func (p *Peer) intern(name []byte) *method {
 
 // accept admits a request or notification and has it handled. The reader itself must
 // serve a request that accept returns.
+//
+// It decides under one hold of inbound's lock whether the request is admitted, whether it has
+// to wait, and for what. Between these decisions nothing may end a request or add one: it would
+// then start out of order, or wait although nothing is left to start it.
 func (p *Peer) accept(r *Request) *Request {
 	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
 		p.acceptInline(r)
@@ -143,6 +150,7 @@ func (p *Peer) accept(r *Request) *Request {
 	}
 	in := &p.in
 	in.mu.Lock()
+	// Nothing can be sent any more, so a refusal would be lost too.
 	if in.ended {
 		in.mu.Unlock()
 		return nil
@@ -191,6 +199,9 @@ func (p *Peer) accept(r *Request) *Request {
 
 // alone reports whether the reader should serve a request itself: nothing else is being
 // handled or has been read, and the method is quick. The lock is held.
+//
+// Kept requests do not count: their handlers have returned. If another message was read already,
+// it would have to wait for the handler although it could be handled now.
 func (p *Peer) alone(r *Request) bool {
 	return p.reading.drained != nil && r.batch == nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
 		r.method.streak.Load() >= proof && p.reading.drained()
@@ -205,6 +216,7 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		return Errorf(CodeOverloaded, "overloaded: too much is waiting to be handled")
 	}
 	if !r.IsNotification() {
+		// At the end, what was accepted before is finished, and nothing is added to it.
 		// Notifications are still accepted: they need no answer, and running handlers may
 		// depend on them.
 		if in.refusing {
@@ -227,6 +239,8 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 // reject answers a request that was not admitted, or reports the loss of a
 // notification.
 func (p *Peer) reject(r *Request, e *Error) {
+	// A notification has no answer in which its sender could see the loss. So it is counted and
+	// reported on this side.
 	if r.IsNotification() {
 		p.in.mu.Lock()
 		p.in.dropped++
@@ -309,6 +323,7 @@ func (p *Peer) ordered() {
 			over = true
 			in.mu.Unlock()
 			return
+		// The notifications before it have been handled.
 		case !r.IsNotification():
 			// Started and not handled: its handler may take long, and the next
 			// notification must not wait for it.
@@ -318,6 +333,8 @@ func (p *Peer) ordered() {
 		default:
 			in.bytes -= r.size
 			in.mu.Unlock()
+			// On this goroutine, so the next one starts when this one has returned. Its
+			// handler may call the other side meanwhile, see yield.
 			_, err := p.call(r)
 			p.noteDone(r, err)
 		}
@@ -482,6 +499,8 @@ var errGoexit = errors.New("handler ended its goroutine")
 // goroutine of the handler. A panic on a goroutine that the handler has started ends the
 // program, as in any other package.
 func (p *Peer) call(r *Request) (v any, err error) {
+	// recover returns nil both without a panic and for runtime.Goexit, so a flag
+	// distinguishes them.
 	finished := false
 	defer func() {
 		if finished {
@@ -564,7 +583,8 @@ func (in *inbound) retire(n int) {
 	}
 }
 
-// end drops what has not started and refuses everything from now on. A
+// end drops what has not started and refuses everything from now on. Requests that are dropped
+// get no answer: the transport is about to be closed. It may be called several times. A
 // transport whose Close does not unblock Read keeps delivering; without this
 // its messages would be handled after Run has returned.
 func (in *inbound) end() {
@@ -605,6 +625,8 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 		p.problem(errors.New("cancel notification without a valid id"), line)
 		return
 	}
+	// Found by its id, whether it waits, is being handled or is kept. One that waits stays in its
+	// queue, and is answered without being handled when its turn comes, see handle.
 	in := &p.in
 	in.mu.Lock()
 	r := in.inflight[id]
@@ -620,5 +642,6 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 	if reason != "" {
 		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)
 	}
+	// Without the lock: this runs the functions that were attached to the context.
 	r.ctx.end(cause)
 }

@@ -289,6 +289,8 @@ func (e *egress) writeNow(b *bytes.Buffer) {
 // would, the message goes behind what others have queued meanwhile, which they
 // sent at the same time.
 func (e *egress) writePrompt(b *bytes.Buffer) {
+	// Although it does not block, it is a system call, and other senders need not wait for it:
+	// they queue, as during a Write.
 	e.writing = true
 	e.mu.Unlock()
 	n := b.Len()
@@ -301,6 +303,7 @@ func (e *egress) writePrompt(b *bytes.Buffer) {
 	case e.err != nil: // closed meanwhile, so the queue takes nothing any more
 		e.writing = false
 		putBuffer(b)
+	// It would block, and nothing was written. The message is already counted.
 	default:
 		e.writing = false
 		e.append(b)
@@ -397,7 +400,7 @@ func (e *egress) close(err error) {
 	e.fail(err)
 }
 
-// fail is close with the lock held. The first reason stays.
+// fail is close with the lock held. The first reason stays: later ones mostly follow from it.
 func (e *egress) fail(err error) {
 	if e.err != nil {
 		return

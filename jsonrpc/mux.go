@@ -11,7 +11,7 @@ import (
 // answered with CodeMethodNotFound, or by the handler given to Default. The
 // zero Mux is ready for use; methods may be added while it serves.
 type Mux struct {
-	mu       sync.RWMutex
+	mu       sync.RWMutex // guards the fields; not held while a handler runs
 	methods  map[string]Handler
 	fallback Handler
 }

@@ -230,7 +230,9 @@ func (p *Peer) took(line []byte, err error) (r *Request, goOn bool, _ error) {
 	if p.conn.ended() {
 		line, err = nil, ErrClosed
 	}
-	if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
+	// The transport has no limit of its own. The message is in memory already, but its handler
+	// would keep it there, and the limit should mean the same for each transport.
+	if err == nil && len(line) > p.o.MaxMessage {
 		var s skimmer
 		_, _ = s.Write(line) // never fails
 		err = s.tooLong(p.o.MaxMessage)
@@ -264,6 +266,7 @@ func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 		p.refuse(ID{}, one, nil)
 		return true, nil
 	}
+	// Not a clean end, so nothing is waited for: the other side may be unable to read, too.
 	err = fmt.Errorf("jsonrpc: read: %w", err)
 	p.broke(err)
 	return false, err

@@ -66,6 +66,7 @@ func (r *Request) Peer() *Peer { return r.peer }
 func (r *Request) Bind(v any) error { return bind(r.Params, v) }
 
 func bind(params json.RawMessage, v any) error {
+	// Not copied: the params belong to the handler.
 	if raw, ok := v.(*json.RawMessage); ok {
 		*raw = params
 		return nil
@@ -247,6 +248,7 @@ func (c *lazyContext) real() context.Context {
 // end ends the context with a cause. The first cause stays.
 func (c *lazyContext) end(cause error) {
 	c.mu.Lock()
+	// Kept for a real context that is made later.
 	if c.cause == nil {
 		c.cause = cause
 	}
@@ -264,6 +266,9 @@ func (c *lazyContext) ended() bool {
 	defer c.mu.Unlock()
 	return c.cause != nil
 }
+
+// The four methods of context.Context. The deadline is the base's, since a lazyContext has none of
+// its own.
 
 func (c *lazyContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
 func (c *lazyContext) Done() <-chan struct{}       { return c.real().Done() }
