@@ -63,6 +63,7 @@ func (p *Peer) begin(b []byte) []byte {
 // writeCall writes a request, or a notification when id is the zero ID.
 func (p *Peer) writeCall(b *bytes.Buffer, id ID, method string, params any) error {
 	a := p.begin(b.AvailableBuffer())
+	// Into the spare room of the buffer, so that Write below copies nothing.
 	if !id.IsZero() {
 		a = append(id.AppendJSON(append(a, `"id":`...)), ',')
 	}
@@ -81,6 +82,8 @@ var errParams = errors.New("must be an object or an array")
 
 // writeParams writes the params member. What encodes to null is left out.
 func writeParams(b *bytes.Buffer, params any) error {
+	// Written first and taken back if it is null: to know that before, the value would have to be
+	// encoded twice.
 	start := b.Len()
 	b.WriteString(`,"params":`)
 	value := b.Len()
@@ -116,6 +119,7 @@ func (p *Peer) writeError(b *bytes.Buffer, id ID, e *Error) {
 	a := p.begin(b.AvailableBuffer())
 	a = id.AppendJSON(append(a, `"id":`...))
 	a = strconv.AppendInt(append(a, `,"error":{"code":`...), int64(e.Code), 10)
+	// JSON-RPC requires a message.
 	msg := e.Message
 	if msg == "" {
 		msg = e.Code.Error()

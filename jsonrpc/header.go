@@ -102,6 +102,7 @@ func noEOF(err error) error {
 func (t *header) readHeader() (int, error) {
 	n := -1
 	for i := range maxHeader {
+		// The buffer bounds a line, and maxHeader their number: a header cannot take more memory.
 		line, err := t.r.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF) && i == 0 && len(line) == 0:
@@ -121,6 +122,7 @@ func (t *header) readHeader() (int, error) {
 			return 0, fmt.Errorf("%w: %.40q", errHeader, s)
 		}
 		if strings.EqualFold(name, "Content-Length") {
+			// 31 bits, so that it is an int on every system.
 			v, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
 			if err != nil || n >= 0 {
 				return 0, fmt.Errorf("%w: %.40q", errHeader, s)

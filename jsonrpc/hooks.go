@@ -99,6 +99,8 @@ func logOne(ctx context.Context, l *slog.Logger, msg string, id ID, method strin
 
 // began calls the hooks around an outgoing call; the result may be nil.
 func (p *Peer) began(ctx context.Context, method string, id ID) func(error) {
+	// Both observers may be set. The function that is returned calls both, the log first, so that
+	// its record is written even if the hook panics.
 	h, l := p.o.Hooks, p.o.Logger
 	var done func(error)
 	if h != nil && h.Call != nil {

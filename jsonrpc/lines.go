@@ -76,6 +76,8 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(t.buf[t.scanned:], '\n'); i >= 0 {
 			end := t.scanned + i
+			// The capacity ends with the line: a handler that appends to its params gets a
+			// copy, and cannot write over the next line.
 			piece := t.buf[t.start:end:end]
 			t.start, t.scanned = end+1, end+1
 			if line, err := t.finish(piece); line != nil || err != nil {
@@ -86,6 +88,8 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 		// No line feed so far. The next search starts behind what was searched.
 		t.scanned = len(t.buf)
 		t.checkLimit()
+		// The input has ended or failed. What is left is the last line; then comes the error, now
+		// and at each further Read.
 		if t.err != nil {
 			piece := t.buf[t.start:]
 			t.start = len(t.buf)
@@ -191,6 +195,7 @@ func (t *lineWriter) prompts() bool { return t.ready != nil }
 // prompt implements prompter. It writes everything or nothing: after half a line the rest would
 // have to wait for the other side.
 func (t *lineWriter) prompt(m []byte) (bool, error) {
+	// With its line feed it must fit into what a pipe takes at once.
 	if len(m) >= promptBytes {
 		return false, nil
 	}
@@ -208,7 +213,9 @@ func (t *lineWriter) prompt(m []byte) (bool, error) {
 func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
 	t.out = t.out[:0]
 	for _, m := range messages {
-		if len(m) > slabSize { // not worth copying
+		// Copying a long message costs more than a write of its own. What was gathered before it
+		// must leave first.
+		if len(m) > slabSize {
 			if err := t.flush(); err != nil {
 				return err
 			}

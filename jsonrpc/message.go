@@ -151,6 +151,7 @@ func (e *envelope) scan(b []byte, i, depth int) (int, scanFault) {
 			return i, f
 		}
 		name := unquote(b[start:i])
+		// Decoded before it is compared: "m\u0065thod" is the member method.
 		i = skipSpace(b, i)
 		if i >= len(b) || b[i] != ':' {
 			return i, scanSyntax
@@ -234,6 +235,7 @@ func (m *message) classifyCall(e *envelope) {
 	if isString {
 		m.method = unquote(e.method)
 	}
+	// null counts as absent, as many clients send it for no params.
 	if e.seen&hasParams != 0 && e.params[0] != 'n' {
 		m.params = e.params
 	}
@@ -253,6 +255,7 @@ func (m *message) classifyCall(e *envelope) {
 func (m *message) classifyResponse(e *envelope) {
 	m.kind = kindResponse
 	m.result, m.errv = e.result, e.err
+	// Without an id no call can be found, and of a result and an error neither can be trusted.
 	if m.id.IsZero() || e.seen&hasResult != 0 && e.seen&hasError != 0 || e.twice != 0 {
 		m.kind = kindIgnored
 		if m.fault == nil {

@@ -36,6 +36,8 @@ type pipe struct {
 // meanwhile: what is there already comes first.
 func (t *pipe) Read(context.Context) ([]byte, error) {
 	for len(t.rest) == 0 {
+		// First without waiting: of several ready cases a select chooses any, and messages come
+		// before the end.
 		select {
 		case t.rest = <-t.in:
 			continue
@@ -53,6 +55,7 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 			}
 		}
 	}
+	// Read is called by one goroutine at a time, so rest needs no lock.
 	m := t.rest[0]
 	t.rest[0] = nil // an idle pipe must not hold it
 	t.rest = t.rest[1:]

@@ -84,7 +84,7 @@ func bind(params json.RawMessage, v any) error {
 
 // invalidParams is the answer to params that are wrong at a path.
 func invalidParams(path, why string) *Error {
-	// In data for programs, in the message for people.
+	// The path is in data for programs, and in the message for people.
 	data := appendString([]byte(`{"path":`), path)
 	return &Error{
 		Code:    CodeInvalidParams,

@@ -29,6 +29,7 @@ const (
 func skipSpace(b []byte, i int) int {
 	for i < len(b) {
 		switch b[i] {
+		// Only these four, where other languages have more (RFC 8259, section 2).
 		case ' ', '\t', '\r', '\n':
 			i++
 		default:
@@ -45,6 +46,7 @@ func skipValue(b []byte, i, depth int) (int, scanFault) {
 		return i, scanSyntax
 	}
 	switch b[i] {
+	// The depth is checked before the recursion, which uses the stack.
 	case '{':
 		if depth <= 0 {
 			return i, scanDepth
@@ -178,6 +180,7 @@ func skipString(b []byte, i int) (int, scanFault) {
 				return i, scanSyntax
 			}
 			i += n
+		// Control characters must be escaped.
 		case c < ' ':
 			return i, scanSyntax
 		case c < utf8.RuneSelf:

@@ -58,6 +58,7 @@ func (s *skimmer) step(c byte) {
 		s.inString(c)
 		return
 	case c == '"':
+		// In the envelope a string is a name after a brace or a comma, a value after a colon.
 		s.str = true
 		if s.naming {
 			s.begin()
@@ -69,6 +70,7 @@ func (s *skimmer) step(c byte) {
 		s.naming = s.depth == 1
 	case c == '}' || c == ']':
 		s.depth--
+		// The envelope is closed. Only white space may follow.
 		if s.depth == 0 {
 			s.value()
 			s.ended = true
