@@ -87,13 +87,6 @@ var unread = []string{
 	"codexserver/cmd/codex-mcp/http.go",
 	"codexserver/cmd/codex-mcp/internal/access/attack_test.go",
 	"codexserver/cmd/codex-mcp/internal/access/jwt.go",
-	"codexserver/streamable/cors_test.go",
-	"codexserver/streamable/envelope.go",
-	"codexserver/streamable/handler.go",
-	"codexserver/streamable/scope.go",
-	"codexserver/streamable/scope_test.go",
-	"codexserver/streamable/session.go",
-	"codexserver/streamable/stream.go",
 	"docs/http.md",
 }
 

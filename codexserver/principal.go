@@ -58,7 +58,16 @@ func asks(ctx context.Context) bool { return ctx.Value(withoutQuestions{}) == ni
 // only MCP. It does not have the JSON-RPC methods of September 2025, which run commands and
 // choose the sandbox without a question, because only the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return p.server.serve(ctx, p, t)
+	end := make(chan error, 1)
+	p.Begin(ctx, t, func(err error) { end <- err })
+	return <-end
+}
+
+// Begin serves a client as [Principal.Serve] does, but returns at once. It calls ended,
+// once and on another goroutine, with what Serve returns. A session that is idle then has
+// no goroutine if t pushes, see [jsonrpc.Transport].
+func (p *Principal) Begin(ctx context.Context, t jsonrpc.Transport, ended func(error)) {
+	p.server.begin(ctx, p, t, ended)
 }
 
 // Exchange serves requests without a handshake (MCP 2026-07-28), until the input of t has

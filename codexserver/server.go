@@ -221,23 +221,24 @@ func New(e engine.Engine, o *Options) *Server {
 // after every turn of the session has ended and every answer that the client still reads
 // is written. A thread is closed with the last session that used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return s.serve(ctx, nil, t)
+	end := make(chan error, 1)
+	s.begin(ctx, nil, t, func(err error) { end <- err })
+	return <-end
 }
 
-// serve is [Server.Serve]. A client of a principal p does not have the methods of September
-// 2025.
-func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) error {
+// begin is [Server.Serve], but returns at once and calls ended with the result. A client
+// of a principal p does not have the methods of September 2025.
+func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, ended func(error)) {
 	principal := ""
 	if p != nil {
 		principal = p.name
 	}
 	turns, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	handling, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	threads, jobs, pace := s.threads.Share(principal), tools.NewJobs(turns), &pace.Pace{}
+	left := func() {}
 	if p != nil {
-		defer p.joined(jobs)()
+		left = p.joined(jobs)
 	}
 	session := legacy.NewSession(turns, s.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
 	if !asks(ctx) {
@@ -250,16 +251,20 @@ func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) e
 	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
 	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, asks(ctx))), o)
 	session.Connect(peer)
-	err := peer.Run(handling)
-	end(jsonrpc.ErrClosed)
-	own.Wait()
-	s.modern.Tasks.Wait()
-	jobs.Wait()
-	session.Close()
-	if cerr := threads.Close(); cerr != nil {
-		s.log.Warn("closing threads", "error", cerr)
-	}
-	return verdict(handling, err)
+	peer.Begin(handling, func(err error) {
+		end(jsonrpc.ErrClosed)
+		own.Wait()
+		s.modern.Tasks.Wait()
+		jobs.Wait()
+		session.Close()
+		if cerr := threads.Close(); cerr != nil {
+			s.log.Warn("closing threads", "error", cerr)
+		}
+		left()
+		err = verdict(handling, err)
+		stop(nil) // verdict has looked at the context
+		ended(err)
+	})
 }
 
 // peerOptions returns the options of a peer for requests without a handshake.

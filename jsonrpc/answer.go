@@ -7,7 +7,12 @@ import (
 	"sync"
 )
 
-// place is where an answer is sent from.
+// An answer is claimed, encoded and delivered, in this order and by one goroutine. Claiming
+// settles under inbound's lock which of several answers is sent. Encoding may run code of
+// others. Delivering queues the answer or adds it to its batch, and only then ends the
+// request's context, frees its place and counts it as finished.
+
+// place is where an answer is sent from. It decides who may write the answer, see writer.
 type place uint8
 
 const (
@@ -32,13 +37,13 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		return false
 	}
 	r.answered = true
-	delete(in.inflight, r.ID)
+	remove(&in.inflight, r.ID, p.push != nil)
 	// Kept requests do not count for alone: their handlers have returned, so they may not
 	// answer for a long time.
 	cancelled, alone := r.cancelled, in.running-in.kept <= 1
 	in.mu.Unlock()
 	// If other handlers run, their answers may come soon, and the writer sends several
-	// with one write. Alone, the answer saves waking the writer.
+	// with one write. Alone, the answer saves starting the writer.
 	c, w := answer, byWriter
 	switch {
 	case from == onReadLoop:
@@ -61,7 +66,8 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	return true
 }
 
-// deliver sends an answer, nil for none, and ends the request.
+// deliver sends an answer, nil for none, and ends the request. The order of its steps matters,
+// as each says.
 func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	// The answer is queued before the context ends: what a handler sends because of that
 	// end comes after the answer.
@@ -88,6 +94,7 @@ func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
 	b := getBuffer()
 	finished := false
 	defer func() {
+		// Here in any case, so that a request that was claimed is always delivered.
 		if !finished {
 			// What was encoded so far is half an answer.
 			what := recover() // nil if the goroutine is being ended
@@ -103,6 +110,8 @@ func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
 	finished = true
 }
 
+// writeAnswer encodes a result, or an error if that fails: the caller on the other side learns
+// that its request was handled, and the reason stays here.
 func (p *Peer) writeAnswer(b *bytes.Buffer, r *Request, v any, err error) {
 	if err == nil {
 		if err = p.writeResult(b, r.ID, v); err == nil {
@@ -115,7 +124,8 @@ func (p *Peer) writeAnswer(b *bytes.Buffer, r *Request, v any, err error) {
 	p.writeError(b, r.ID, asError(err))
 }
 
-// abandon answers a request whose handler ended its goroutine.
+// abandon answers a request whose handler ended its goroutine. It runs in the deferred calls of
+// that goroutine, which may still block and call the peer.
 func (p *Peer) abandon(r *Request, err error) {
 	if r.IsNotification() {
 		p.noteDone(r, err)
@@ -124,7 +134,9 @@ func (p *Peer) abandon(r *Request, err error) {
 	p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), onHandler)
 }
 
-// refuse answers a message that never became a request.
+// refuse answers a message that never became a request. It was never registered, so nothing
+// else can answer it. The reader calls it and must not wait: the answer is queued regardless
+// of the limit, and written by the writer.
 func (p *Peer) refuse(id ID, e *Error, in *batch) {
 	b := getBuffer()
 	p.writeError(b, id, e)
@@ -139,20 +151,25 @@ func (p *Peer) refuse(id ID, e *Error, in *batch) {
 func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
 	// Bounded by the connection, not by the request: the answer is due even if the
 	// request's context has ended.
-	if err := p.send(p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
+	if err := p.send(&p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
 }
 
-// batch gathers the answers to the messages of one array.
+// batch gathers the answers to the messages of one array. They are sent together when the last
+// of them is there, in the order in which they came.
 type batch struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// left counts the requests that were announced and not answered. An answer that was not
+	// announced, to something broken, is added while the batch is dispatched.
 	left int           // answers still to come, plus one while the batch is dispatched
 	out  *bytes.Buffer // "[a,b" so far
 }
 
-// receiveBatch takes an array of messages, or refuses it.
+// receiveBatch takes an array of messages, or refuses it as a whole, with one answer. Its
+// messages are dispatched like others, and so in their order with what comes before and after.
 func (p *Peer) receiveBatch(line []byte) {
+	// Counted first: an array that is too long must not be handled in part.
 	n := 0
 	if p.acceptBatch.Load() {
 		elements(line, func([]byte) { n++ })
@@ -201,6 +218,7 @@ func (b *batch) add(msg *bytes.Buffer) {
 	b.mu.Unlock()
 }
 
+// put appends an answer. The lock is held. It takes the buffer over.
 func (b *batch) put(msg *bytes.Buffer) {
 	if b.out.Len() == 0 {
 		b.out.WriteByte('[')

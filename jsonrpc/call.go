@@ -11,6 +11,11 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 )
 
+// The life of a call: start1 chooses its id, registers it under that and sends it. One of
+// three ends it: its answer (resolve), its caller (abandon), or the end of the connection
+// (fail). Each of them first takes it out of pending, under the lock, so only one of
+// them completes it. complete makes it ready, and from then on it belongs to its caller.
+
 // calls holds the outgoing calls without an answer.
 //
 // mu is not held while params are encoded, a hook runs or a message is sent: each of
@@ -19,7 +24,8 @@ type calls struct {
 	mu      sync.Mutex
 	next    int64
 	pending map[ID]*Call
-	err     error // set once: no answer will come any more
+	// Set together with taking all of pending: a call is either among those or refused.
+	err error // no answer will come any more
 
 	// pool holds Calls with a channel of capacity 1 that is used again and
 	// again. It is the peer's own, because a channel that was made in a
@@ -28,6 +34,9 @@ type calls struct {
 }
 
 // Call is an outgoing call begun with [Peer.Start].
+//
+// Until it is ready, raw, errv and err belong to the goroutine that has taken it out of
+// pending. The channel hands them over to the caller, so they need no lock.
 type Call struct {
 	p      *Peer
 	id     ID
@@ -92,11 +101,15 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
 		c.await()
+		// Waiting here rather than with AfterFunc, as Start does, saves a registration with
+		// the context for each call.
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
 			c.abandon(ctx.Err(), causeText(ctx))
-			<-c.ready // abandon or the reader sends, whichever retired the call
+			// Either abandon has completed the call, or an answer has come first and
+			// does. Its result then counts, although the context has ended.
+			<-c.ready
 		}
 		err = c.decode(result)
 	}
@@ -120,7 +133,8 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 	// A context that cannot end needs no goroutine to watch it.
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() { c.abandon(ctx.Err(), causeText(ctx)) })
-		// The call may have ended already, before complete could see stop.
+		// The call may have ended already, before complete could see stop. While it is
+		// pending nothing completes it: that begins with the lock taken here.
 		p.calls.mu.Lock()
 		waits := p.calls.pending[c.id] == c
 		if waits {
@@ -140,6 +154,8 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// note is found by the context and not by the goroutine: the handler of a notification may
+	// call from another goroutine, and through other peers.
 	c.p, c.method, c.note = p, method, noteOf(ctx)
 	cs := &p.calls
 	cs.mu.Lock()
@@ -147,10 +163,13 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	case cs.err != nil:
 		defer cs.mu.Unlock()
 		return cs.err
+	// Checked before the params are encoded, and so not exactly: calls that are encoding at the
+	// same time may pass the limit by their number.
 	case len(cs.pending) >= p.o.MaxPending:
 		defer cs.mu.Unlock()
 		return ErrFull
 	}
+	// The id is used up even if the call fails below. Nothing needs them without gaps.
 	c.id = mcptypes.IntID(cs.next)
 	cs.next++
 	cs.mu.Unlock() // encoding the params may run code that calls the peer
@@ -173,7 +192,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	// Registered before it is sent: the answer may be read before send returns.
-	cs.pending[c.id] = c
+	put(&cs.pending, c.id, c)
 	w := byWriter
 	if len(cs.pending) == 1 { // of several, the writer sends more with one write
 		w = ifPrompt
@@ -189,6 +208,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	return nil // sent, or already failed by the end of the connection
 }
 
+// ended calls the hook, once. Without a lock: the hook is code of others.
 func (c *Call) ended(err error) {
 	if c.hook != nil {
 		c.hook(err)
@@ -204,7 +224,7 @@ func (p *Peer) retire(c *Call) bool {
 	if p.calls.pending[c.id] != c {
 		return false
 	}
-	delete(p.calls.pending, c.id)
+	remove(&p.calls.pending, c.id, p.push != nil)
 	return true
 }
 
@@ -212,6 +232,9 @@ func (p *Peer) retire(c *Call) bool {
 // must read the answer. If it is the ordered handler of a peer, requests overtake
 // notifications on that peer until c has ended.
 func (c *Call) await() {
+	// Nil if the call never began. Whether this goroutine is the reader is not known here, and
+	// need not be: if the reading is lent, its owner is in a handler, and any handler may wait
+	// for this call.
 	if c.p != nil {
 		c.p.takeOver()
 	}
@@ -228,7 +251,8 @@ func (c *Call) await() {
 	}
 }
 
-// complete makes a retired call ready.
+// complete makes a retired call ready. The goroutine that has taken it out of pending calls it,
+// without a lock.
 func (c *Call) complete() {
 	if c.note != nil {
 		// Here and not where the waiter wakes up: a request that arrives after this
@@ -262,8 +286,11 @@ func causeText(ctx context.Context) (text string) {
 	return context.Cause(ctx).Error()
 }
 
-// abandon ends a call from this side.
+// abandon ends a call from this side. The caller is released first, and then the other side
+// is notified: its silence may be why the caller gives up.
 func (c *Call) abandon(err error, reason string) {
+	// The id does not come back: an answer that crosses the cancellation finds no call, and
+	// cannot be taken for that of another one.
 	if c.p == nil || !c.p.retire(c) {
 		return
 	}
@@ -274,20 +301,22 @@ func (c *Call) abandon(err error, reason string) {
 	if !profile.covers(method) {
 		return
 	}
+	// regardless: when the queue is full, the cancellation is what may relieve the other side.
 	b := getBuffer()
 	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
-		_ = p.send(p.live, b, regardless, byWriter) // fails only when the connection has ended
+		_ = p.send(&p.live, b, regardless, byWriter) // fails only when the connection has ended
 	}
 }
 
-// resolve hands an answer to the call that waits for it.
+// resolve hands an answer to the call that waits for it. The reader calls it and does not
+// decode the result: that is left to the caller's goroutine, and may be slow.
 func (p *Peer) resolve(m *message, line []byte) {
 	cs := &p.calls
 	cs.mu.Lock()
 	// Looked up and removed under one lock: a second answer with the same id finds no
 	// call.
 	c := cs.pending[m.id]
-	delete(cs.pending, m.id)
+	remove(&cs.pending, m.id, p.push != nil)
 	cs.mu.Unlock()
 	if c == nil {
 		p.problem(fmt.Errorf("answer with id %s, which no call waits for", m.id), line)
@@ -312,6 +341,7 @@ func (cs *calls) fail(err error) {
 	cs.pending = nil
 	cs.mu.Unlock()
 	// Outside the lock: completing runs hooks and wakes callers, which may call again.
+	// Nothing else can complete them, since they are no longer in pending.
 	for _, c := range pending {
 		c.err = err
 		c.complete()
@@ -329,10 +359,13 @@ func (c *Call) outcome() error {
 	return nil
 }
 
+// decode reads the result into v, on the caller's goroutine. The result stays as it came, so
+// Result may be called with several types.
 func (c *Call) decode(v any) error {
 	if err := c.outcome(); err != nil {
 		return err
 	}
+	// The call itself has succeeded: the handler on the other side has run.
 	if err := decode(c.raw, v); err != nil {
 		return fmt.Errorf("jsonrpc: result of %s: %w", c.method, err)
 	}
@@ -341,7 +374,8 @@ func (c *Call) decode(v any) error {
 
 var errNoCode = errors.New("error member has no code")
 
-// decodeError reads the error member of an answer.
+// decodeError reads the error member of an answer. Members that JSON-RPC does not have are
+// ignored; without a code it is not an error that a program could act on.
 func decodeError(method string, raw []byte) error {
 	var w struct {
 		Code    *int64          `json:"code"`

@@ -48,11 +48,14 @@ var (
 	LSPCancel = &CancelProfile{Method: "$/cancelRequest", IDMember: "id", Answer: true}
 )
 
+// covers reports whether a method can be cancelled. A nil profile, of a protocol without
+// cancellation, covers none.
 func (c *CancelProfile) covers(method string) bool {
 	return c != nil && !slices.Contains(c.Never, method)
 }
 
-// encode returns the params of a cancel notification.
+// encode returns the params of a cancel notification. They are appended by hand, because the
+// names of the members are known only to the profile.
 func (c *CancelProfile) encode(id ID, reason string) json.RawMessage {
 	b := appendString([]byte{'{'}, c.IDMember)
 	b = id.AppendJSON(append(b, ':'))
@@ -63,7 +66,8 @@ func (c *CancelProfile) encode(id ID, reason string) json.RawMessage {
 	return append(b, '}')
 }
 
-// decode reads the params of a cancel notification.
+// decode reads the params of a cancel notification. ok is false without a valid id. Members
+// that the profile does not have are ignored.
 func (c *CancelProfile) decode(params []byte) (id ID, reason string, ok bool) {
 	var m map[string]json.RawMessage
 	if jsonx.Unmarshal(params, &m) != nil {

@@ -29,6 +29,8 @@ func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = grace
 	}
+	// Pipes of our own rather than cmd.StdinPipe: Wait closes those as soon as the child has
+	// exited, also if what it wrote last was not read yet.
 	childIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("jsonrpc: start %s: %w", cmd.Path, err)
@@ -41,6 +43,8 @@ func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 	cmd.Stdin, cmd.Stdout = childIn, childOut
 	ownGroup(cmd)
 	err = cmd.Start()
+	// The child has its own copies. Ours would keep the pipes open after its end, and Read would
+	// never see it.
 	_, _ = childIn.Close(), childOut.Close()
 	if err != nil {
 		_, _ = in.Close(), out.Close()
@@ -51,7 +55,8 @@ func Command(cmd *exec.Cmd, grace time.Duration) (Transport, error) {
 	return Lines(out, in, c), nil
 }
 
-// child is the closer behind the transport of Command.
+// child is the closer behind the transport of Command. The goroutine of wait lives as long as the
+// process, and Close waits for it: no child is left as a zombie.
 type child struct {
 	cmd     *exec.Cmd
 	in, out *os.File
@@ -63,10 +68,14 @@ type child struct {
 // wait reaps the child.
 func (c *child) wait() {
 	c.err = c.cmd.Wait()
+	// The leader has gone, but others of its group may remain. The number of the group is not
+	// used again while one of them lives; if none does, the kill fails.
 	killGroup(c.cmd)
 	close(c.exited)
 }
 
+// Close ends the child as [Command] describes. Each step waits for the one before: a child that
+// saves its work at the end of its input must not be killed while it does.
 func (c *child) Close() error {
 	_ = c.in.Close() // the child sees the end of its input
 	if !c.exitsWithin(c.grace) {
@@ -76,6 +85,7 @@ func (c *child) Close() error {
 			<-c.exited
 		}
 	}
+	// Last: until the child has exited, it may still write answers, which are read.
 	_ = c.out.Close()
 	if c.err != nil {
 		return fmt.Errorf("jsonrpc: %s: %w", c.cmd.Path, c.err)
@@ -83,6 +93,7 @@ func (c *child) Close() error {
 	return nil
 }
 
+// exitsWithin reports whether the child has exited, after d at the latest.
 func (c *child) exitsWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,7 +17,7 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// kill fails only if no process is left in the group.
+// A negative number names the group. kill fails only if no process is left in it.
 
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -10,6 +10,15 @@ import (
 	"time"
 )
 
+// The life of a request: dispatch makes it, admit registers it under its id, and it waits in
+// queue or waiting if it must. Then it takes a place, one of MaxConcurrent, and serve handles
+// it. answer removes the id, deliver sends the answer, and with finished it is no longer
+// active. The place becomes free when the handler has returned, or, if it has left the answer
+// to a Responder, with the answer.
+//
+// A notification has neither an id nor a place: it waits in queue, ordered handles it, and
+// with finished it is no longer active.
+
 // inbound holds what the other side wants from us.
 //
 // One goroutine handles notifications one by one, in order of arrival; it exists while
@@ -23,16 +32,28 @@ import (
 type inbound struct {
 	mu       sync.Mutex
 	inflight map[ID]*Request // accepted and not answered
-	queue    fifo            // notifications, and requests behind them
-	behind   int             // the requests in queue
-	ordering bool            // the ordered goroutine exists
-	yielding int             // calls that handlers of notifications wait for
-	waiting  fifo            // may start when one of those running has finished
-	running  int             // requests that hold one of MaxConcurrent places
-	kept     int             // those of running whose handler has returned and left the answer to a Responder
-	active   int             // accepted and not finished: requests and notifications
-	bytes    int             // size of queue and waiting
-	dropped  uint64
+
+	// A request in queue waits for the notifications before it, even if a place is free. A
+	// request in waiting waits for a place, and does not delay the notifications after it.
+	queue   fifo // notifications, and requests behind them
+	waiting fifo // requests that start when a place becomes free
+
+	behind   int  // the requests in queue
+	ordering bool // the ordered goroutine exists; it clears this with its last look at queue
+	yielding int  // calls that handlers of notifications wait for
+
+	// A request in running is either being handled or kept.
+	running int // requests that hold one of MaxConcurrent places
+	kept    int // those of running whose handler has returned and left the answer to a Responder
+
+	// active is what the end waits for. It counts a request until its answer is queued, not
+	// only until its handler returns: after active has fallen to 0 a flush writes all answers.
+	active int // accepted and not finished: requests and notifications
+
+	// bytes counts only what waits. What is being handled is bounded by running.
+	bytes   int // size of queue and waiting
+	dropped uint64
+
 	refusing bool          // the peer is shutting down
 	ended    bool          // no handler starts any more
 	idle     chan struct{} // closed when active falls to 0; nil if nothing waits for that
@@ -45,7 +66,9 @@ func (p *Peer) receive(line []byte) *Request {
 		h.Received(line)
 	}
 	p.received.Add(1)
-	var m message // not kept: its slices would hold the line until the next one comes
+	// On the stack: kept in the peer, its slices would hold the line until the next one
+	// comes.
+	var m message
 	m.parse(line, p.d)
 	if m.kind == kindBatch {
 		p.receiveBatch(line)
@@ -67,11 +90,15 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 			p.cancelInbound(c, m.params, line)
 			return nil
 		}
+		// Without its batch, which waits for answers only.
 		p.accept(p.newRequest(m, line, nil))
+	// Never queued: the handler of a notification may wait for it.
 	case kindResponse:
 		p.resolve(m, line)
+	// A broken notification or response. An answer to it could be taken for one to a request.
 	case kindIgnored:
 		p.problem(m.fault, line)
+	// kindInvalid: the sender may wait for an answer, so it gets one.
 	default:
 		p.problem(m.fault, line)
 		p.refuse(m.id, m.fault, b)
@@ -82,11 +109,13 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 // overhead is what a waiting request costs in addition to its bytes.
 const overhead = 256
 
+// newRequest makes the request of a message. If that came in a batch, the batch expects an
+// answer from here on, also for a request that is then refused.
 func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
 	method := p.intern(m.method)
 	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
-	r.ctx.base = p.base
+	r.ctx.base = &p.base
 	if b != nil {
 		b.expect()
 		r.batch = b
@@ -95,14 +124,14 @@ func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
 }
 
 // intern returns the method, allocated once for those seen often. Only the
-// reader calls it.
+// reader calls it, or what pushes, one goroutine at a time.
 func (p *Peer) intern(name []byte) *method {
 	if m, ok := p.methods[string(name)]; ok {
 		return m
 	}
 	m := &method{name: string(name)}
 	// Bounded: the other side may invent method names without end.
-	if len(p.methods) < 256 && len(name) <= 64 {
+	if p.methods != nil && len(p.methods) < 256 && len(name) <= 64 {
 		p.methods[m.name] = m
 	}
 	return m
@@ -110,6 +139,10 @@ func (p *Peer) intern(name []byte) *method {
 
 // accept admits a request or notification and has it handled. The reader itself must
 // serve a request that accept returns.
+//
+// It decides under one hold of inbound's lock whether the request is admitted, whether it has
+// to wait, and for what. Between these decisions nothing may end a request or add one: it would
+// then start out of order, or wait although nothing is left to start it.
 func (p *Peer) accept(r *Request) *Request {
 	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
 		p.acceptInline(r)
@@ -117,6 +150,7 @@ func (p *Peer) accept(r *Request) *Request {
 	}
 	in := &p.in
 	in.mu.Lock()
+	// Nothing can be sent any more, so a refusal would be lost too.
 	if in.ended {
 		in.mu.Unlock()
 		return nil
@@ -144,12 +178,14 @@ func (p *Peer) accept(r *Request) *Request {
 			in.ordering = true
 			p.handlers.Go(p.ordered)
 		}
+	// No place is free. vacate starts it.
 	case wait:
 		in.waiting.push(r)
 	default:
 		in.running++
-		// A place is taken in either case. The reader's goroutine ends serve like any
-		// other, so it is counted in handlers too.
+		// A place is taken in either case, under the lock that was held since the look at
+		// running. The reader's goroutine ends serve like any other, so it is counted in
+		// handlers too.
 		if p.alone(r) {
 			p.handlers.Add(1)
 			mine = r
@@ -163,6 +199,9 @@ func (p *Peer) accept(r *Request) *Request {
 
 // alone reports whether the reader should serve a request itself: nothing else is being
 // handled or has been read, and the method is quick. The lock is held.
+//
+// Kept requests do not count: their handlers have returned. If another message was read already,
+// it would have to wait for the handler although it could be handled now.
 func (p *Peer) alone(r *Request) bool {
 	return p.reading.drained != nil && r.batch == nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
 		r.method.streak.Load() >= proof && p.reading.drained()
@@ -177,6 +216,7 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		return Errorf(CodeOverloaded, "overloaded: too much is waiting to be handled")
 	}
 	if !r.IsNotification() {
+		// At the end, what was accepted before is finished, and nothing is added to it.
 		// Notifications are still accepted: they need no answer, and running handlers may
 		// depend on them.
 		if in.refusing {
@@ -187,7 +227,7 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		if _, dup := in.inflight[r.ID]; dup {
 			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
 		}
-		in.inflight[r.ID] = r
+		put(&in.inflight, r.ID, r)
 	}
 	if wait {
 		in.bytes += r.size
@@ -199,6 +239,8 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 // reject answers a request that was not admitted, or reports the loss of a
 // notification.
 func (p *Peer) reject(r *Request, e *Error) {
+	// A notification has no answer in which its sender could see the loss. So it is counted and
+	// reported on this side.
 	if r.IsNotification() {
 		p.in.mu.Lock()
 		p.in.dropped++
@@ -213,6 +255,8 @@ func (p *Peer) reject(r *Request, e *Error) {
 	}
 }
 
+// acceptInline handles a request or notification on the goroutine that has read it. It
+// overtakes what waits, which is why only methods in Options.Inline come here.
 func (p *Peer) acceptInline(r *Request) {
 	p.in.mu.Lock()
 	if p.in.ended {
@@ -232,12 +276,15 @@ func (p *Peer) acceptInline(r *Request) {
 		p.noteDone(r, err)
 		return
 	}
+	// The handler has not left the answer to a Responder.
 	if !p.state(r).detached {
 		p.answer(r, v, err, onReadLoop)
 		return
 	}
 	// The read loop did not wait for a free place. A request that stays takes one now,
 	// beyond the limit if none is free.
+	// Reply may have answered it meanwhile. answered is set under this lock, so either that
+	// Reply finds the place and frees it, or none is taken.
 	p.in.mu.Lock()
 	if !r.answered {
 		p.in.running++
@@ -258,7 +305,9 @@ func (in *inbound) keep(r *Request) {
 func (p *Peer) ordered() {
 	over := false
 	defer func() {
-		if !over { // a handler ended this goroutine: another takes over
+		// A handler has ended this goroutine with runtime.Goexit. ordering is still set, so
+		// accept starts no other one, and the queue would never be handled.
+		if !over {
 			p.handlers.Go(p.ordered)
 		}
 	}()
@@ -274,6 +323,7 @@ func (p *Peer) ordered() {
 			over = true
 			in.mu.Unlock()
 			return
+		// The notifications before it have been handled.
 		case !r.IsNotification():
 			// Started and not handled: its handler may take long, and the next
 			// notification must not wait for it.
@@ -283,14 +333,16 @@ func (p *Peer) ordered() {
 		default:
 			in.bytes -= r.size
 			in.mu.Unlock()
+			// On this goroutine, so the next one starts when this one has returned. Its
+			// handler may call the other side meanwhile, see yield.
 			_, err := p.call(r)
 			p.noteDone(r, err)
 		}
 	}
 }
 
-// start lets a request that queued behind notifications run, or wait for a
-// free place. The lock is held.
+// start lets a request that has queued behind notifications run, or wait for a
+// free place. Its size counts until it runs. The lock is held.
 func (p *Peer) start(r *Request) {
 	in := &p.in
 	// The order among requests is kept: waiting is served from its front by vacate.
@@ -308,6 +360,20 @@ func (p *Peer) start(r *Request) {
 // of calls come back to this one as a request.
 type noteKey struct{}
 
+// noteContext is the context of the handlers of p's notifications.
+type noteContext struct {
+	context.Context
+	p *Peer
+}
+
+// Value answers for noteKey itself, and so needs no context that context.WithValue made.
+func (c *noteContext) Value(key any) any {
+	if _, ok := key.(noteKey); ok {
+		return c.p
+	}
+	return c.Context.Value(key)
+}
+
 // noteOf returns the peer whose notification is handled with ctx, nil if none.
 func noteOf(ctx context.Context) *Peer {
 	p, _ := ctx.Value(noteKey{}).(*Peer)
@@ -316,6 +382,9 @@ func noteOf(ctx context.Context) *Peer {
 
 // yield lets requests overtake notifications while the handler of one of these
 // waits for an answer. Call.complete ends that. The lock is held.
+//
+// Several calls may be waited for at the same time, so they are counted. Notifications keep
+// their order among each other in any case.
 func (p *Peer) yield() {
 	in := &p.in
 	// Requests that arrive from now on start at once, see accept; those already queued
@@ -327,7 +396,8 @@ func (p *Peer) yield() {
 	}
 }
 
-// spawn starts a goroutine for a request.
+// spawn starts a goroutine for a request that has taken a place. The caller holds the lock, or
+// is counted in handlers, so that finish cannot have stopped waiting.
 func (p *Peer) spawn(r *Request) {
 	p.handlers.Add(1)
 	go p.serve(r)
@@ -336,7 +406,9 @@ func (p *Peer) spawn(r *Request) {
 // serve handles a request, and then those that waited for its place.
 func (p *Peer) serve(r *Request) {
 	defer func() {
-		if r != nil { // the handler ended this goroutine: another takes over
+		// The handler has ended this goroutine with runtime.Goexit. Its place goes to the
+		// next request, on another goroutine.
+		if r != nil {
 			if r = p.next(r); r != nil {
 				p.spawn(r)
 			}
@@ -413,7 +485,7 @@ func (p *Peer) handle(r *Request) {
 }
 
 // state returns a request's flags, and whether the peer has ended, as they are
-// now.
+// now. They may change as soon as it returns, so answer looks again under the lock.
 func (p *Peer) state(r *Request) (s struct{ cancelled, detached, ended bool }) {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
@@ -423,8 +495,12 @@ func (p *Peer) state(r *Request) (s struct{ cancelled, detached, ended bool }) {
 
 var errGoexit = errors.New("handler ended its goroutine")
 
-// call runs the handler. A panic fails this request alone.
+// call runs the handler. A panic fails this request alone: it is recovered here, on the
+// goroutine of the handler. A panic on a goroutine that the handler has started ends the
+// program, as in any other package.
 func (p *Peer) call(r *Request) (v any, err error) {
+	// recover returns nil both without a panic and for runtime.Goexit, so a flag
+	// distinguishes them.
 	finished := false
 	defer func() {
 		if finished {
@@ -443,13 +519,14 @@ func (p *Peer) call(r *Request) (v any, err error) {
 	if r.IsNotification() {
 		// Notifications cannot be cancelled, so they share one context, under which
 		// noteOf finds the peer.
-		ctx = p.note
+		ctx = &p.note
 	}
 	v, err = p.h.ServeRPC(ctx, r)
 	finished = true
 	return v, err
 }
 
+// panicked reports a panic of the handler, or of a method of what it has returned.
 func (p *Peer) panicked(r *Request, what any) {
 	if p.o.Logger != nil {
 		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
@@ -490,15 +567,15 @@ func (p *Peer) noteFault(r *Request, err error) error {
 	return fmt.Errorf("notification %s: %w", r.Method, err)
 }
 
-// finished takes one off the active requests and reports the last to the goroutine that
-// waits for it.
+// finished takes one off the active requests and notifications. It is the last thing that
+// happens to each of them, and happens once.
 func (in *inbound) finished() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.retire(1)
 }
 
-// retire is finished for n, with the lock held.
+// retire is finished for n, with the lock held. The end, if it waits, is woken here.
 func (in *inbound) retire(n int) {
 	if in.active -= n; in.active == 0 && in.idle != nil {
 		close(in.idle)
@@ -506,7 +583,8 @@ func (in *inbound) retire(n int) {
 	}
 }
 
-// end drops what has not started and refuses everything from now on. A
+// end drops what has not started and refuses everything from now on. Requests that are dropped
+// get no answer: the transport is about to be closed. It may be called several times. A
 // transport whose Close does not unblock Read keeps delivering; without this
 // its messages would be handled after Run has returned.
 func (in *inbound) end() {
@@ -518,7 +596,8 @@ func (in *inbound) end() {
 	in.queue, in.waiting, in.behind, in.bytes = fifo{}, fifo{}, 0, 0
 }
 
-// wait returns when nothing accepted is unfinished, or ctx ends.
+// wait returns when nothing is active, or with the error of ctx. More may be accepted after
+// that, unless the input has ended or requests are refused.
 func (in *inbound) wait(ctx context.Context) error {
 	in.mu.Lock()
 	if in.active == 0 {
@@ -546,6 +625,8 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 		p.problem(errors.New("cancel notification without a valid id"), line)
 		return
 	}
+	// Found by its id, whether it waits, is being handled or is kept. One that waits stays in its
+	// queue, and is answered without being handled when its turn comes, see handle.
 	in := &p.in
 	in.mu.Lock()
 	r := in.inflight[id]
@@ -561,5 +642,6 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 	if reason != "" {
 		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)
 	}
+	// Without the lock: this runs the functions that were attached to the context.
 	r.ctx.end(cause)
 }

@@ -26,12 +26,17 @@
 //	                                                                  │ answers,
 //	Write ◀ writer ◀── egress queue ◀── Call, Start, Notify, Reply ◀──┘ calls back
 //
-// One goroutine reads, one writes, handlers run on others. The reader waits for nothing
-// but the transport: not for a handler, not for the writer, not for room in a queue. So
-// none of these blocks: a side that writes a thousand requests before it reads an answer,
-// a handler that calls back, two sides that flood each other. When the line is idle there
-// is no hand-over to the writer: a handler's goroutine, which has nothing else to do,
-// writes its answer, and a caller its request if that will not make it wait.
+// One goroutine reads, one writes while messages are queued, handlers run on others. The
+// reader waits for nothing but the transport: not for a handler, not for the writer, not
+// for room in a queue. So none of these blocks: a side that writes a thousand requests
+// before it reads an answer, a handler that calls back, two sides that flood each other.
+// When the line is idle there is no hand-over to the writer: a handler's goroutine, which
+// has nothing else to do, writes its answer, and a caller its request if that will not
+// make it wait.
+//
+// A transport may also push its messages, see [Transport]. There is no reader then, and
+// with [Peer.Begin] instead of Run an idle peer has no goroutine at all: an HTTP server
+// can have many thousand sessions.
 //
 // Over descriptors of the operating system, where waking a goroutine wakes a thread, the
 // reader runs the handler of a request that arrives alone itself if the last sixteen
@@ -97,11 +102,11 @@
 //
 // # The end
 //
-// [Peer.Run] returns when the other side has ended its input, after it has answered what
-// was accepted before (calls that wait for an answer fail at once, since none can come);
-// when its context ends; when the transport fails; after [Peer.Shutdown] or [Peer.Close].
-// It waits for every goroutine it has started, except for a handler that ignores the end
-// of its context for longer than a second.
+// [Peer.Run] returns, and [Peer.Begin] reports, when the other side has ended its input,
+// after it has answered what was accepted before (calls that wait for an answer fail at
+// once, since none can come); when its context ends; when the transport fails; after
+// [Peer.Shutdown] or [Peer.Close]. It waits for every goroutine it has started, except
+// for a handler that ignores the end of its context for longer than a second.
 //
 // # Buffers
 //

@@ -10,10 +10,14 @@ import (
 
 // egress is the queue of messages on their way to the transport.
 //
-// A sender appends its message under a short lock and continues; one writer goroutine
-// passes everything that has gathered to the transport in one Write. When the line is
-// idle, a goroutine that has nothing else to do writes its message itself (see writer),
-// which saves waking the writer.
+// A sender appends its message under a short lock and continues. The writer, a goroutine
+// that exists while messages are queued, passes everything that has gathered to the
+// transport in one Write. When the line is idle, a goroutine that has nothing else to do
+// writes its message itself (see writer), which saves starting the writer.
+//
+// Messages leave in the order in which senders took mu. Three rules keep that order: only
+// the goroutine that has set writing calls the transport; a sender that writes itself does
+// so only if the queue is empty; and what it cannot write goes to the end of the queue.
 //
 // Nothing here waits for a handler or for the reader, so no cycle of waiting can form.
 type egress struct {
@@ -23,29 +27,43 @@ type egress struct {
 	o    EgressOptions
 	high func() // reports pressure
 
-	broken func(error) // ends the connection
+	// broken ends the connection. It takes other locks and calls hooks, so mu must not be
+	// held.
+	broken func(error)
 
-	mu      sync.Mutex
-	queue   []*chunk // oldest first, from head on
-	head    int
-	free    []*chunk
-	bytes   int // queued and being written
-	peak    int
-	count   int           // messages queued and being written
-	sent    uint64        // messages the transport has taken
-	writing bool          // a goroutine is in Write, without the lock; the others queue
-	parked  bool          // the writer waits on wake
+	// writers counts the writer, and the goroutine that reports a failure. Run waits for
+	// them after close, which lets no more start.
+	writers sync.WaitGroup
+	// run is drain, bound once: a go statement with a method would allocate each time.
+	run func()
+
+	// mu guards everything below. It is held for a few instructions only, never during a
+	// Write, so that no sender waits for the other side.
+	mu    sync.Mutex
+	queue []*chunk // oldest first, from head on
+	head  int
+	// What is being written counts too: a pipe that is full is pressure.
+	bytes int
+	peak  int
+	count int // messages
+	// flush compares sent with what it was, so it only ever grows.
+	sent uint64 // messages the transport has taken
+	// The goroutine that sets writing is the only one in the transport until it clears it
+	// again, without holding the lock in between. The others queue meanwhile.
+	writing bool
+	open    bool          // start was called; until then everything queues
+	drains  bool          // the writer exists; the writer itself clears it, together with its last look at the queue
 	pressed bool          // over high water since the last report
-	one     [1][]byte     // the message of writeNow; belongs to who set writing
-	err     error         // the message of writeNow; belongs to the goroutine that set writing
-	wake    chan struct{} // capacity 1
+	one     [1][]byte     // the message of writeNow; belongs to the goroutine that set writing
+	err     error         // why nothing can be sent any more
 	moved   chan struct{} // closed at the next progress; nil if no goroutine waits for it
 }
 
 // chunkSize is how much is gathered for one Write: what a pipe holds.
 const chunkSize = 64 << 10
 
-// chunk is a run of messages laid end to end in one buffer that never moves.
+// chunk is a run of messages laid end to end in one buffer. The buffer is never grown: msgs
+// holds slices of it, which growing would leave pointing to the old array.
 type chunk struct {
 	buf  []byte
 	msgs [][]byte
@@ -65,25 +83,38 @@ func newEgress(t Transport, o EgressOptions) *egress {
 	if ok && !p.prompts() {
 		p = nil
 	}
-	return &egress{t: t, p: p, o: o, wake: make(chan struct{}, 1)}
+	e := &egress{t: t, p: p, o: o}
+	e.run = e.drain
+	return e
 }
 
 // writer says who may write a message when the line is idle.
+//
+// Writing it oneself saves a switch of goroutines, and between processes often the waking of
+// a thread. But a Write may block until the other side reads. So only a goroutine on which
+// nothing depends may take that risk.
 type writer uint8
 
 const (
-	byWriter writer = iota // the writer goroutine
-	bySender               // the sender, if nothing waits for it
-	ifPrompt               // the sender, if that does not block it
+	// The writer goroutine: for the reader, which must never block, and for messages that
+	// others are likely to follow, because one Write for several is cheaper.
+	byWriter writer = iota
+	// The sender, even if that blocks it: for a handler's goroutine, which ends with it.
+	bySender
+	// The sender, if the transport can do it without blocking: for callers, whose contexts
+	// must be able to end their waiting.
+	ifPrompt
 )
 
 // send queues the message in b, or has the sender write it. It takes b over.
 func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
-	// bytes includes what is being written: a pipe that is full is pressure too.
 	n := b.Len()
 	e.mu.Lock()
 	// A message longer than the limit passes when nothing else is queued, or it
 	// would wait forever.
+	//
+	// Senders that wait here are not in a queue of their own: which of them gets the room is
+	// left to the lock. One goroutine's messages keep their order, since it waits for each.
 	for e.err == nil && c != regardless && e.bytes+n > e.o.HardLimit && e.bytes > 0 {
 		if c == refusable && !e.o.Block {
 			e.mu.Unlock()
@@ -100,6 +131,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 			putBuffer(b)
 			return ctx.Err()
 		}
+		// Others may have taken the room meanwhile, or closed the queue: look again.
 		e.mu.Lock()
 	}
 	// The reader must not wait, and memory must not grow without end: only closing is
@@ -117,6 +149,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	e.bytes += n
 	e.count++
 	e.peak = max(e.peak, e.bytes)
+	// Decided here and called at the end, without the lock: the hook reads Stats.
 	report := !e.pressed && e.bytes > e.o.HighWater
 	if report {
 		e.pressed = true
@@ -124,7 +157,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	// A sender may write only if nothing is queued or being written. Otherwise its
 	// message would overtake others.
 	switch {
-	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle():
+	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || !e.idle() || !e.open:
 		e.append(b)
 		e.signal()
 	case w == ifPrompt:
@@ -142,7 +175,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 // append puts the message on the queue; a long one keeps its own buffer.
 func (e *egress) append(b *bytes.Buffer) {
 	m := b.Bytes()
-	// Copying a long message costs more than a Write of its own.
+	// Copying a long message costs more than a Write of its own. Its chunk has no buffer, so
+	// nothing is added to it.
 	if len(m) > chunkSize/2 {
 		e.queue = append(e.queue, &chunk{msgs: [][]byte{m}})
 		return
@@ -154,7 +188,7 @@ func (e *egress) append(b *bytes.Buffer) {
 		c = e.queue[len(e.queue)-1]
 	}
 	if c == nil || cap(c.buf)-len(c.buf) < len(m) {
-		c = e.newChunk()
+		c = chunks.Get().(*chunk)
 		e.queue = append(e.queue, c)
 	}
 	at := len(c.buf)
@@ -180,36 +214,44 @@ func (e *egress) pop() *chunk {
 	return c
 }
 
-func (e *egress) newChunk() *chunk {
-	if n := len(e.free); n > 0 {
-		c := e.free[n-1]
-		e.free = e.free[:n-1]
-		return c
+// chunks holds chunks for all peers: a burst needs several, an idle peer none.
+var chunks = sync.Pool{New: func() any { return &chunk{buf: make([]byte, 0, chunkSize)} }}
+
+// recycle puts a written chunk back. The transport has returned the slices, see Transport.
+func (c *chunk) recycle() {
+	// A long message has its own buffer, which the pool of buffers would not keep either.
+	if c.buf == nil {
+		return
 	}
-	return &chunk{buf: make([]byte, 0, chunkSize)}
+	clear(c.msgs)
+	c.buf, c.msgs = c.buf[:0], c.msgs[:0]
+	chunks.Put(c)
 }
 
-func (e *egress) recycle(c *chunk) {
-	// Four chunks serve a burst. More would stay in memory of an idle peer.
-	if c.buf != nil && len(e.free) < 4 {
-		clear(c.msgs)
-		c.buf, c.msgs = c.buf[:0], c.msgs[:0]
-		e.free = append(e.free, c)
-	}
+// start lets messages leave. Before Run the transport may not be ready, so messages only
+// queue, in the order in which they will leave.
+func (e *egress) start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open = true
+	e.signal()
 }
 
-// signal wakes the writer if it sleeps and is free to write.
+// signal starts the writer if there is something that it may write. The lock is held.
+//
+// It is called after each change that could be the last reason not to start it: a message
+// was queued, a sender has finished writing, or Run has begun. drains is set here and not by
+// the new goroutine, so that there is only one.
 func (e *egress) signal() {
-	if e.parked && !e.writing {
-		e.parked = false
-		// Never blocks: the channel has room for one, and clearing parked allows one send
-		// only.
-		e.wake <- struct{}{}
+	if e.open && !e.drains && !e.writing && !e.idle() {
+		e.drains = true
+		e.writers.Add(1)
+		go e.run()
 	}
 }
 
-// onProgress returns a channel that is closed when something was written or
-// the queue failed.
+// onProgress returns a channel that is closed when something was written or the queue
+// failed. It must be taken under the same lock as the look at what it is to change.
 func (e *egress) onProgress() <-chan struct{} {
 	if e.moved == nil {
 		e.moved = make(chan struct{})
@@ -238,17 +280,17 @@ func (e *egress) writeNow(b *bytes.Buffer) {
 	putBuffer(b)
 	e.mu.Lock()
 	e.wrote(n, 1, err)
-	// signal did nothing while writing was set, so what was queued meanwhile still needs
-	// the writer.
-	if !e.idle() {
-		e.signal()
-	}
+	// Without effect until here, because writing was set: what was queued meanwhile still
+	// needs the writer.
+	e.signal()
 }
 
 // writePrompt is writeNow if that does not wait for the other side. If it
 // would, the message goes behind what others have queued meanwhile, which they
 // sent at the same time.
 func (e *egress) writePrompt(b *bytes.Buffer) {
+	// Although it does not block, it is a system call, and other senders need not wait for it:
+	// they queue, as during a Write.
 	e.writing = true
 	e.mu.Unlock()
 	n := b.Len()
@@ -258,26 +300,31 @@ func (e *egress) writePrompt(b *bytes.Buffer) {
 	case written || err != nil:
 		e.wrote(n, 1, err)
 		putBuffer(b)
-	case e.err != nil: // closed meanwhile
+	case e.err != nil: // closed meanwhile, so the queue takes nothing any more
 		e.writing = false
 		putBuffer(b)
+	// It would block, and nothing was written. The message is already counted.
 	default:
 		e.writing = false
 		e.append(b)
 	}
-	if !e.idle() {
-		e.signal()
-	}
+	e.signal()
 }
 
-// wrote accounts for a Write that has returned.
+// wrote accounts for a Write that has returned. The lock is held.
 func (e *egress) wrote(n, msgs int, err error) {
 	e.writing = false
 	e.bytes -= n
 	e.count -= msgs
 	// A failed Write may have left half a message on the wire. Nothing can follow it.
 	if err != nil {
-		e.fail(fmt.Errorf("jsonrpc: write: %w", err))
+		if e.err == nil {
+			e.fail(fmt.Errorf("jsonrpc: write: %w", err))
+			// On a goroutine of its own: broken must run without the lock, and the caller
+			// still holds it. Only the first failure gets here, so close, which also sets
+			// err, starts none.
+			e.writers.Go(func() { e.broken(e.err) })
+		}
 		return
 	}
 	e.sent += uint64(msgs)
@@ -288,23 +335,17 @@ func (e *egress) wrote(n, msgs int, err error) {
 	e.progress()
 }
 
-// run is the writer. It returns when the queue has failed or been closed.
-func (e *egress) run() error {
+// drain is the writer. It ends when nothing is queued, so that an idle peer has no goroutine
+// for it.
+//
+// No sender can be writing when drain takes the lock for the first time: signal has seen a
+// message in the queue and writing not set, and a sender writes only if the queue is empty.
+func (e *egress) drain() {
+	defer e.writers.Done()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for {
-		// While a sender writes, the writer waits: the sender signals at its end. parked
-		// is set under the lock that signal needs, so no wake is lost, and each is sent
-		// once, so sending never blocks.
-		for e.err == nil && (e.writing || e.idle()) {
-			e.parked = true
-			e.mu.Unlock()
-			<-e.wake
-			e.mu.Lock()
-		}
-		if e.err != nil {
-			return e.err
-		}
+	for !e.idle() {
+		// Off the queue before it is written: append extends the last chunk of the queue.
 		c := e.pop()
 		e.writing = true
 		e.mu.Unlock()
@@ -315,11 +356,15 @@ func (e *egress) run() error {
 		err := e.t.Write(e.ctx, c.msgs)
 		e.mu.Lock()
 		e.wrote(n, len(c.msgs), err)
-		e.recycle(c)
+		c.recycle()
 	}
+	// In one step with the look at the queue: a message that is queued after this starts
+	// another writer.
+	e.drains = false
 }
 
-// flush waits until everything queued before now is written.
+// flush waits until everything queued before now is written, or the queue has failed. It is
+// woken at each progress and looks again, as flushes are rare.
 func (e *egress) flush(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -338,7 +383,8 @@ func (e *egress) flush(ctx context.Context) error {
 	return e.refusal()
 }
 
-// refusal is what senders get once the queue has failed, nil before.
+// refusal is what senders get once the queue has failed, nil before. It always is ErrClosed,
+// so that callers have one error to check for, and wraps the reason if there is another.
 func (e *egress) refusal() error {
 	if e.err == nil || errors.Is(e.err, ErrClosed) {
 		return e.err
@@ -346,14 +392,15 @@ func (e *egress) refusal() error {
 	return fmt.Errorf("%w: %w", ErrClosed, e.err)
 }
 
-// close makes every further send fail with err and ends the writer.
+// close makes every further send fail with err. It drops what is queued, so the writer ends
+// after its current Write, which the transport's Close unblocks.
 func (e *egress) close(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fail(err)
 }
 
-// fail is close with the lock held. The first reason stays.
+// fail is close with the lock held. The first reason stays: later ones mostly follow from it.
 func (e *egress) fail(err error) {
 	if e.err != nil {
 		return
@@ -362,8 +409,4 @@ func (e *egress) fail(err error) {
 	// Dropped: nothing more can be written, and flush and the senders get the error.
 	e.queue, e.head = nil, 0
 	e.progress() // senders and flushers that wait see err
-	if e.parked {
-		e.parked = false
-		e.wake <- struct{}{}
-	}
 }

@@ -95,7 +95,9 @@ var (
 	ErrFull = errors.New("jsonrpc: too much unsent or unanswered")
 )
 
-// asError turns a handler's error into what is sent.
+// asError turns a handler's error into what is sent. A wrapped *Error is sent without the text of
+// what wraps it: the handler has chosen the text for the other side, and what was added later is
+// for this side's log.
 func asError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -1,6 +1,10 @@
 package jsonrpc
 
-// fifo is a queue of requests. The zero fifo is empty.
+// fifo is a queue of requests. The zero fifo is empty. It has no lock: inbound's is held.
+//
+// The queue is items[head:]. A slice that is only cut at the front would grow without end
+// while the queue is never empty, so pop moves the rest to the front when half of the array
+// is free. That is at most one move for each request on average.
 type fifo struct {
 	items []*Request
 	head  int

@@ -24,6 +24,7 @@ func Header(r io.Reader, w io.Writer, c io.Closer) Transport {
 	return &header{r: bufio.NewReaderSize(r, slabSize), os: descriptor(r), w: w, c: c}
 }
 
+// header is both directions, as lines is: reading uses r, writing w and out.
 type header struct {
 	r     *bufio.Reader
 	os    bool // r is over a descriptor
@@ -54,6 +55,8 @@ var (
 	errNoLength = errors.New("header without Content-Length")
 )
 
+// Read returns the next message. One that is too long is skipped: its length says where the next
+// one starts.
 func (t *header) Read(context.Context) ([]byte, error) {
 	n, err := t.readHeader()
 	if err != nil {
@@ -69,7 +72,8 @@ func (t *header) Read(context.Context) ([]byte, error) {
 	return readBody(t.r, n)
 }
 
-// readBody reads n bytes, without trusting n for more memory than arrives.
+// readBody reads n bytes, without trusting n for more memory than arrives: the buffer grows by
+// four as it is filled. Otherwise a header of a few bytes could claim the whole limit.
 func readBody(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, 0, min(n, slabSize))
 	for len(b) < n {
@@ -93,10 +97,12 @@ func noEOF(err error) error {
 	return err
 }
 
-// readHeader returns the length of the message that follows.
+// readHeader returns the length of the message that follows. Only an end before the first byte of
+// a header is a clean one. Two lengths are a fault: which of them counts would be a guess.
 func (t *header) readHeader() (int, error) {
 	n := -1
 	for i := range maxHeader {
+		// The buffer bounds a line, and maxHeader their number: a header cannot take more memory.
 		line, err := t.r.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF) && i == 0 && len(line) == 0:
@@ -116,6 +122,7 @@ func (t *header) readHeader() (int, error) {
 			return 0, fmt.Errorf("%w: %.40q", errHeader, s)
 		}
 		if strings.EqualFold(name, "Content-Length") {
+			// 31 bits, so that it is an int on every system.
 			v, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
 			if err != nil || n >= 0 {
 				return 0, fmt.Errorf("%w: %.40q", errHeader, s)
@@ -135,6 +142,7 @@ func (t *header) Write(_ context.Context, messages [][]byte) error {
 		t.out = append(append(t.out, "\r\n\r\n"...), m...)
 	}
 	err := writeAll(t.w, t.out)
+	// An idle peer must not keep the memory of its longest message.
 	if cap(t.out) > 4*maxPooled {
 		t.out = nil
 	}

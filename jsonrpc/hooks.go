@@ -52,6 +52,9 @@ type Stats struct {
 	EgressPending int    // messages queued or being written
 }
 
+// problem reports what is wrong with the traffic. No lock is held, and the message is only lent to
+// the hook. Only its length is logged, since its content may
+// be secret.
 func (p *Peer) problem(err error, line []byte) {
 	if h := p.o.Hooks; h != nil && h.Problem != nil {
 		h.Problem(err, line)
@@ -61,7 +64,8 @@ func (p *Peer) problem(err error, line []byte) {
 	}
 }
 
-// logged is the middleware behind Options.Logger.
+// logged is the middleware behind Options.Logger. Whether the level is enabled is asked for each
+// request, because it may be changed while the program runs.
 func logged(l *slog.Logger) Middleware {
 	return func(next Handler) Handler {
 		return HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
@@ -76,6 +80,8 @@ func logged(l *slog.Logger) Middleware {
 	}
 }
 
+// logOne writes the record of one request or call: its method, size and result code, and nothing of
+// its content.
 func logOne(ctx context.Context, l *slog.Logger, msg string, id ID, method string, size int, start time.Time, err error) {
 	attrs := []slog.Attr{
 		slog.String("method", method),
@@ -93,6 +99,8 @@ func logOne(ctx context.Context, l *slog.Logger, msg string, id ID, method strin
 
 // began calls the hooks around an outgoing call; the result may be nil.
 func (p *Peer) began(ctx context.Context, method string, id ID) func(error) {
+	// Both observers may be set. The function that is returned calls both, the log first, so that
+	// its record is written even if the hook panics.
 	h, l := p.o.Hooks, p.o.Logger
 	var done func(error)
 	if h != nil && h.Call != nil {

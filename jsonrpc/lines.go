@@ -16,6 +16,8 @@ func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
 	return &lines{lineReader: lineReader{r: r, os: descriptor(r)}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
 }
 
+// lines is both directions. They share nothing, so that reading and
+// writing need no lock between them.
 type lines struct {
 	lineReader
 	lineWriter
@@ -42,9 +44,11 @@ const (
 // One buffer that grows would be up to four times the line, would be pinned by
 // the short lines behind it, and would stay with an idle reader.
 type lineReader struct {
-	r       io.Reader
-	os      bool // r is a descriptor
-	limit   int
+	r     io.Reader
+	os    bool // r is a descriptor
+	limit int
+	// What is before start belongs to the peer. It is never written again: fill appends behind
+	// len(buf), or takes a new buffer.
 	buf     []byte // buf[start:] is read and not handed over
 	start   int
 	scanned int      // buf[start:scanned] holds no line feed
@@ -66,11 +70,14 @@ func (t *lineReader) drained() bool { return t.os && t.start == len(t.buf) }
 // SetReadLimit bounds the length of a line.
 func (t *lineReader) SetReadLimit(n int) { t.limit = n }
 
-// Read returns the next line that is not empty.
+// Read returns the next line that is not empty. An error of the reader is returned only after
+// all lines before it, and after the rest without a line feed, which is a line too.
 func (t *lineReader) Read(context.Context) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(t.buf[t.scanned:], '\n'); i >= 0 {
 			end := t.scanned + i
+			// The capacity ends with the line: a handler that appends to its params gets a
+			// copy, and cannot write over the next line.
 			piece := t.buf[t.start:end:end]
 			t.start, t.scanned = end+1, end+1
 			if line, err := t.finish(piece); line != nil || err != nil {
@@ -78,8 +85,11 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 			}
 			continue
 		}
+		// No line feed so far. The next search starts behind what was searched.
 		t.scanned = len(t.buf)
 		t.checkLimit()
+		// The input has ended or failed. What is left is the last line; then comes the error, now
+		// and at each further Read.
 		if t.err != nil {
 			piece := t.buf[t.start:]
 			t.start = len(t.buf)
@@ -92,7 +102,8 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 	}
 }
 
-// checkLimit stops holding a line that is beyond the limit.
+// checkLimit stops holding a line that is beyond the limit. From then on its bytes go to the
+// skimmer and are dropped, up to the line feed, so that its length costs no memory.
 func (t *lineReader) checkLimit() {
 	rest := t.buf[t.start:]
 	if t.skim == nil {
@@ -106,6 +117,7 @@ func (t *lineReader) checkLimit() {
 	t.start = len(t.buf)
 }
 
+// skimLong passes to the skimmer what was already gathered of the line.
 func (t *lineReader) skimLong() {
 	for _, b := range t.long {
 		_, _ = t.skim.Write(b) // never fails
@@ -115,6 +127,7 @@ func (t *lineReader) skimLong() {
 
 // finish returns a line of which piece is the end; nil if it is empty.
 func (t *lineReader) finish(piece []byte) ([]byte, error) {
+	// A line can pass the limit with its last piece, which checkLimit has not seen.
 	if t.skim == nil && t.limit > 0 && t.longLen+len(piece) > t.limit {
 		t.skim = new(skimmer)
 		t.skimLong()
@@ -137,6 +150,8 @@ func (t *lineReader) finish(piece []byte) ([]byte, error) {
 
 // fill reads more into the buffer, or into a new one if there is no room.
 func (t *lineReader) fill() {
+	// The rest of the line moves to the new buffer. Most lines are shorter than a buffer, so few
+	// bytes are copied; a long rest is set aside instead, and joined once at the end.
 	if cap(t.buf)-len(t.buf) < minRead {
 		rest := t.buf[t.start:]
 		size := slabSize
@@ -149,6 +164,8 @@ func (t *lineReader) fill() {
 		t.buf = append(make([]byte, 0, size), rest...)
 		t.start, t.scanned = 0, len(t.buf)
 	}
+	// A reader may return nothing and no error. As bufio does, this gives up after a while
+	// rather than to loop forever.
 	for range 100 {
 		n, err := t.r.Read(t.buf[len(t.buf):cap(t.buf)])
 		t.buf = t.buf[:len(t.buf)+n]
@@ -164,18 +181,21 @@ func (t *lineReader) fill() {
 // (PIPE_BUF); sockets have more room than that.
 const promptBytes = 4096
 
-// lineWriter writes lines, many with one write.
+// lineWriter writes lines, many with one write. The peer lets only one goroutine at a time write,
+// so out needs no lock.
 type lineWriter struct {
 	w     io.Writer
-	ready *readiness
-	out   []byte
+	ready *readiness // nil if the writer cannot be asked whether it would block
+	out   []byte     // kept between writes; messages that are longer than slabSize do not go through it
 }
 
 // prompts implements prompter.
 func (t *lineWriter) prompts() bool { return t.ready != nil }
 
-// prompt implements prompter.
+// prompt implements prompter. It writes everything or nothing: after half a line the rest would
+// have to wait for the other side.
 func (t *lineWriter) prompt(m []byte) (bool, error) {
+	// With its line feed it must fit into what a pipe takes at once.
 	if len(m) >= promptBytes {
 		return false, nil
 	}
@@ -193,7 +213,9 @@ func (t *lineWriter) prompt(m []byte) (bool, error) {
 func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
 	t.out = t.out[:0]
 	for _, m := range messages {
-		if len(m) > slabSize { // not worth copying
+		// Copying a long message costs more than a write of its own. What was gathered before it
+		// must leave first.
+		if len(m) > slabSize {
 			if err := t.flush(); err != nil {
 				return err
 			}
@@ -208,6 +230,7 @@ func (t *lineWriter) Write(_ context.Context, messages [][]byte) error {
 	return t.flush()
 }
 
+// flush writes what was gathered.
 func (t *lineWriter) flush() error {
 	if len(t.out) == 0 {
 		return nil

@@ -24,7 +24,11 @@ const (
 )
 
 // message is one scanned envelope. method, params, result and errv are slices
-// of the line.
+// of the line, so a message that is kept keeps the line in memory.
+//
+// Parsing is in three steps: scan finds the members, check says what is wrong with them, and
+// classify decides what the message is all the same. The last two differ because of JSON-RPC's
+// rule that a notification or a response is never answered, not even if it is broken.
 type message struct {
 	kind   kind
 	id     ID     // the zero ID when absent or unreadable
@@ -41,7 +45,8 @@ type dialect struct {
 	lenient bool // the jsonrpc member may be absent or another string
 }
 
-// members of the envelope, as bits of a set of those seen.
+// Members of the envelope, as bits of a set of those seen. A set costs nothing to make for
+// each message, and shows a second occurrence with one operation.
 const (
 	hasVersion = 1 << iota
 	hasID
@@ -70,7 +75,8 @@ func memberBit(name []byte) uint8 {
 	return 0
 }
 
-// envelope holds the members as they are in the line.
+// envelope holds the members as they are in the line. Of a member that occurs twice it holds
+// the last; nothing uses it, because the message is refused.
 type envelope struct {
 	seen, twice                              uint8
 	version, id, method, params, result, err []byte
@@ -80,6 +86,8 @@ type envelope struct {
 // message whose fault is the answer to send.
 func (m *message) parse(line []byte, d dialect) {
 	*m = message{}
+	// The whole line is scanned before anything is decided: a request whose last byte is wrong
+	// must not be handled.
 	i := skipSpace(line, 0)
 	if i < len(line) && line[i] == '{' {
 		var e envelope
@@ -96,6 +104,8 @@ func (m *message) parse(line []byte, d dialect) {
 		m.classify(&e, d)
 		return
 	}
+	// Not an object. It is still scanned, to distinguish what is not JSON from a batch and
+	// from JSON that is not a message.
 	end, f := checkValue(line, d.depth)
 	switch {
 	case f != scanOK:
@@ -107,7 +117,9 @@ func (m *message) parse(line []byte, d dialect) {
 	}
 }
 
-// refuse makes m what a line is whose scan stopped.
+// refuse makes m what a line is whose scan stopped at a byte. Of what is not JSON nothing can be
+// trusted, not even an id that came before the fault. What is only too deep is valid so far,
+// so its id is looked for.
 func (m *message) refuse(line []byte, at int, f scanFault, d dialect) {
 	if f == scanDepth {
 		var s skimmer
@@ -119,7 +131,8 @@ func (m *message) refuse(line []byte, at int, f scanFault, d dialect) {
 }
 
 // scan continues after the opening brace and returns the index after the
-// closing one.
+// closing one. It is skipObject, which in addition notes the members. It does not look into
+// their values, beyond their syntax.
 func (e *envelope) scan(b []byte, i, depth int) (int, scanFault) {
 	if depth < 0 {
 		return i, scanDepth
@@ -138,6 +151,7 @@ func (e *envelope) scan(b []byte, i, depth int) (int, scanFault) {
 			return i, f
 		}
 		name := unquote(b[start:i])
+		// Decoded before it is compared: "m\u0065thod" is the member method.
 		i = skipSpace(b, i)
 		if i >= len(b) || b[i] != ':' {
 			return i, scanSyntax
@@ -162,6 +176,7 @@ func (e *envelope) scan(b []byte, i, depth int) (int, scanFault) {
 	}
 }
 
+// put notes a member; bit is 0 for one that the envelope does not have, which is ignored.
 func (e *envelope) put(bit uint8, v []byte) {
 	e.twice |= e.seen & bit
 	e.seen |= bit
@@ -213,11 +228,14 @@ func (m *message) classify(e *envelope, d dialect) {
 	}
 }
 
+// classifyCall classifies what has a method. With a fault it is invalid and answered, unless it
+// is clear that it is a notification.
 func (m *message) classifyCall(e *envelope) {
 	isString := e.method[0] == '"'
 	if isString {
 		m.method = unquote(e.method)
 	}
+	// null counts as absent, as many clients send it for no params.
 	if e.seen&hasParams != 0 && e.params[0] != 'n' {
 		m.params = e.params
 	}
@@ -231,9 +249,13 @@ func (m *message) classifyCall(e *envelope) {
 	}
 }
 
+// classifyResponse classifies what has a result or an error and no method. A response with
+// another fault, such as a wrong version, still ends its call, with the fault as the error: its
+// caller would otherwise wait forever.
 func (m *message) classifyResponse(e *envelope) {
 	m.kind = kindResponse
 	m.result, m.errv = e.result, e.err
+	// Without an id no call can be found, and of a result and an error neither can be trusted.
 	if m.id.IsZero() || e.seen&hasResult != 0 && e.seen&hasError != 0 || e.twice != 0 {
 		m.kind = kindIgnored
 		if m.fault == nil {
@@ -242,7 +264,8 @@ func (m *message) classifyResponse(e *envelope) {
 	}
 }
 
-// check returns what makes the envelope an invalid one, or nil.
+// check returns what makes the envelope an invalid one, or nil. The order of the cases decides
+// which of several faults is reported.
 func (e *envelope) check(idErr error, d dialect) *Error {
 	switch {
 	case e.twice != 0:
@@ -265,6 +288,8 @@ func (e *envelope) check(idErr error, d dialect) *Error {
 	return nil
 }
 
+// versionOK compares without decoding in the usual case. Escapes are allowed in the string, so
+// the other case exists too.
 func (e *envelope) versionOK(d dialect) bool {
 	if e.seen&hasVersion == 0 {
 		return d.lenient
@@ -272,6 +297,7 @@ func (e *envelope) versionOK(d dialect) bool {
 	return string(e.version) == `"2.0"` || e.version[0] == '"' && (d.lenient || string(unquote(e.version)) == "2.0")
 }
 
+// memberName returns the first member of a set.
 func memberName(set uint8) string {
 	for _, m := range memberBits {
 		if set&m.bit != 0 {
@@ -281,7 +307,8 @@ func memberName(set uint8) string {
 	return ""
 }
 
-// elements calls f with each element of a scanned array.
+// elements calls f with each element of an array. It was scanned before, so the indexes need no
+// checks.
 func elements(line []byte, f func(elem []byte)) {
 	i := skipSpace(line, skipSpace(line, 0)+1)
 	for line[i] != ']' {

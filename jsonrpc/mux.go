@@ -11,7 +11,7 @@ import (
 // answered with CodeMethodNotFound, or by the handler given to Default. The
 // zero Mux is ready for use; methods may be added while it serves.
 type Mux struct {
-	mu       sync.RWMutex
+	mu       sync.RWMutex // guards the fields; not held while a handler runs
 	methods  map[string]Handler
 	fallback Handler
 }
@@ -74,7 +74,8 @@ func (m *Mux) Default(h Handler) {
 	m.fallback = h
 }
 
-// ServeRPC implements [Handler].
+// ServeRPC implements [Handler]. The lock is released before the handler runs, which may add
+// methods and may run for long.
 func (m *Mux) ServeRPC(ctx context.Context, r *Request) (any, error) {
 	m.mu.RLock()
 	h := m.methods[r.Method]

@@ -10,54 +10,73 @@ import (
 // Peer is one end of a connection. Both ends are equal: each may call and be
 // called. Its methods may be used from any goroutine, before Run too: what is
 // sent then waits for Run.
+//
+// A message in: the reader has it from Transport.Read (read.go), or the transport pushes it.
+// message.parse scans it (message.go). dispatch decides: an answer goes to its call
+// (call.go), a request or notification is admitted by inbound and handled on a goroutine
+// (dispatch.go).
+//
+// A message out: a call, a notification or an answer is encoded on the goroutine that sends
+// it (encode.go), and egress hands it to Transport.Write in order (egress.go).
+//
+// The end: every reason for it calls wake, which starts finish once (run.go).
 type Peer struct {
-	t Transport
-	h Handler
-	o Options
-	d dialect
+	t    Transport
+	push pusher // t, if it pushes
+	h    Handler
+	o    Options // with defaults; never changed
+	d    dialect
 
 	// Each of these has a lock of its own, and so have a batch and a request's context.
-	// No goroutine takes one of them while it holds another, so they cannot deadlock.
+	// No goroutine takes one of them while it holds another, so they cannot deadlock. No
+	// handler, hook, encoder or transport runs under one of them, so these may call the
+	// peer. (reading.push is another matter, see there.)
 	out   *egress
 	in    inbound
 	calls calls
 
+	// Atomic, because the reader uses them for each message, and others at any time.
 	acceptBatch atomic.Bool
 	received    atomic.Uint64
 	watched     bool // a hook or the logger observes outgoing calls
 
 	reading reading
 	// Only the goroutine that reads uses it, so it needs no lock: a new reader starts
-	// after the old one has handed over.
+	// after the old one has handed over. It is nil if the transport pushes: there may be
+	// many such peers, and their requests are rare.
 	methods map[string]*method
 
 	// Three lives, because the end has an order: first the waiting for more work stops,
-	// then handlers return, then the transport is closed.
-	live    context.Context // ends when the end begins
-	liveEnd context.CancelFunc
-	conn    context.Context // of the transport's Read and Write; ends after its Close
-	connEnd context.CancelFunc
-	base    context.Context // of handlers; set by Run
-	note    context.Context // of handlers of notifications; set by Run
-	// Run waits for them at its end, after inbound.end has let no more start.
+	// then handlers return, then the transport is closed. They are made when first used:
+	// most peers never wait for one of them.
+	live lazyContext // ends when the end begins
+	conn lazyContext // of the transport's Read and Write; ends after its Close
+	base lazyContext // of handlers; descends from that of Run
+	note noteContext // of handlers of notifications; base with the peer as a value
+	// finish waits for them, after inbound.end has let no more start. For that reason a
+	// goroutine is counted under inbound's lock, or by one that is counted itself.
 	handlers sync.WaitGroup
 
 	// Every way to end comes here first. The first reason counts: a Close makes the
 	// transport fail, and that failure explains nothing.
 	life struct {
 		sync.Mutex
-		running bool
-		ending  bool  // errors of the transport are from now on of our own making
-		wanted  bool  // Close or Shutdown was called
-		err     error // why the connection broke
+		running  bool
+		woken    bool  // finish has started
+		inputEnd bool  // nothing more is read
+		shutdown bool  // Shutdown was called
+		ending   bool  // errors of the transport are from now on of our own making
+		wanted   bool  // Close or Shutdown was called
+		err      error // why the connection broke
 	}
-	// Close and Shutdown may be called from any goroutine, several times, also at once.
-	shutdown     chan struct{} // closed by Shutdown
-	shutdownOnce sync.Once
-	closeOnce    sync.Once
-	closeErr     error // of the transport
-	done         chan struct{}
-	err          error // of Run; valid once done
+	// Set by Begin under life's lock, and used by finish, which starts under it.
+	unwatch func() bool // detaches the context of Run, which may outlive many peers
+	ended   func(error) // of Begin
+	// Close may be called from any goroutine, several times, also at once.
+	closeOnce sync.Once
+	closeErr  error // of the transport
+	done      chan struct{}
+	err       error // of Run; valid once done
 }
 
 // NewPeer returns a peer that speaks over t and handles what it is asked with
@@ -65,22 +84,21 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		methods:  make(map[string]*method),
-		shutdown: make(chan struct{}),
-		done:     make(chan struct{}),
+		done: make(chan struct{}),
+	}
+	if p.push, _ = t.(pusher); p.push == nil {
+		p.methods = make(map[string]*method)
+		p.reading.over = make(chan struct{})
 	}
 	p.h = p.wrap(h)
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
 	p.acceptBatch.Store(p.o.AcceptBatch)
-	p.live, p.liveEnd = context.WithCancel(context.Background())
-	p.conn, p.connEnd = context.WithCancel(context.Background())
-	p.in.inflight = make(map[ID]*Request)
-	p.calls.pending = make(map[ID]*Call)
+	p.live.base, p.conn.base = context.Background(), context.Background()
 	p.calls.next = p.o.FirstID
-	// Noted once: with no one to observe them, calls skip the bookkeeping of hooks.
+	// Computed once: calls that nothing observes skip the bookkeeping of hooks.
 	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
 	p.out = newEgress(t, p.o.Egress)
-	p.out.ctx = p.conn
+	p.out.ctx = &p.conn
 	p.out.high, p.out.broken = p.pressure, p.broke
 	// Before the first Read. A message beyond the limit is then never in memory as a
 	// whole.
@@ -90,6 +108,8 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	return p
 }
 
+// wrap adds the middleware to the handler. The logger is the outermost of all: it sees what
+// middleware makes of a request.
 func (p *Peer) wrap(h Handler) Handler {
 	if h == nil {
 		h = HandlerFunc(notFound)
@@ -151,6 +171,8 @@ func (p *Peer) Err() error {
 // Stats returns figures about the peer as it is now.
 func (p *Peer) Stats() Stats {
 	var s Stats
+	// One lock after another, never two at once. The figures are of slightly different
+	// times, which statistics can bear.
 	p.calls.mu.Lock()
 	s.Pending = len(p.calls.pending)
 	p.calls.mu.Unlock()
@@ -168,6 +190,8 @@ func (p *Peer) Stats() Stats {
 	return s
 }
 
+// pressure reports that the egress queue is over its high water mark. The goroutine of a
+// sender calls it, without a lock.
 func (p *Peer) pressure() {
 	s := p.Stats()
 	if h := p.o.Hooks; h != nil && h.Pressure != nil {
@@ -175,5 +199,21 @@ func (p *Peer) pressure() {
 	}
 	if p.o.Logger != nil {
 		p.o.Logger.Warn("jsonrpc: the other side reads slower than this one sends", "egress_bytes", s.EgressBytes)
+	}
+}
+
+// put sets a member of a map. It makes the map if there is none.
+func put[V any](m *map[ID]V, id ID, v V) {
+	if *m == nil {
+		*m = make(map[ID]V)
+	}
+	(*m)[id] = v
+}
+
+// remove deletes a member of a map. If idle is set it also drops an empty map: the peer is one
+// of many that are idle most of the time. Otherwise the map will soon be used again.
+func remove[V any](m *map[ID]V, id ID, idle bool) {
+	if delete(*m, id); idle && len(*m) == 0 {
+		*m = nil
 	}
 }

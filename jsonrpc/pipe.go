@@ -21,6 +21,8 @@ func Pipe() (Transport, Transport) {
 // pipeDepth is how many writes a pipe holds before the next one waits.
 const pipeDepth = 16
 
+// pipe is one end. Each end has a channel of its own that it closes, and sees the other's. The
+// channels with messages are never closed, because a writer could not know.
 type pipe struct {
 	in     <-chan [][]byte
 	out    chan<- [][]byte
@@ -30,8 +32,12 @@ type pipe struct {
 	other  <-chan struct{}
 }
 
+// Read returns what was written before the other end was closed, also if this end was closed
+// meanwhile: what is there already comes first.
 func (t *pipe) Read(context.Context) ([]byte, error) {
 	for len(t.rest) == 0 {
+		// First without waiting: of several ready cases a select chooses any, and messages come
+		// before the end.
 		select {
 		case t.rest = <-t.in:
 			continue
@@ -49,17 +55,22 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 			}
 		}
 	}
+	// Read is called by one goroutine at a time, so rest needs no lock.
 	m := t.rest[0]
 	t.rest[0] = nil // an idle pipe must not hold it
 	t.rest = t.rest[1:]
 	return m, nil
 }
 
+// Write hands all messages over as one, and waits if the pipe is full. It copies them, since the
+// slices are only lent.
 func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 	batch := make([][]byte, len(messages))
 	for i, m := range messages {
 		batch[i] = bytes.Clone(m)
 	}
+	// Looked at first, because a select with several ready cases chooses any of them: a write
+	// after Close must fail even if there is room.
 	select {
 	case <-t.closed:
 		return io.ErrClosedPipe

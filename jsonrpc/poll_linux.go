@@ -35,6 +35,10 @@ func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
 
 // readiness writes to a descriptor if that does not block. Only one goroutine
 // may use it at a time.
+//
+// A pipe in non-blocking mode is simply written to: up to PIPE_BUF bytes it takes as a whole or
+// refuses. For anything else the kernel is asked first whether there is room. The answer stays
+// true until the write, since no other goroutine writes.
 type readiness struct {
 	conn   syscall.RawConn
 	atomic bool // a non-blocking pipe, which takes PIPE_BUF bytes as a whole or not at all
@@ -61,6 +65,7 @@ func newReadiness(w io.Writer) *readiness {
 	r := &readiness{conn: conn}
 	r.ask = func(fd uintptr) { r.yes = poll(fd) }
 	r.try = func(fd uintptr) bool { r.n, r.err = syscall.Write(int(fd), r.b); return true }
+	// Asked once. The mode does not change: nothing else has the descriptor.
 	err = conn.Control(func(fd uintptr) { r.atomic = atomicPipe(fd) })
 	if err != nil {
 		return nil
@@ -81,12 +86,14 @@ func atomicPipe(fd uintptr) bool {
 // write writes b, at most promptBytes, if there is room for it in an atomic
 // pipe. It reports whether it has.
 func (r *readiness) write(b []byte) (bool, error) {
+	// try returns true in any case: false would let the runtime wait for room.
 	r.b = b
 	err := r.conn.Write(r.try)
 	r.b = nil
 	switch {
 	case err != nil:
 		return false, err
+	// No room, or interrupted before a byte was written. The writer goroutine will write it.
 	case errors.Is(r.err, syscall.EAGAIN), errors.Is(r.err, syscall.EINTR):
 		return false, nil
 	case r.err != nil:
@@ -103,8 +110,10 @@ func (r *readiness) writable() bool {
 	return r.conn.Control(r.ask) == nil && r.yes
 }
 
-const pollOut = 4
+const pollOut = 4 // POLLOUT
 
+// poll asks the kernel without waiting. RawSyscall is allowed because it does not block; it
+// saves the work of the scheduler around a system call.
 func poll(fd uintptr) bool {
 	p := struct {
 		fd              int32

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -27,12 +28,23 @@ import (
 // Only transports over descriptors lend: in memory there is no thread to wake, and under
 // testing/synctest messages are to be read without time passing.
 type reading struct {
-	drained func() bool  // nothing more has been read from the descriptor; nil if reading is never lent
-	end     chan<- error // gets the result of the last reader
+	drained func() bool   // nothing more has been read from the descriptor; nil if reading is never lent
+	over    chan struct{} // closed by the last reader; nil if the transport pushes
 
+	// For a transport that pushes: nothing reads then, and the goroutines that call pushed
+	// take turns. This lock is the outermost. The others of the peer are taken under it,
+	// and inline handlers and hooks run under it, as they run on the reader's goroutine
+	// otherwise. So nothing but pushed may take it.
+	push struct {
+		sync.Mutex
+		ended bool // nothing is accepted any more
+	}
+
+	// The reading has one owner at any time. While lent is set it belongs to the goroutine
+	// that clears it, by an atomic swap, so that of several only one becomes the reader.
 	lent     atomic.Bool
-	lendings atomic.Uint64
-	method   *method // of the lent reading; belongs to the goroutine that takes it back
+	lendings atomic.Uint64 // how often it was lent; shows the watch whether anything has moved
+	method   *method       // of the lent reading; belongs to the goroutine that takes it back
 
 	// The watch is one timer that runs while there is something to lend. Arming one for
 	// each request would wake a thread too, and a timer that is due soon slows down every
@@ -55,7 +67,8 @@ type method struct {
 	streak atomic.Int32 // quick requests in a row, or less than 0 after the reading was taken from one
 }
 
-// took notes how long a request took.
+// took notes how long a request took. Requests of the same method may do so at the same
+// time; an update that is lost only delays or hastens the proof by one.
 func (m *method) took(d time.Duration) {
 	switch n := m.streak.Load(); {
 	case d <= quick && n < proof:
@@ -65,23 +78,29 @@ func (m *method) took(d time.Duration) {
 	}
 }
 
-// drainer is a transport over a descriptor.
+// drainer is a transport over a descriptor. Only there does lending save anything, and only
+// the transport can see that a message is the last of those that were read together.
 type drainer interface {
 	// drained reports whether everything read from the descriptor has been
 	// returned by Read.
 	drained() bool
 }
 
-// start prepares lending; stop ends the watch.
-func (g *reading) start(t Transport, takeOver func()) (stop func()) {
-	d, ok := t.(drainer)
-	if !ok {
-		return func() {}
+// start prepares lending, if the transport is over a descriptor. It is called before the first
+// reader starts.
+func (g *reading) start(t Transport, takeOver func()) {
+	if d, ok := t.(drainer); ok {
+		g.drained = d.drained
+		g.watch = time.AfterFunc(time.Hour, func() { g.look(takeOver) })
+		g.watch.Stop()
 	}
-	g.drained = d.drained
-	g.watch = time.AfterFunc(time.Hour, func() { g.look(takeOver) })
-	g.watch.Stop()
-	return func() { g.watch.Stop() }
+}
+
+// stop ends the watch. A look that is running finds nothing lent.
+func (g *reading) stop() {
+	if g.watch != nil {
+		g.watch.Stop()
+	}
 }
 
 // lend lets others read while the reader handles a request of m.
@@ -103,7 +122,8 @@ func (g *reading) lend(m *method) {
 // lent.
 func (g *reading) takeBack() bool { return g.lent.Load() && g.lent.CompareAndSwap(true, false) }
 
-// look is the watch. Nothing is lent again while a handler keeps the reading.
+// look is the watch. While a handler keeps the reading nothing is lent again, so lendings
+// that does not change shows it.
 func (g *reading) look(takeOver func()) {
 	if n := g.lendings.Load(); n != g.seen {
 		g.seen = n
@@ -116,7 +136,9 @@ func (g *reading) look(takeOver func()) {
 	takeOver()
 }
 
-// takeOver starts another reader if the one there is handles a request.
+// takeOver starts another reader if the current one is handling a request. It is called before
+// that request's handler can wait for something that must be read: the answer to a call, or
+// the end of the connection.
 func (p *Peer) takeOver() {
 	if p.reading.takeBack() {
 		// A method that kept the reading once may do so again, so its streak starts far
@@ -138,11 +160,14 @@ func (p *Peer) read() {
 		}
 	}()
 	for {
+		// This goroutine is the reader here, and reading is not lent.
 		r, goOn, err := p.readMessage()
 		switch {
 		case !goOn:
 			returned = true
-			p.reading.end <- err
+			p.inputEnded(err)
+			// Last: finish waits for it, and then nothing of the reader runs any more.
+			close(p.reading.over)
 			return
 		case r == nil:
 			continue
@@ -160,15 +185,54 @@ func (p *Peer) read() {
 	}
 }
 
-// readMessage reads one message and acts on it. It returns the request if the reader
-// should handle it. goOn is false at the end of the input, with a nil error if that is a
-// clean one.
+// readMessage reads one message and acts on it, see took.
 func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
-	line, err := p.t.Read(p.conn)
-	if p.conn.Err() != nil { // Close did not unblock Read
+	line, err := p.t.Read(&p.conn)
+	return p.took(line, err)
+}
+
+// pushed acts on what a transport pushes. Any goroutine may call it, at any time: before the
+// end of Begin, at the same time as others, and after the end of the peer, when it ignores the
+// message.
+func (p *Peer) pushed(line []byte, err error) {
+	g := &p.reading
+	// Held while the message is accepted: the next one must not overtake it, and Run
+	// returns after that.
+	g.push.Lock()
+	defer g.push.Unlock()
+	if g.push.ended {
+		return
+	}
+	if _, goOn, err := p.took(line, err); !goOn {
+		g.push.ended = true
+		p.inputEnded(err)
+	}
+}
+
+// inputEnded records that nothing more will be read. err is nil if the other side has ended its
+// input in good order. It is called once.
+func (p *Peer) inputEnded(err error) {
+	if h := p.o.Hooks; h != nil && h.InputEnd != nil {
+		h.InputEnd(err)
+	}
+	// After the hook, so that it has run when handlers see the end.
+	p.life.Lock()
+	p.life.inputEnd = true
+	p.life.Unlock()
+	p.wake()
+}
+
+// took acts on what Read has returned. It returns the request if the reader should handle it
+// itself. goOn is false at the end of the input, with a nil error if that is a clean one.
+func (p *Peer) took(line []byte, err error) (r *Request, goOn bool, _ error) {
+	// Read has returned a message although the transport was closed. Nothing may be handled
+	// after the end.
+	if p.conn.ended() {
 		line, err = nil, ErrClosed
 	}
-	if err == nil && len(line) > p.o.MaxMessage { // the transport knew no limit
+	// The transport has no limit of its own. The message is in memory already, but its handler
+	// would keep it there, and the limit should mean the same for each transport.
+	if err == nil && len(line) > p.o.MaxMessage {
 		var s skimmer
 		_, _ = s.Write(line) // never fails
 		err = s.tooLong(p.o.MaxMessage)
@@ -179,13 +243,11 @@ func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
 	if goOn, err = p.readFailed(err); goOn {
 		return nil, true, nil
 	}
-	if h := p.o.Hooks; h != nil && h.InputEnd != nil {
-		h.InputEnd(err)
-	}
 	return nil, false, err
 }
 
-// readFailed decides what an error of Read means.
+// readFailed decides what an error of Read means: the end, one broken message, or a broken
+// connection.
 func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 	var one *Error
 	var long *overlong
@@ -194,6 +256,8 @@ func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 		// Calls can get no answer any more. Handlers may still finish and answer.
 		p.calls.fail(fmt.Errorf("%w: the other side has ended its input", ErrClosed))
 		return false, nil
+	// Before the next case, because it is an *Error too. It knows the id of the message, so
+	// dispatch can refuse the request or fail the call.
 	case errors.As(err, &long):
 		p.dispatch(&long.message, nil, nil)
 		return true, nil
@@ -202,6 +266,7 @@ func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 		p.refuse(ID{}, one, nil)
 		return true, nil
 	}
+	// Not a clean end, so nothing is waited for: the other side may be unable to read, too.
 	err = fmt.Errorf("jsonrpc: read: %w", err)
 	p.broke(err)
 	return false, err

@@ -37,13 +37,16 @@ type Request struct {
 	Method string          // never ""
 	Params json.RawMessage // an object or an array; nil when absent or null
 
+	// Set by newRequest and never changed.
 	peer   *Peer
 	method *method
-	batch  *batch
-	size   int // what it counts for while it waits
-	ctx    requestContext
+	batch  *batch // nil for a request that came alone
+	size   int    // what it counts for while it waits
+	// Part of the request, which saves an allocation. It ends after the answer was queued.
+	ctx lazyContext
 
-	// Guarded by peer.in.mu.
+	// Guarded by peer.in.mu. Each is set once and stays, except that a panic takes back
+	// detached.
 	cancelled bool // by the other side
 	detached  bool // Responder was called
 	kept      bool // has a place though its handler has returned; not changed once answered
@@ -63,6 +66,7 @@ func (r *Request) Peer() *Peer { return r.peer }
 func (r *Request) Bind(v any) error { return bind(r.Params, v) }
 
 func bind(params json.RawMessage, v any) error {
+	// Not copied: the params belong to the handler.
 	if raw, ok := v.(*json.RawMessage); ok {
 		*raw = params
 		return nil
@@ -80,7 +84,7 @@ func bind(params json.RawMessage, v any) error {
 
 // invalidParams is the answer to params that are wrong at a path.
 func invalidParams(path, why string) *Error {
-	// In data for programs, in the message for people.
+	// The path is in data for programs, and in the message for people.
 	data := appendString([]byte(`{"path":`), path)
 	return &Error{
 		Code:    CodeInvalidParams,
@@ -103,7 +107,8 @@ type located interface {
 	JSONPointer() string
 }
 
-// explain returns where decoding failed and why, without Go's type names.
+// explain returns where decoding failed and why, without Go's type names: the text is sent to
+// the other side, whose author may not know Go.
 func explain(err error) (path, why string) {
 	var own located
 	// First: such an error knows its place within the type, which the decoder around it
@@ -143,6 +148,7 @@ func reason(e located) string {
 	return why
 }
 
+// kindName returns how a person would call a value that was found.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':
@@ -161,6 +167,7 @@ func kindName(k jsontext.Kind) string {
 	return "another value"
 }
 
+// wanted returns which kind of JSON value decodes into a Go type.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -194,7 +201,8 @@ func (r *Request) Responder() *Responder {
 	return &Responder{r}
 }
 
-// Responder answers one request later.
+// Responder answers one request later. It may be dropped without a Reply only if the
+// connection has ended: until then the other side waits, and the request keeps its place.
 type Responder struct{ r *Request }
 
 var errAnswered = errors.New("jsonrpc: request is already answered")
@@ -209,25 +217,27 @@ func (w *Responder) Reply(result any, err error) error {
 	return nil
 }
 
-// requestContext is the context of one request. Most handlers never look at
-// theirs, so the real one is made when they first do.
-type requestContext struct {
+// lazyContext is a context that can end, of one request or of the connection. Most
+// handlers and transports never look at theirs, so the real one is made when it is first
+// used.
+type lazyContext struct {
 	base context.Context
 
 	mu sync.Mutex
-	// Made on demand: it costs a few allocations, and most handlers only pass their
-	// context on or ignore it.
+	// Made on demand: it costs a few allocations.
 	inner  context.Context
 	cancel context.CancelCauseFunc
 	cause  error // set once it has ended
 }
 
-func (c *requestContext) real() context.Context {
+// real returns the real context. All that is derived from this one hangs on it, so there is
+// only one.
+func (c *lazyContext) real() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inner == nil {
 		c.inner, c.cancel = context.WithCancelCause(c.base)
-		// The request has ended before its handler asked for the context.
+		// It has ended before it was first used.
 		if c.cause != nil {
 			c.cancel(c.cause)
 		}
@@ -236,8 +246,9 @@ func (c *requestContext) real() context.Context {
 }
 
 // end ends the context with a cause. The first cause stays.
-func (c *requestContext) end(cause error) {
+func (c *lazyContext) end(cause error) {
 	c.mu.Lock()
+	// Kept for a real context that is made later.
 	if c.cause == nil {
 		c.cause = cause
 	}
@@ -249,11 +260,21 @@ func (c *requestContext) end(cause error) {
 	}
 }
 
-func (c *requestContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
-func (c *requestContext) Done() <-chan struct{}       { return c.real().Done() }
-func (c *requestContext) Err() error                  { return c.real().Err() }
+// ended reports whether end was called.
+func (c *lazyContext) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause != nil
+}
 
-func (c *requestContext) Value(key any) any {
+// The four methods of context.Context. The deadline is the base's, since a lazyContext has none of
+// its own.
+
+func (c *lazyContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
+func (c *lazyContext) Done() <-chan struct{}       { return c.real().Done() }
+func (c *lazyContext) Err() error                  { return c.real().Err() }
+
+func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(noteKey); ok {
 		return c.base.Value(key) // no need for the real one
 	}

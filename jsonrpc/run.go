@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+// The life of a peer: Begin starts the reading. From then on no goroutine waits for the end.
+// The first reason for one calls wake: the input has ended, the transport has failed, Close or
+// Shutdown was called, or the context has ended. wake starts finish, which lets the peer end
+// in the way that fits the reason, waits for all goroutines and reports the result.
+
 var errRunTwice = errors.New("jsonrpc: Run called twice")
 
 // Run reads and handles messages until the connection ends. It returns
@@ -22,58 +27,94 @@ var errRunTwice = errors.New("jsonrpc: Run called twice")
 // Calls still pending fail with [ErrClosed]: at the end of input at once,
 // since no answer can come. A peer runs once.
 func (p *Peer) Run(ctx context.Context) error {
-	base, cancel := context.WithCancelCause(ctx)
-	defer cancel(ErrClosed)
+	end := make(chan error, 1)
+	p.Begin(ctx, func(err error) { end <- err })
+	return <-end
+}
+
+// Begin runs the peer as [Peer.Run] does, but returns at once. It calls ended, once and on
+// another goroutine, with what Run returns. With a transport that pushes (see [Transport])
+// an idle peer then has no goroutine.
+func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	p.life.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
 	// starts nothing.
 	switch {
 	case p.life.running:
 		p.life.Unlock()
-		return errRunTwice
+		go ended(errRunTwice)
+		return
 	case p.life.ending:
 		p.life.Unlock()
-		return nil
+		go ended(nil)
+		return
 	}
+	// From here on wake may start finish, but only after the lock is released.
 	p.life.running = true
+	p.ended = ended
 	// Set before the reader starts, which uses them without a lock.
-	p.base, p.note = base, context.WithValue(base, noteKey{}, p)
+	p.base.base, p.note.Context, p.note.p = ctx, &p.base, p
+	p.reading.start(p.t, p.takeOver)
+	// wake takes the lock, so it runs after this is set.
+	p.unwatch = context.AfterFunc(ctx, p.wake)
 	p.life.Unlock()
 
-	// Room for one: untilEnd puts the result back, and a reader that was left behind must
-	// not block.
-	read, wrote := make(chan error, 1), make(chan struct{})
-	stop := p.reading.start(p.t, p.takeOver)
-	p.reading.end = read
-	// Not counted in handlers: the reader is followed by read, the writer by wrote, see
-	// waitAll.
-	go p.read()
-	go func() {
-		defer close(wrote)
-		p.broke(p.out.run())
-	}()
-	err := p.untilEnd(ctx, cancel, read)
+	// The writer first: the first message may be answered at once.
+	p.out.start()
+	if p.push != nil {
+		p.push.Push(p.pushed)
+	} else {
+		go p.read()
+	}
+}
+
+// wake starts finish at the first reason to end. It may be called by any goroutine, several
+// times, and before Begin, when there is nothing to finish. The caller must have recorded its
+// reason before: finish looks for it once and does not wait for one.
+func (p *Peer) wake() {
+	p.life.Lock()
+	defer p.life.Unlock()
+	if p.life.running && !p.life.woken {
+		p.life.woken = true
+		go p.finish()
+	}
+}
+
+// finish brings the peer to its end. It runs once, on its own goroutine. The caller of Begin
+// learns from ended that it has returned.
+func (p *Peer) finish() {
+	err := p.untilEnd(p.base.base)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
-	cancel(ErrClosed)
+	p.base.end(ErrClosed)
 	closeErr := p.disconnect()
-	p.takeOver() // a goroutine must read the end of the input
+	// A handler may still have the reading and ignore its context. Another goroutine must
+	// read the end of the input, or it would never be noticed.
+	p.takeOver()
 	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
-		<-read
-		<-wrote
+		if p.push != nil {
+			// Waits for a message that is just being accepted, and refuses the next.
+			p.pushed(nil, ErrClosed)
+		} else {
+			<-p.reading.over
+		}
+		p.out.writers.Wait()
 		p.handlers.Wait()
 	})
-	stop()
+	p.reading.stop()
+	p.unwatch()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
+	// In this order: a goroutine that has seen Done, or is called by ended, may use Err.
 	p.err = err
 	close(p.done)
-	return err
+	p.ended(err)
 }
 
-// verdict is why the peer ended, nil if that was in good order.
+// verdict returns why the peer ended, nil if that was in good order. A connection that broke
+// counts more than an error of closing it.
 func (p *Peer) verdict(closeErr error) error {
 	p.life.Lock()
 	defer p.life.Unlock()
@@ -88,25 +129,31 @@ func (p *Peer) verdict(closeErr error) error {
 
 // untilEnd returns when the connection has broken or has been brought to an
 // orderly end, with the cause if that was ctx.
-func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, read chan error) error {
-	select {
-	// The other side has ended its input, or reading failed. broke has recorded a
-	// failure.
-	case err := <-read:
-		read <- err // Run receives it again
-		if err != nil || p.drain(ctx) {
+//
+// Of several reasons the hardest counts: after a failure nothing can be sent, so nothing is
+// waited for. The end of the input comes before Shutdown, because no request can follow that
+// would have to be refused.
+func (p *Peer) untilEnd(ctx context.Context) error {
+	p.life.Lock()
+	inputEnd, shutdown := p.life.inputEnd, p.life.shutdown
+	p.life.Unlock()
+	switch {
+	// Close was called, or the transport failed. broke has recorded a failure.
+	case p.live.ended():
+		return nil
+	// The other side has ended its input.
+	case inputEnd:
+		if p.drain(ctx) {
 			return nil
 		}
-		cancel(ErrClosed)
-		p.settle(p.live, leaveBehind)
+		// Out of time. The handlers learn it from their contexts, and may still answer.
+		p.base.end(ErrClosed)
+		p.settle(&p.live, leaveBehind)
 		return context.Cause(ctx)
-	// Close was called, or writing failed.
-	case <-p.live.Done():
-		return nil
 	// No limit but the caller's: Shutdown closes the connection when its context ends.
-	case <-p.shutdown:
+	case shutdown:
 		p.refuseNew()
-		until, stop := context.WithCancel(p.live)
+		until, stop := context.WithCancel(&p.live)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
 		settled := p.settle(until, 0)
@@ -116,17 +163,17 @@ func (p *Peer) untilEnd(ctx context.Context, cancel context.CancelCauseFunc, rea
 		if settled {
 			return context.Cause(ctx)
 		}
-	// Handlers get the grace to answer, but new requests would extend it.
-	case <-ctx.Done():
+	// ctx has ended. Handlers get the grace to answer, but new requests would extend it.
+	default:
 		p.refuseNew()
 	}
-	p.settle(p.live, leaveBehind)
+	p.settle(&p.live, leaveBehind)
 	return context.Cause(ctx)
 }
 
 // drain waits after the end of input as long as the options and ctx allow.
 func (p *Peer) drain(ctx context.Context) bool {
-	until, stop := context.WithCancel(p.live)
+	until, stop := context.WithCancel(&p.live)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	return p.settle(until, p.o.DrainTimeout)
@@ -144,6 +191,8 @@ func (p *Peer) settle(ctx context.Context, limit time.Duration) bool {
 	return p.in.wait(ctx) == nil && p.out.flush(ctx) == nil
 }
 
+// refuseNew makes admit refuse requests. Notifications and answers are still accepted, since
+// running handlers may wait for them.
 func (p *Peer) refuseNew() {
 	p.in.mu.Lock()
 	p.in.refusing = true
@@ -175,11 +224,13 @@ func (p *Peer) broke(err error) {
 	if !p.life.ending && p.life.err == nil {
 		p.life.err = err
 	}
+	// Outside the lock: completing calls runs hooks.
 	p.life.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
-	// Wakes untilEnd, and senders that wait for room.
-	p.liveEnd()
+	// Ends the waiting of finish, and of senders that wait for room.
+	p.live.end(context.Canceled)
+	p.wake()
 }
 
 // Close ends the connection at once: pending calls fail with [ErrClosed],
@@ -191,6 +242,8 @@ func (p *Peer) Close() error {
 	if !p.life.running && !p.life.ending {
 		close(p.done)
 	}
+	// Recorded before the transport is closed, which makes Read and Write fail: broke must
+	// not take these errors for the reason.
 	p.life.ending, p.life.wanted = true, true
 	p.life.Unlock()
 	return p.disconnect()
@@ -208,10 +261,11 @@ func (p *Peer) disconnect() error {
 		p.calls.fail(ErrClosed)
 		p.in.end()
 		p.out.close(ErrClosed)
-		p.liveEnd()
+		p.live.end(context.Canceled)
+		p.wake()
 		p.closeErr = p.t.Close()
 		// A Read or Write that ignored Close still sees its context end.
-		p.connEnd()
+		p.conn.end(context.Canceled)
 	})
 	return p.closeErr
 }
@@ -224,17 +278,20 @@ func (p *Peer) disconnect() error {
 func (p *Peer) Shutdown(ctx context.Context) error {
 	p.life.Lock()
 	running := p.life.running
-	p.life.wanted = true
+	p.life.wanted, p.life.shutdown = true, true
 	p.life.Unlock()
+	// Without finish nothing would close done.
 	if !running {
 		return p.Close()
 	}
-	p.shutdownOnce.Do(func() { close(p.shutdown) })
+	p.wake()
 	select {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		_ = p.Close() // the caller learns that it was cut short
+		// Close ends the waiting of finish. The caller gets ctx.Err() rather than the error of
+		// Close: it has to know that requests were cut off.
+		_ = p.Close()
 		<-p.done
 		return ctx.Err()
 	}

@@ -10,6 +10,10 @@ import (
 // grammar, UTF-8, control characters and depth. It looks at nothing but
 // syntax; duplicate names below the envelope and unpaired surrogates are left
 // to the decoder of the parameters, which knows the path to name.
+//
+// All functions take the whole line and an index, and return the index behind what they have
+// read. So nothing is copied, and a fault has its position. They recurse as deep as the depth
+// allows, which is why there is a limit.
 
 // scanFault says why a scan stopped.
 type scanFault uint8
@@ -25,6 +29,7 @@ const (
 func skipSpace(b []byte, i int) int {
 	for i < len(b) {
 		switch b[i] {
+		// Only these four, where other languages have more (RFC 8259, section 2).
 		case ' ', '\t', '\r', '\n':
 			i++
 		default:
@@ -41,6 +46,7 @@ func skipValue(b []byte, i, depth int) (int, scanFault) {
 		return i, scanSyntax
 	}
 	switch b[i] {
+	// The depth is checked before the recursion, which uses the stack.
 	case '{':
 		if depth <= 0 {
 			return i, scanDepth
@@ -64,6 +70,8 @@ func skipValue(b []byte, i, depth int) (int, scanFault) {
 	}
 }
 
+// skipLiteral compares with the literal that the first byte announces. What follows a literal is
+// checked by the caller: "truex" fails there.
 func skipLiteral(b []byte, i int, lit string) (int, scanFault) {
 	if len(b)-i >= len(lit) && string(b[i:i+len(lit)]) == lit {
 		return i + len(lit), scanOK
@@ -149,6 +157,8 @@ const (
 // but only above one that is rightly marked, so the lowest mark is always true.
 func skipString(b []byte, i int) (int, scanFault) {
 	for i < len(b) {
+		// Most of a message is plain text in strings: eight bytes at a time, without a branch
+		// for each.
 		for i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])
 			m := (w | (w - spaces) | ((w ^ quotes) - ones) | ((w ^ slants) - ones)) & highs
@@ -170,11 +180,13 @@ func skipString(b []byte, i int) (int, scanFault) {
 				return i, scanSyntax
 			}
 			i += n
+		// Control characters must be escaped.
 		case c < ' ':
 			return i, scanSyntax
 		case c < utf8.RuneSelf:
 			i++
 		default:
+			// A width of one is an invalid byte; a U+FFFD that was sent is three wide.
 			r, n := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && n <= 1 {
 				return i, scanSyntax
@@ -208,6 +220,8 @@ func escapeLen(b []byte) int {
 	return 0
 }
 
+// skipNumber follows the grammar of RFC 8259, section 6: no leading zeros, and at least one digit
+// after a point or an exponent.
 func skipNumber(b []byte, i int) (int, scanFault) {
 	if i < len(b) && b[i] == '-' {
 		i++
@@ -243,6 +257,7 @@ func skipNumber(b []byte, i int) (int, scanFault) {
 	return i, scanOK
 }
 
+// skipDigits returns i itself if there is no digit.
 func skipDigits(b []byte, i int) int {
 	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
 		i++
@@ -250,7 +265,7 @@ func skipDigits(b []byte, i int) int {
 	return i
 }
 
-// checkValue reports whether b is exactly one JSON value.
+// checkValue checks that b is exactly one JSON value, with white space around it.
 func checkValue(b []byte, depth int) (int, scanFault) {
 	i, f := skipValue(b, skipSpace(b, 0), depth)
 	if f != scanOK {

@@ -33,7 +33,8 @@ type skimmer struct {
 // maxSkimmed is the longest name or id that is read.
 const maxSkimmed = 1 << 10
 
-// Write continues the reading. It never fails.
+// Write continues with the next bytes of the message, in pieces of any length. It never fails: the
+// state between two bytes is all in the fields.
 func (s *skimmer) Write(b []byte) (int, error) {
 	for i := 0; i < len(b); i++ {
 		if s.str && !s.keeping && !s.escaped { // most of a long message is such a string
@@ -48,6 +49,8 @@ func (s *skimmer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// step takes one byte. Names and ids are looked for at depth 1 only, in the envelope itself;
+// below that only strings and brackets count.
 func (s *skimmer) step(c byte) {
 	switch {
 	case s.str:
@@ -55,6 +58,7 @@ func (s *skimmer) step(c byte) {
 		s.inString(c)
 		return
 	case c == '"':
+		// In the envelope a string is a name after a brace or a comma, a value after a colon.
 		s.str = true
 		if s.naming {
 			s.begin()
@@ -66,6 +70,7 @@ func (s *skimmer) step(c byte) {
 		s.naming = s.depth == 1
 	case c == '}' || c == ']':
 		s.depth--
+		// The envelope is closed. Only white space may follow.
 		if s.depth == 0 {
 			s.value()
 			s.ended = true
@@ -85,6 +90,7 @@ func (s *skimmer) step(c byte) {
 	s.keep(c)
 }
 
+// inString takes a byte within a string. A quote after a backslash does not end it.
 func (s *skimmer) inString(c byte) {
 	switch {
 	case s.escaped:
@@ -99,8 +105,11 @@ func (s *skimmer) inString(c byte) {
 	}
 }
 
+// begin starts to keep a name or an id.
 func (s *skimmer) begin() { s.keeping, s.over, s.kept = true, false, s.kept[:0] }
 
+// keep adds a byte to the name or id being read. Their length is bounded: they may be what is too
+// long.
 func (s *skimmer) keep(c byte) {
 	switch {
 	case !s.keeping:
@@ -121,7 +130,7 @@ func (s *skimmer) name() {
 	s.seen |= s.member
 }
 
-// value ends the value of a member.
+// value ends the value of a member, at a comma or the closing brace. Only the id is kept.
 func (s *skimmer) value() {
 	if s.keeping && !s.over {
 		s.id = bytes.Clone(bytes.TrimSpace(s.kept))
@@ -134,6 +143,7 @@ func (s *skimmer) value() {
 // one to ignore, as message.parse has them.
 func (s *skimmer) message(fault *Error) message {
 	m := message{fault: fault}
+	// Not one whole object: no part of it can be trusted, and the answer has no id.
 	if s.broken || !s.ended {
 		return m
 	}

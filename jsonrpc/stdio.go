@@ -16,21 +16,26 @@ import (
 // Nothing else may read the standard input; where that is a socket or, on
 // Linux, a pipe, reads and writes go through the runtime's poller.
 func Stdio() Transport {
+	// Close must unblock a Read. The runtime's poller can do that for pipes and sockets; for a
+	// terminal or a file a goroutine is needed.
 	in, ok := polled(os.Stdin, os.O_RDONLY)
 	if !ok {
 		in = &pump{r: os.Stdin, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
 	}
+	// Before anything can print between two messages.
 	out := claimStdout()
 	var w io.WriteCloser = out
 	if p, ok := polled(out, os.O_WRONLY); ok {
 		_ = out.Close() // p has taken its place
 		w = p
 	}
+	// Once, because a second Close of a descriptor could close another file with its number.
 	return Lines(in, w, closeFunc(sync.OnceValue(func() error {
 		return errors.Join(in.Close(), w.Close())
 	})))
 }
 
+// closeFunc is a function that is an io.Closer.
 type closeFunc func() error
 
 func (f closeFunc) Close() error { return f() }
@@ -41,13 +46,15 @@ func (f closeFunc) Close() error { return f() }
 // input or the process.
 type pump struct {
 	r      io.Reader
-	start  sync.Once
-	chunks chan []byte
-	errs   chan error
-	rest   []byte
-	closed chan struct{}
+	start  sync.Once     // at the first Read: a peer that never runs takes no input
+	chunks chan []byte   // unbuffered: what was not asked for stays in the kernel
+	errs   chan error    // has room, so that run ends although nothing reads any more
+	rest   []byte        // of the last chunk; belongs to Read
+	closed chan struct{} // closed by Close
 }
 
+// run reads until an error or Close. Each chunk is a new buffer, since Read may still use the last
+// one.
 func (s *pump) run() {
 	for {
 		b := make([]byte, slabSize)
@@ -66,6 +73,7 @@ func (s *pump) run() {
 	}
 }
 
+// Read implements io.Reader. It returns os.ErrClosed after Close.
 func (s *pump) Read(b []byte) (int, error) {
 	s.start.Do(func() { go s.run() })
 	if len(s.rest) == 0 {
@@ -85,6 +93,7 @@ func (s *pump) Read(b []byte) (int, error) {
 // Write makes pump an io.ReadWriteCloser, as polled files are.
 func (s *pump) Write([]byte) (int, error) { return 0, os.ErrInvalid }
 
+// Close unblocks Read, and lets run end with its current read.
 func (s *pump) Close() error {
 	close(s.closed)
 	return nil

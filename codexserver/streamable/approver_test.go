@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// decideToday waits for a question of others with a request of 2026-07-28, and answers
-// it. It returns the question and the result.
+// decideToday waits for a question of another principal with a request of 2026-07-28, and
+// answers it. It returns the question and the result.
 func decideToday(s *site, h headers, answer string) (question, result string) {
 	const wait = `"name":"codex-wait","arguments":{}`
 	body, own := modern("7", "tools/call", `{"elicitation":{}}`, wait)
@@ -35,7 +35,7 @@ func decideToday(s *site, h headers, answer string) (question, result string) {
 	return question, s.post(body, own).body
 }
 
-// decideBefore does the same in a session.
+// decideBefore does what decideToday does, in a session.
 func decideBefore(s *site, h headers, answer string) (question, result string) {
 	session := s.initialize(h)
 	v := s.stream(http.MethodPost, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"codex-wait","arguments":{}}}`, session)
@@ -50,8 +50,8 @@ func decideBefore(s *site, h headers, answer string) (question, result string) {
 	return question, v.until(`"result"`)
 }
 
-// TestApprover has bob decide what ann's turns ask, who may not approve, in each era of
-// each of them.
+// TestApprover lets bob answer the questions of ann's turns, because ann may not approve.
+// Each of them uses each era.
 func TestApprover(t *testing.T) {
 	const accept, decline = `{"action":"accept","content":{"decision":"approved"}}`, `{"action":"decline"}`
 	ann := headers{"Authorization": "Bearer ann codex:run codex:read"}
@@ -92,8 +92,8 @@ func TestApprover(t *testing.T) {
 	}
 }
 
-// TestNoApprover has a client that may not approve refused at once, where the approver
-// may not approve either, or there is none.
+// TestNoApprover checks that questions of a client that may not approve are denied at once
+// if there is no approver, or if the approver may not approve either.
 func TestNoApprover(t *testing.T) {
 	ann := headers{"Authorization": "Bearer ann codex:run codex:read"}
 	s := open(t, asking, nil, withScopes)

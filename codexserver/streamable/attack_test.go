@@ -19,7 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// untouched is an engine that no request may reach.
+// untouched is an engine that fails the test if a request reaches it.
 func untouched(t *testing.T) engine.Engine {
 	return engine.TurnFunc(func(_ context.Context, _ engine.Host, in []protocol.InputItem) error {
 		t.Errorf("a turn ran: %q", protocol.TextOf(in))
@@ -27,8 +27,8 @@ func untouched(t *testing.T) engine.Engine {
 	})
 }
 
-// TestForgedRequests combines what may not come with each way in: nothing runs, and no
-// answer says more than that it was refused.
+// TestForgedRequests combines forged headers with each kind of request. No request may reach
+// the engine, and the answers may only say that the request was refused.
 func TestForgedRequests(t *testing.T) {
 	s := open(t, untouched(t), nil, nil)
 	session := s.initialize(nil)
@@ -52,7 +52,7 @@ func TestForgedRequests(t *testing.T) {
 	for _, token := range []string{"", "Bearer", "Bearer ", "Bearer mallory", "Bearer ANN", "Bearer ann, Bearer ann", "Basic ann", "ann", "Bearer\tann", "Bearer ann\x80", "Bearer  ann"} {
 		forgeries = append(forgeries, forgery{401, "Authorization", token})
 	}
-	// Each of ann and bob is here already or will be, and there is room for two.
+	// There is room for two principals, ann and bob.
 	for _, host := range []string{"evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", "[2001:db8::1]:80", "0.0.0.0", "[::]", "127.1", "2130706433", "localhost.", "127.0.0.1@evil.example"} {
 		forgeries = append(forgeries, forgery{403, "Host", host})
 	}
@@ -89,7 +89,7 @@ func TestForgedRequests(t *testing.T) {
 	}
 }
 
-// TestPrincipalLimit turns away one more principal than there may be.
+// TestPrincipalLimit checks that one principal too many is refused.
 func TestPrincipalLimit(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	for name, want := range map[string]int{"ann": 200, "bob": 200} {
@@ -106,7 +106,7 @@ func TestPrincipalLimit(t *testing.T) {
 	}
 }
 
-// TestPrincipalRequired makes no handler that serves everybody.
+// TestPrincipalRequired checks that there is no handler without Authenticate.
 func TestPrincipalRequired(t *testing.T) {
 	if _, err := streamable.New(nil, nil); err == nil {
 		t.Error("a handler without options")
@@ -123,8 +123,8 @@ func TestPrincipalRequired(t *testing.T) {
 	}
 }
 
-// raw sends bytes as they are, and returns the status lines of what comes back until the
-// server closes the connection.
+// raw sends bytes unchanged. It returns the status lines of the answers until the server
+// closes the connection.
 func (s *site) raw(t *testing.T, parts ...string) (status []string) {
 	t.Helper()
 	u, err := url.Parse(s.url)
@@ -155,8 +155,8 @@ func (s *site) raw(t *testing.T, parts ...string) (status []string) {
 
 const head = "POST / HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer ann\r\nContent-Type: application/json\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: codex\r\n"
 
-// TestSmuggling sends requests whose length can be read in two ways, with another one
-// behind: none of them is served.
+// TestSmuggling sends requests with an ambiguous length, each followed by another request.
+// The server must serve none of them.
 func TestSmuggling(t *testing.T) {
 	s := open(t, untouched(t), nil, nil)
 	body, _ := modern("1", "tools/call", "{}", call)
@@ -178,7 +178,7 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestSlowBody ends a request whose body does not come.
+// TestSlowBody checks that a request ends if its body does not arrive.
 func TestSlowBody(t *testing.T) {
 	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.BodyTimeout = 10 * time.Millisecond })
 	got := s.raw(t, head+"Content-Length: 100\r\n\r\n{")
@@ -187,8 +187,8 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestBodiesThatNobodyReads sends the head of a request that is refused, and no body: its
-// connection is not held for ever.
+// TestBodiesThatNobodyReads sends the headers of a refused request, and no body. The server
+// must close the connection.
 func TestBodiesThatNobodyReads(t *testing.T) {
 	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.BodyTimeout = 10 * time.Millisecond })
 	for name, tt := range map[string]struct{ request, want string }{
@@ -208,13 +208,13 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 	}
 }
 
-// readDeadline notes the last deadline that a handler sets for the client.
+// readDeadline records the last read deadline that a handler has set.
 type readDeadline struct {
 	http.ResponseWriter
 	last chan time.Time
 }
 
-// SetReadDeadline is for [http.ResponseController].
+// SetReadDeadline is used by [http.ResponseController].
 func (w *readDeadline) SetReadDeadline(until time.Time) error {
 	select {
 	case <-w.last:
@@ -224,11 +224,11 @@ func (w *readDeadline) SetReadDeadline(until time.Time) error {
 	return nil
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap is used by [http.ResponseController].
 func (w *readDeadline) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestStreamsHaveNoReadDeadline lets what is open last longer than a body may take, and
-// bounds the body of a request that is refused.
+// TestStreamsHaveNoReadDeadline checks that an open stream has no read deadline, and that the
+// body of a refused request has one.
 func TestStreamsHaveNoReadDeadline(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, nil)
@@ -261,7 +261,7 @@ func TestStreamsHaveNoReadDeadline(t *testing.T) {
 	}
 }
 
-// TestHeadersThatComeTwice sends the headers that are compared with the body twice.
+// TestHeadersThatComeTwice sends each header that is compared with the body twice.
 func TestHeadersThatComeTwice(t *testing.T) {
 	s := open(t, untouched(t), nil, nil)
 	session := s.initialize(nil)
@@ -295,7 +295,7 @@ func TestHeadersThatComeTwice(t *testing.T) {
 			}
 		}
 	}
-	// So are members of the body.
+	// Duplicate members of the body are refused too.
 	for _, more := range []string{`"name":"codex-list","name":"codex","arguments":{"prompt":"p"}`, `"name":"codex","name":"codex-list","arguments":{"prompt":"p"}`} {
 		body, h := modern("1", "tools/call", "{}", more)
 		for _, name := range []string{"codex", "codex-list"} {
@@ -307,8 +307,8 @@ func TestHeadersThatComeTwice(t *testing.T) {
 	}
 }
 
-// TestLongBodies refuses what is too long before it is read, and bounds how many long
-// ones there are at a time.
+// TestLongBodies checks that a message that is too long is refused before it is read, and
+// that few long messages are read at the same time.
 func TestLongBodies(t *testing.T) {
 	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.MaxBody = 3 << 20 })
 	if got := s.raw(t, head+"Content-Length: 999999999999\r\n\r\n{"); len(got) != 1 || !strings.Contains(got[0], " 413 ") {
@@ -329,7 +329,8 @@ func TestLongBodies(t *testing.T) {
 	}
 }
 
-// TestManyStreams bounds the open requests of a principal, and harms no other one.
+// TestManyStreams checks the limit of a principal's open requests, and that it does not
+// affect other principals.
 func TestManyStreams(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, func(o *streamable.Options) { o.MaxStreams = 8 })

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// longBody is a message that not many of may be in memory at a time.
+	// longBody is the size in bytes from which a message counts as long.
 	longBody = 1 << 20
-	// maxLarge is how many of these there are.
+	// maxLarge is how many long messages may be in memory at the same time.
 	maxLarge = 4
 )
 
-// read reads the message of a POST, and answers one that cannot be read. A long one
-// counts until release is called.
+// read reads the message of a POST. If that fails, read has answered the request and ok is
+// false. A long message counts against maxLarge until release is called.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), ok bool) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
@@ -44,7 +44,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 		default:
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("Connection", "close")
-			refuse(w, http.StatusTooManyRequests, "too many long messages at a time")
+			refuse(w, http.StatusTooManyRequests, "too many long messages at the same time")
 			return nil, nil, false
 		}
 		if r.ContentLength > longBody {
@@ -62,10 +62,10 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	default:
 		release()
 		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestTimeout, "the body did not come in time")
+		refuse(w, http.StatusRequestTimeout, "the body did not arrive in time")
 		return nil, nil, false
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the answer may take long
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline was for the body only
 	return b.Bytes(), release, true
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// limit bounds what a test waits for.
+// limit is how long a test waits for anything.
 const limit = time.Minute
 
 // site is a handler on loopback.
@@ -62,17 +62,17 @@ func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*s
 	return &site{t, server.URL, h, server}
 }
 
-// reply is a response with its body read as far as it goes.
+// reply is a response with its whole body.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// headers are set on a request; "" takes one away.
+// headers are set on a request. The value "" removes a header.
 type headers map[string]string
 
-// request returns a POST as ann sends it.
+// request returns a request of ann.
 func (s *site) request(ctx context.Context, method, body string, more headers) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
@@ -166,7 +166,7 @@ func (v *sse) next() (data string) {
 	}
 }
 
-// until returns the first event that has a part.
+// until returns the first event that contains part.
 func (v *sse) until(part string) string {
 	v.t.Helper()
 	for {
@@ -185,10 +185,10 @@ func (v *sse) close() {
 	v.answer.Body.Close()
 }
 
-// threadID finds the argument that a header mirrors.
+// threadID finds the argument threadId, which a header mirrors.
 var threadID = regexp.MustCompile(`"threadId":"([^"]*)"`)
 
-// modern is a request of 2026-07-28 with its headers; more are members of its params.
+// modern returns a request of 2026-07-28 and its headers. more are members of its params.
 func modern(id, method, capabilities, more string) (body string, h headers) {
 	if more != "" {
 		more += ","
@@ -224,7 +224,7 @@ var echo = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protoc
 	return nil
 })
 
-// asking asks for one command and says what was decided.
+// asking asks for approval of one command and reports the decision.
 var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
 	if out.Decision == elicit.Abort {
@@ -234,7 +234,8 @@ var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []pro
 	return nil
 })
 
-// stuck runs until it is interrupted, and says both.
+// stuck returns an engine whose turns run until they are interrupted. The channels receive
+// when a turn has begun and ended.
 func stuck() (e engine.Engine, began, ended chan string) {
 	began, ended = make(chan string, 16), make(chan string, 16)
 	return engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -245,7 +246,7 @@ func stuck() (e engine.Engine, began, ended chan string) {
 	}), began, ended
 }
 
-// wait returns what comes next.
+// wait returns the next value of a channel.
 func wait[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// sharedHeaders are what pages of [Options].Origins may send, besides every header that
-// begins with Mcp- (MCP 2026-07-28 has some for arguments of tools).
+// sharedHeaders are the headers that pages of [Options].Origins may send. They may also send
+// headers that start with Mcp-: MCP 2026-07-28 has some for arguments of tools.
 var sharedHeaders = []string{"Accept", "Authorization", "Content-Type", headerEvent, headerMethod, headerName, headerVersion, headerSession}
 
-// exposedHeaders are what they may read.
+// exposedHeaders are the headers that they may read.
 const exposedHeaders = headerSession + ", WWW-Authenticate, Retry-After"
 
 // share lets the page of an allowed origin read the answer (Fetch, "CORS protocol"). It
-// reports whether the request was a preflight, which it answers: a browser sends no
-// token with it. Credentials are not shared: the server has no cookies.
+// answers a preflight, and reports whether the request was one: a browser sends it without
+// a token. The server has no cookies, so pages need no access to credentials.
 func share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	w.Header().Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
@@ -41,7 +41,7 @@ func share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// maxShared bounds the headers of one preflight.
+// maxShared is how many headers a preflight may ask for.
 const maxShared = 64
 
 func notInHeader(r rune) bool {

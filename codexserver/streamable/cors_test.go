@@ -13,8 +13,8 @@ import (
 
 const page = "https://app.example.com"
 
-// shares fails the test unless an answer may be read by that origin alone, and without
-// credentials; "" is nobody.
+// shares fails the test unless only that origin may read the answer, without credentials. No
+// origin may read it if origin is "".
 func shares(t *testing.T, name string, h http.Header, origin string) {
 	t.Helper()
 	if got := h.Values("Access-Control-Allow-Origin"); strings.Join(got, "|") != origin {
@@ -25,7 +25,7 @@ func shares(t *testing.T, name string, h http.Header, origin string) {
 	}
 }
 
-// TestPreflight answers the preflights of allowed origins, without a token.
+// TestPreflight checks that preflights of allowed origins are answered without a token.
 func TestPreflight(t *testing.T) {
 	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.Origins = []string{page, "https://other.example.com"} })
 	preflight := func(more headers) headers {
@@ -85,7 +85,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestSharedAnswers lets the page read the answer to its request.
+// TestSharedAnswers checks that a page may read the answer to its request.
 func TestSharedAnswers(t *testing.T) {
 	s := open(t, echo, nil, func(o *streamable.Options) { o.Origins = []string{page} })
 	body, h := modern("1", "tools/list", "{}", "")
@@ -97,7 +97,7 @@ func TestSharedAnswers(t *testing.T) {
 			t.Errorf("%q: %+v", tt.origin, got)
 		}
 	}
-	// Pages of this machine, which may send requests by default, do not read answers.
+	// By default pages of this machine may send requests, but not read answers.
 	s = open(t, echo, nil, nil)
 	h["Origin"] = "http://localhost:3000"
 	if got := s.post(body, h); got.status != 200 {
@@ -107,7 +107,7 @@ func TestSharedAnswers(t *testing.T) {
 	}
 }
 
-// TestRefusals answers as the error of Authenticate says.
+// TestRefusals checks that the error of Authenticate sets the answer.
 func TestRefusals(t *testing.T) {
 	var refusal error
 	s := open(t, untouched(t), nil, func(o *streamable.Options) {

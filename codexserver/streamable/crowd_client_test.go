@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// member is one of many principals at one handler. Whatever reaches it is looked at:
-// what bears a name bears its own.
+// member is one of many principals of a handler. It checks that everything it receives
+// contains no name but its own.
 type member struct {
 	name    string
 	url     string
@@ -22,13 +22,13 @@ type member struct {
 	made    crowdWork
 }
 
-// crowdWork is what a member has open.
+// crowdWork is the open work of a member.
 type crowdWork struct {
 	call, standing *events
-	back           string // the response to the call of the session in the background
+	back           string // the response to the session's call in the background
 	round          string // a requestState
 	task           string
-	threads        []string // in the background, of the session and of 2026-07-28
+	threads        []string // threads in the background: of the session, and of 2026-07-28
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 
 var anyMember = regexp.MustCompile(`member-\d+`)
 
-// look returns an error if a text bears the name of another member.
+// look returns an error if a text contains the name of another member.
 func (m *member) look(text string) error {
 	for _, name := range anyMember.FindAllString(text, -1) {
 		if name != m.name {
@@ -88,12 +88,12 @@ func (m *member) today(ctx context.Context, id, method, name, capabilities, para
 	return text, err
 }
 
-// events are a stream of them.
+// events is an open response of events.
 type events struct {
 	of    *member
 	body  io.Closer
 	lines *bufio.Scanner
-	last  string // the id
+	last  string // the id of the last event
 }
 
 // stream sends a request of the session whose response is a stream.
@@ -111,7 +111,7 @@ func (m *member) stream(ctx context.Context, method, body string, more headers) 
 	return &events{of: m, body: answer.Body, lines: bufio.NewScanner(answer.Body)}, nil
 }
 
-// until returns the first event that has a part.
+// until returns the first event that contains part.
 func (e *events) until(part string) (string, error) {
 	for e.lines.Scan() {
 		if id, ok := strings.CutPrefix(e.lines.Text(), "id: "); ok {
@@ -128,10 +128,10 @@ func (e *events) until(part string) (string, error) {
 	return "", fmt.Errorf("the stream ended before %s: %v", part, e.lines.Err())
 }
 
-// find returns a member of the result in an answer, or of what the result holds.
+// find returns a member of the result in an answer, or of a value in the result.
 func find(text, name string) (string, error) {
 	var m map[string]json.RawMessage
-	last := text[strings.LastIndex(strings.TrimRight(text, "\n"), "\n")+1:] // of a stream the last event
+	last := text[strings.LastIndex(strings.TrimRight(text, "\n"), "\n")+1:] // the last event of a stream
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(last, "data: ")), &m); err != nil {
 		return "", fmt.Errorf("%w: %s", err, text)
 	}

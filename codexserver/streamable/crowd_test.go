@@ -18,10 +18,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// TestPrincipalsDoNotMix has 200 principals with five turns each, all of which ask at
-// one time: a call of a session, one in its background, a call of 2026-07-28, one in the
-// background, and a task. While all are open each principal tries what is another one's.
-// Then all are answered, each principal in its own way.
+// TestPrincipalsDoNotMix runs five turns for each of 200 principals: a call of a session, one
+// in its background, a call of 2026-07-28, one in the background, and a task. All turns ask
+// a question at the same time. While the questions are open, each principal tries to use
+// what belongs to another one. Then each principal answers its questions in its own way.
 func TestPrincipalsDoNotMix(t *testing.T) {
 	const members = 200
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -76,7 +76,7 @@ func TestPrincipalsDoNotMix(t *testing.T) {
 	}
 }
 
-// arguments are those of a call of codex whose prompt bears the member's name.
+// arguments returns the arguments of a codex call whose prompt contains the member's name.
 func (m *member) arguments(turn string, more string) string {
 	return fmt.Sprintf(`"name":"codex","arguments":{"prompt":"%s-%s"%s}`, m.name, turn, more)
 }
@@ -90,8 +90,8 @@ func old(id, method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":{%s}}`, id, method, params)
 }
 
-// begin begins five turns, of which those of 2026-07-28 in the background and of the task
-// have no place to ask yet.
+// begin starts five turns. The one of 2026-07-28 in the background and the one of the task
+// cannot ask their questions yet.
 func (m *member) begin(ctx context.Context) (err error) {
 	if m.session, err = m.initialize(ctx); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (m *member) initialize(ctx context.Context) (headers, error) {
 	return headers{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25"}, nil
 }
 
-// trespass tries what is another member's. All of it is unknown to this one, by every
-// way that leads there.
+// trespass tries to use what belongs to another member, in every way. The server must answer
+// that it does not exist.
 func (m *member) trespass(ctx context.Context, other *member) error {
 	made := &other.made
 	for name, try := range map[string]func() (string, error){
@@ -195,7 +195,7 @@ func (m *member) trespass(ctx context.Context, other *member) error {
 			}
 		}
 	}
-	// The ids of events name streams of the member's own session, whose ever they were.
+	// The id of another member's event is read as one of the member's own session.
 	again, err := m.stream(ctx, http.MethodGet, "", headers{"Last-Event-ID": "3-0"})
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (m *member) trespass(ctx context.Context, other *member) error {
 	return nil
 }
 
-// knock sends a request of a session that must not exist.
+// knock sends a request with a session id, and checks that the session does not exist.
 func (m *member) knock(ctx context.Context, method, body string, session headers) (string, error) {
 	status, text, err := m.do(ctx, method, body, session)
 	if err == nil && status != http.StatusNotFound {
@@ -214,7 +214,7 @@ func (m *member) knock(ctx context.Context, method, body string, session headers
 	return text, err
 }
 
-// answered are the params that answer the question of a round.
+// answered returns the params that answer the question of a round.
 func (m *member) answered(state string, accept bool) string {
 	return fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":{"action":%q}},`, state, action(accept))
 }
@@ -226,7 +226,7 @@ func action(accept bool) string {
 	return "decline"
 }
 
-// finish answers all questions in one way, and wants each result to say so.
+// finish answers all questions in the same way, and checks that each result says so.
 func (m *member) finish(ctx context.Context, accept bool) error {
 	decided := map[bool]string{true: "approved", false: "denied"}[accept]
 	wants := func(text, turn string, err error) error {
@@ -260,11 +260,11 @@ func (m *member) finish(ctx context.Context, accept bool) error {
 	return errors.Join(slices.Concat(errs, []error{wants(text, "task", err)})...)
 }
 
-// finishSession answers the questions of the session: that of its call on the call's
-// stream, which was taken up again, that of its background on the standing one.
+// finishSession answers the questions of the session. The question of the call is on the
+// call's stream, which was resumed. That of the background is on the stream of the GET.
 func (m *member) finishSession(ctx context.Context, accept bool, wants func(text, turn string, err error) error) error {
 	for _, v := range []*events{m.made.call, m.made.standing} {
-		question := m.made.back // if it came before the call was answered
+		question := m.made.back // if the question came before the answer to the call
 		if v == m.made.call || !questionID.MatchString(question) {
 			var err error
 			if question, err = v.until(`"elicitation/create"`); err != nil {

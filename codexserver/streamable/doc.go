@@ -1,18 +1,18 @@
-// Package streamable serves MCP over Streamable HTTP. A [Handler] is an
-// [http.Handler] on a [codexserver.Server]; each request is of one of two eras:
+// Package streamable serves MCP over Streamable HTTP. A [Handler] is an [http.Handler] for a
+// [codexserver.Server]. Each request belongs to one of two eras:
 //
-//	2026-07-28                one POST a request, which says everything in its _meta
-//	2025-03-26 to 2025-11-25  a session: POST, GET for what belongs to no request, DELETE
+//	2026-07-28                one POST per request, with all metadata in its _meta
+//	2025-03-26 to 2025-11-25  a session: POST, GET for messages that belong to no request, DELETE
 //
-// Nothing is read of a request before it is known whose it is: [Options].Authenticate
-// names its principal, and the [Scope]s of its token. What belongs to a principal
-// (sessions, tasks, open questions, open threads) does not exist for another one.
+// The handler reads no body before it knows the principal of the request:
+// [Options].Authenticate returns the principal and the [Scope]s of its token. A principal
+// cannot see the sessions, tasks, open questions and open threads of another one.
 //
-//	Handler ─── Guard      Host, Origin, principal; each message is held to the scopes
+//	Handler ─── Guard      checks Host, Origin and principal, and the scopes of each message
 //	  ├─ exchange          a request of 2026-07-28 with its answer, a JSON text or a stream
 //	  └─ session           a client with a handshake
-//	       └─ stream       what goes out for one request, or for none; taken up again by Last-Event-ID
+//	       └─ stream       the messages for one request, or for none; resumed by Last-Event-ID
 //
-// The two ends of a session's and of an exchange's traffic are [jsonrpc.Transport]s:
-// everything behind them is as on standard input and output.
+// A session and an exchange are [jsonrpc.Transport]s, so the server behind them works as on
+// standard input and output.
 package streamable

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// kind is what a message is.
+// kind is the kind of a message.
 type kind int
 
 const (
@@ -21,29 +21,31 @@ const (
 	response
 )
 
-// envelope is what HTTP has to know of a message from a client.
+// envelope is the part of a client's message that this package uses.
 type envelope struct {
 	kind   kind
 	id     jsonrpc.ID
 	method string
 	params params
-	meta   jsontext.Value // of a request of 2026-07-28, else nil
+	meta   jsontext.Value // the _meta of a request of 2026-07-28, else nil
 }
 
-// params are the members of params that HTTP looks at; those of another type are nil.
+// params are the members of params that this package uses. A member of an unexpected type
+// is nil.
 type params struct {
 	Name, URI, TaskID, RequestState *string
-	ThreadID                        *string    // of the arguments
-	Answers                         bool       // inputResponses or requestState are there, of whatever type
+	ThreadID                        *string    // the argument
+	Answers                         bool       // inputResponses or requestState occurs, of any type
 	RequestID                       jsonrpc.ID // of notifications/cancelled
 	ProgressToken                   string     // as JSON; "" for none
 }
 
-// lenient reads what others judge: members that come twice are theirs to refuse.
+// lenient accepts duplicate members and invalid UTF-8: the code that decodes the message
+// refuses them.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// parse reads the envelope of one message. Its error is the answer. An id that could
-// be read is in the envelope all the same.
+// parse reads the envelope of one message. If it fails, the error is the answer, and the
+// envelope has the id if that could be read.
 func parse(body []byte) (envelope, *jsonrpc.Error) {
 	var e envelope
 	if !utf8.Valid(body) {
@@ -86,13 +88,12 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	case !hasID:
 		e.kind = notification
 	}
-	_ = jsonv2.Unmarshal(method, &e.method, lenient) // a string
+	_ = jsonv2.Unmarshal(method, &e.method, lenient) // it is a string, so this cannot fail
 	e.readParams(m["params"])
 	return e, nil
 }
 
-// readParams reads what HTTP looks at of the params. What is wrong with them is for
-// the method to say.
+// readParams reads the members of params. It ignores faults: the method reports them.
 func (e *envelope) readParams(raw jsontext.Value) {
 	if raw.Kind() != '{' {
 		return
@@ -116,7 +117,7 @@ func (e *envelope) readParams(raw jsontext.Value) {
 		e.params.Answers = true
 	}
 	if v, ok := m["requestId"]; ok {
-		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer says what is wrong with it
+		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer reports an invalid one
 	}
 	if arguments := m["arguments"]; arguments.Kind() == '{' {
 		e.params.ThreadID = threadOf(arguments)
@@ -127,8 +128,8 @@ func (e *envelope) readParams(raw jsontext.Value) {
 	}
 }
 
-// threadOf returns the argument threadId, nil without one. Other arguments may be long,
-// and are not kept.
+// threadOf returns the argument threadId, nil if it is missing. It skips the other
+// arguments, which may be long.
 func threadOf(arguments jsontext.Value) *string {
 	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), lenient)
 	if _, err := d.ReadToken(); err != nil {
@@ -155,7 +156,7 @@ func threadOf(arguments jsontext.Value) *string {
 	return nil
 }
 
-// top returns the members of a valid object, and the name of one that comes twice.
+// top returns the members of a valid object, and the name of a member that occurs twice.
 func top(object []byte) (members map[string]jsontext.Value, twice string) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient)
 	members = map[string]jsontext.Value{}
@@ -180,7 +181,7 @@ func top(object []byte) (members map[string]jsontext.Value, twice string) {
 	return members, twice
 }
 
-// scalar is a string or a number in one spelling, "" for anything else.
+// scalar returns a string or an integer as JSON in its only spelling, "" for other values.
 func scalar(v jsontext.Value) string {
 	id, err := mcptypes.ParseRequestId(v)
 	if err != nil {

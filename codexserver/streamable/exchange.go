@@ -12,30 +12,30 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// exchange is one POST of 2026-07-28 as a [jsonrpc.Transport]: its only message in is
-// the body, and what comes out goes to the response.
+// exchange is one POST of 2026-07-28, as a [jsonrpc.Transport]. The peer reads the body as
+// its only message, and writes to the response.
 type exchange struct {
 	w    *writer
-	came context.Context // of the POST
+	post context.Context // the context of the POST
 
 	mu       sync.Mutex
-	body     []byte // nil once read
+	body     []byte // nil after Read has returned it
 	begun    bool   // the response is a stream of events
-	answered bool   // the answer is on its way
+	answered bool   // the answer was written, or is being written
 	gone     bool   // the client has closed the stream
 }
 
 // exchange serves a request of 2026-07-28 until it is answered.
 func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, who Principal, body []byte) {
-	x := &exchange{w: newWriter(w, h.o.WriteTimeout), came: r.Context(), body: body}
+	x := &exchange{w: newWriter(w, h.o.WriteTimeout), post: r.Context(), body: body}
 	ctx := h.ctx
 	if !who.may(ScopeApprove) {
 		ctx = codexserver.WithoutQuestions(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Closing the stream cancels the request, unless it is answered: a client may close
-	// as soon as it has read the answer, and come back for the next round.
+	// If the client closes the stream before the answer, it cancels the request. After the
+	// answer it may close the stream at once and send the next request.
 	stop := context.AfterFunc(r.Context(), func() {
 		if x.leave() {
 			cancel(jsonrpc.ErrCancelled)
@@ -54,12 +54,12 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.begun && !x.answered && !x.gone {
-		refuse(w, http.StatusServiceUnavailable, "the server ends")
+		refuse(w, http.StatusServiceUnavailable, "the server is shutting down")
 	}
 }
 
-// leave notes that the client has closed the stream, and reports whether the request
-// is unanswered.
+// leave records that the client has closed the stream. It reports whether the request has
+// no answer yet.
 func (x *exchange) leave() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -94,7 +94,8 @@ func (x *exchange) Write(_ context.Context, messages [][]byte) error {
 	return nil
 }
 
-// write writes a message: an answer that nothing precedes is the response. x.mu is held.
+// write writes a message. If the answer is the first message, it is the whole response;
+// otherwise the response is a stream. x.mu is held.
 func (x *exchange) write(m []byte) error {
 	if x.answered {
 		return errors.New("the request is answered")
@@ -122,10 +123,10 @@ func (x *exchange) begin() error {
 		return nil
 	}
 	x.begun = true
-	return x.w.stream("") // it cannot be taken up again
+	return x.w.stream("") // a client cannot resume it
 }
 
-// beat shows a silent client that the request lives, until ctx ends.
+// beat sends a comment at each heartbeat until ctx ends.
 func (x *exchange) beat(ctx context.Context) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
@@ -137,7 +138,7 @@ func (x *exchange) beat(ctx context.Context) {
 		}
 		x.mu.Lock()
 		if !x.answered && !x.gone && x.begin() == nil {
-			_ = x.w.beat() // a client that has gone is noticed by its connection
+			_ = x.w.beat() // if the client has gone, the request's context ends
 		}
 		x.mu.Unlock()
 	}

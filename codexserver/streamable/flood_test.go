@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// heap is how many bytes are in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -24,8 +24,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestTenThousandStreams opens more than a principal may have. Nearly all are refused,
-// and what they cost is bounded.
+// TestTenThousandStreams opens more streams than a principal may have. Most are refused, and
+// the memory that they take is bounded.
 func TestTenThousandStreams(t *testing.T) {
 	const streams, most = 10_000, 64 << 20
 	s := open(t, echo, nil, nil)
@@ -65,7 +65,8 @@ func TestTenThousandStreams(t *testing.T) {
 	}
 }
 
-// TestHTTP2 serves both eras over HTTP/2, and refuses there what it refuses over HTTP/1.
+// TestHTTP2 uses both eras over HTTP/2, and checks that it refuses the same requests as over
+// HTTP/1.
 func TestHTTP2(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, nil)
@@ -113,7 +114,7 @@ func TestHTTP2(t *testing.T) {
 	body, h = modern("1", "tools/call", `{"extensions":{"io.github.codexmcp/events":{}}}`, call)
 	v := do(http.MethodPost, body, h)
 	wait(t, began)
-	v.Body.Close() // cancels its request, and no other one
+	v.Body.Close() // cancels this request only
 	wait(t, ended)
 	hello := do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil)
 	session := headers{"Mcp-Session-Id": hello.Header.Get("Mcp-Session-Id")}
@@ -135,8 +136,8 @@ func (n *notes) Write(b []byte) (int, error) {
 	return n.b.Write(b)
 }
 
-// TestNoTokenIsTold sends what is refused and what is not, and looks for the token and
-// the session in the log and in what another one is answered.
+// TestNoTokenIsTold sends good and bad requests. Neither the log nor the answers to others may
+// contain the token or the session's id.
 func TestNoTokenIsTold(t *testing.T) {
 	log := &notes{}
 	s := open(t, echo, nil, func(o *streamable.Options) {

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-var errTwice = errors.New("the header Authorization comes twice")
+var errTwice = errors.New("the header Authorization occurs twice")
 
-// Guard decides which requests may pass, and answers the others. A [Handler] has one of
-// its own; a program that hands requests on to another process asks one first. It is safe
-// for concurrent use.
+// Guard decides which requests may pass, and answers the others. A [Handler] has its own.
+// A program that forwards requests to another process asks a guard first. It is safe for
+// concurrent use.
 //
-// A program that hands a request on removes its Authorization and its Origin: the guard
-// has answered for both, with headers that may not come twice.
+// Such a program must remove Authorization and Origin before it forwards a request: the
+// guard has checked both and may have set response headers that must not occur twice.
 type Guard struct{ o Options }
 
-// NewGuard returns a guard. It reads the fields of o up to Origins, and Logger. It
-// fails without [Options].Authenticate.
+// NewGuard returns a guard. It uses the fields of o up to Origins, and Logger. It fails
+// without [Options].Authenticate.
 func NewGuard(o *Options) (*Guard, error) {
 	options, err := o.withDefaults()
 	if err != nil {
@@ -30,8 +30,8 @@ func NewGuard(o *Options) (*Guard, error) {
 	return &Guard{options}, nil
 }
 
-// Admit returns whose request it is, and whether the request may pass. If it may not, or
-// was a preflight, Admit has answered it.
+// Admit returns the principal of a request, and reports whether the request may pass. If
+// not, Admit has answered it, as it answers a preflight.
 func (g *Guard) Admit(w http.ResponseWriter, r *http.Request) (Principal, bool) {
 	if !g.CheckOrigin(w, r) {
 		return Principal{}, false
@@ -57,22 +57,22 @@ func (g *Guard) Admit(w http.ResponseWriter, r *http.Request) (Principal, bool) 
 	return who, true
 }
 
-// challenge is the WWW-Authenticate of an answer.
+// challenge returns the value of WWW-Authenticate.
 func (g *Guard) challenge(code, scopes string) string {
 	return parameters(g.o.Challenge, "error", code, "scope", scopes, "resource_metadata", g.o.Metadata)
 }
 
-// CheckOrigin refuses a request that a web page could have sent by DNS rebinding, and
-// reports whether the request may pass. It answers a preflight. What everyone may read
-// needs no other check.
+// CheckOrigin refuses a request that a web page could have sent by DNS rebinding. It reports
+// whether the request may pass, and answers a preflight. Public content needs no other
+// check.
 func (g *Guard) CheckOrigin(w http.ResponseWriter, r *http.Request) bool {
 	if !g.hostAllowed(r.Host) {
-		refuse(w, http.StatusForbidden, "this server is not known by that Host")
+		refuse(w, http.StatusForbidden, "the Host is not a name of this server")
 		return false
 	}
 	origin := r.Header.Values("Origin")
 	if len(origin) > 1 || len(origin) == 1 && !g.originAllowed(origin[0]) {
-		refuse(w, http.StatusForbidden, "pages of this Origin may not use this server")
+		refuse(w, http.StatusForbidden, "this Origin is not allowed")
 		return false
 	}
 	return len(g.o.Origins) == 0 || !share(w, r)
@@ -99,7 +99,7 @@ func (g *Guard) originAllowed(origin string) bool {
 		u.Path == "" && u.RawQuery == "" && u.Fragment == "" && loopback(u.Hostname())
 }
 
-// hostname is a Host without its port.
+// hostname returns a Host without its port.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -107,7 +107,8 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// loopback reports whether a name means this machine, whatever a resolver says.
+// loopback reports whether a name is localhost or a loopback address. It does not resolve
+// names, since an attacker may control the answer.
 func loopback(name string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true

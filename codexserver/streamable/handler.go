@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,40 +22,46 @@ type Handler struct {
 	open  func(ctx context.Context, name string) Service
 	o     Options
 	guard *Guard
-	ctx   context.Context // ends with the handler
+	ctx   context.Context // ends when the handler is closed
 	end   context.CancelCauseFunc
-	large chan struct{} // holds a token for each long message
+	large chan struct{} // holds a token for each long message in memory
 
 	serving  sync.WaitGroup // HTTP requests
-	sessions sync.WaitGroup
+	sessions sync.WaitGroup // sessions that have not ended
 
 	mu         sync.Mutex
-	draining   bool
-	closed     bool
+	draining   bool // Drain was called: no new work is accepted
+	closed     bool // Close was called
 	principals map[string]*principal
+	idle       *time.Timer // calls sweep
+	sweeping   bool        // idle is running
 }
 
-// principal is what one user has here. The handler's mutex guards it.
+// principal is the state of one user. The handler's mutex guards it.
 type principal struct {
 	own      Service
-	open     int // HTTP requests
-	sessions map[string]*session
+	open     int                 // HTTP requests being served
+	sessions map[string]*session // by session id
 }
 
-// New returns a handler of s, to be closed. It fails without [Options].Authenticate.
+// New returns a handler of s. The caller must close it. New fails without
+// [Options].Authenticate.
 func New(s *codexserver.Server, o *Options) (*Handler, error) {
 	return NewOf(func(ctx context.Context, name string) Service { return s.Principal(ctx, name) }, o)
 }
 
-// NewOf is [New] for a server that is not one of package codexserver. It calls open once
-// for each principal, with a context that ends with the handler.
+// NewOf is [New] for a server that is not one of package codexserver. The handler calls open
+// once for each principal, with a context that ends when the handler is closed.
 func NewOf(open func(ctx context.Context, name string) Service, o *Options) (*Handler, error) {
 	guard, err := NewGuard(o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(context.Background())
-	return &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}, nil
+	h := &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}
+	h.idle = time.AfterFunc(time.Hour, h.sweep)
+	h.idle.Stop() // until there is a session
+	return h, nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -63,10 +71,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = a
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	// The server reads on for what nobody reads, such as the body of a refused request,
-	// before it answers. It does not wait for that for ever.
+	// Before net/http answers, it reads what the handler has left of the body, for example
+	// that of a refused request. The deadline bounds that too. An error means that w does
+	// not support deadlines; then those of the http.Server hold.
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout)) // where there are no deadlines the server's own hold
+	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
 	_ = control.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
 	who, ok := h.guard.Admit(w, r)
 	if !ok {
@@ -82,7 +91,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.leave(p)
 	for _, name := range once {
 		if len(r.Header.Values(name)) > 1 {
-			refuse(w, http.StatusBadRequest, name+" comes twice")
+			refuse(w, http.StatusBadRequest, name+" occurs twice")
 			return
 		}
 	}
@@ -98,15 +107,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func notAllowed(w http.ResponseWriter) {
 	w.Header().Set("Allow", "POST, GET, DELETE")
-	refuse(w, http.StatusMethodNotAllowed, "want POST; GET and DELETE belong to a session")
+	refuse(w, http.StatusMethodNotAllowed, "want POST; GET and DELETE need a session")
 }
 
-// enter counts a request of a principal, unless it has too many.
+// enter counts a request of a principal. If the principal has too many, enter returns a nil
+// principal and the response.
 func (h *Handler) enter(who Principal) (p *principal, status int, words string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, http.StatusServiceUnavailable, "the server ends"
+		return nil, http.StatusServiceUnavailable, "the server is shutting down"
 	}
 	p = h.principals[who.Name]
 	if p == nil {
@@ -131,7 +141,7 @@ func (h *Handler) leave(p *principal) {
 	h.serving.Done()
 }
 
-// refusing reports whether nothing new may begin.
+// refusing reports whether the handler accepts no new work.
 func (h *Handler) refusing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,21 +190,22 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 	}
 }
 
-// noEra is the answer to a message that belongs to no session and brings no metadata.
+// noEra returns the answer to a message that has neither a session nor metadata, so that its
+// era is unknown.
 func noEra(e *envelope) *jsonrpc.Error {
 	if e.kind != request {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is missing", headerSession)
 	}
 	return &jsonrpc.Error{
 		Code:    jsonrpc.CodeInvalidParams,
-		Message: "params/_meta: missing; a request has the metadata of MCP " + modern.ProtocolVersion + ", or the " + headerSession + " that initialize was answered with",
+		Message: "params/_meta: missing; a request needs the metadata of MCP " + modern.ProtocolVersion + ", or the header " + headerSession + " with the id that initialize returned",
 		Data:    []byte(`{"path":"/_meta"}`),
 	}
 }
 
 func unavailable(w http.ResponseWriter, id jsonrpc.ID) {
 	w.Header().Set("Retry-After", "5")
-	fail(w, http.StatusServiceUnavailable, id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server is about to end and takes nothing new; nothing was started"))
+	fail(w, http.StatusServiceUnavailable, id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server is shutting down and accepts no new work; nothing was started"))
 }
 
 // postModern serves a message of 2026-07-28.
@@ -204,7 +215,7 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 		fail(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "MCP %s has no responses of clients", modern.ProtocolVersion))
 		return
 	case notification:
-		w.WriteHeader(http.StatusAccepted) // there is none that means anything
+		w.WriteHeader(http.StatusAccepted) // no notification of 2026-07-28 has a meaning here
 		return
 	}
 	if fault := checkHeaders(r.Header, e); fault != nil {
@@ -214,16 +225,16 @@ func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principa
 	if needed := e.needs(); !h.guard.allow(w, who, e.id, needed, needed) {
 		return
 	}
-	// What goes on with work under way may come while nothing new begins.
-	goesOn := strings.HasPrefix(e.method, "tasks/") || e.params.RequestState != nil
-	if h.refusing() && !goesOn {
+	// While the handler drains, requests that continue existing work are still accepted.
+	continues := strings.HasPrefix(e.method, "tasks/") || e.params.RequestState != nil
+	if h.refusing() && !continues {
 		unavailable(w, e.id)
 		return
 	}
 	h.exchange(w, r, p, who, body)
 }
 
-// withSession serves what only sessions have.
+// withSession serves a GET or a DELETE, which only sessions have.
 func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *principal, who Principal) {
 	id := r.Header.Get(headerSession)
 	if id == "" {
@@ -234,7 +245,7 @@ func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *princip
 		refuse(w, http.StatusBadRequest, "want no body")
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream may last
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream may stay open for long
 	if !legacyVersion(r.Header.Values(headerVersion)) {
 		refuse(w, http.StatusBadRequest, headerVersion+": unknown version")
 		return
@@ -245,11 +256,9 @@ func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *princip
 		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
 	case !h.guard.allowInSession(w, who, jsonrpc.ID{}, s.needsFor(r.Method)):
 	case r.Method == http.MethodDelete:
-		s.close()
-		select {
-		case <-s.ended:
+		s.end()
+		if s.awaitEnd(r.Context()) == nil {
 			w.WriteHeader(http.StatusNoContent)
-		case <-r.Context().Done():
 		}
 	case !accepts(r, "text/event-stream"):
 		refuse(w, http.StatusNotAcceptable, "want Accept: text/event-stream")
@@ -258,14 +267,14 @@ func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *princip
 	}
 }
 
-// session returns a session of the principal, nil when it has none of that id.
+// session returns the principal's session with an id, nil if it does not exist.
 func (h *Handler) session(p *principal, id string) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return p.sessions[id]
 }
 
-// initialize begins a session.
+// initialize starts a session and serves its first request.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
 	if !h.guard.allowInSession(w, who, e.id, e.needs()) {
 		return
@@ -275,47 +284,81 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p, who)
 	defer s.leave()
 	h.mu.Lock()
-	full := len(p.sessions) >= h.o.MaxSessions && !p.evict(who.may(ScopeRun))
-	if full || h.draining || h.closed {
+	if h.draining || h.closed {
 		h.mu.Unlock()
-		s.idle.Stop()
-		if full {
-			w.Header().Set("Retry-After", "5")
-			fail(w, http.StatusTooManyRequests, e.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d sessions are open and in use, and no more may be", h.o.MaxSessions))
-			return
-		}
 		unavailable(w, e.id)
 		return
 	}
+	var oldest *session
+	if len(p.sessions) >= h.o.MaxSessions {
+		if oldest = p.evict(who.may(ScopeRun)); oldest == nil {
+			h.mu.Unlock()
+			w.Header().Set("Retry-After", "5")
+			fail(w, http.StatusTooManyRequests, e.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "all %d sessions are in use", h.o.MaxSessions))
+			return
+		}
+	}
 	p.sessions[s.id] = s
-	h.sessions.Go(s.run)
+	h.sessions.Add(1)
+	if !h.sweeping {
+		h.sweeping = true
+		h.idle.Reset(h.o.IdleTimeout)
+	}
 	h.mu.Unlock()
+	s.begin() // without the lock: the service may take long
+	if oldest != nil {
+		oldest.end()
+	}
 	w.Header().Set(headerSession, s.id)
 	s.post(w, r, e, body)
 }
 
-// evict ends the session that has been idle for longest, and reports whether there was
-// one. Without ran it ends none that has run anything: turns in the background would
-// end with it. The handler's mutex is held.
-func (p *principal) evict(ran bool) bool {
-	var oldest *session
+// evict removes and returns the session that has been idle for longest, nil if all are in
+// use. The caller must end it. If ran is false, evict spares sessions in which a request
+// needed codex:run, because turns in the background would end with them. The handler's mutex
+// is held.
+func (p *principal) evict(ran bool) (oldest *session) {
 	var since time.Time
 	for _, s := range p.sessions {
 		s.mu.Lock()
-		if !s.busy() && (ran || !s.ran) && (oldest == nil || s.used.Before(since)) {
-			oldest, since = s, s.used
+		if !s.busy() && (ran || !s.ran) && (oldest == nil || s.lastUsed.Before(since)) {
+			oldest, since = s, s.lastUsed
 		}
 		s.mu.Unlock()
 	}
-	if oldest == nil {
-		return false
+	if oldest != nil {
+		delete(p.sessions, oldest.id)
 	}
-	delete(p.sessions, oldest.id)
-	oldest.close()
-	return true
+	return oldest
 }
 
-// forget removes a session that has ended.
+// sweep ends the sessions that have been idle for longer than IdleTimeout. One timer serves
+// all sessions.
+func (h *Handler) sweep() {
+	h.mu.Lock()
+	var idle []*session
+	next, any := h.o.IdleTimeout, false
+	for _, p := range h.principals {
+		for _, s := range p.sessions {
+			if left := s.left(); left <= 0 {
+				idle = append(idle, s)
+			} else {
+				next, any = min(next, left), true
+			}
+		}
+	}
+	// With a minimum, many sessions do not cause a sweep each. A session may live that much
+	// longer.
+	if h.sweeping = any && !h.closed; h.sweeping {
+		h.idle.Reset(max(next, h.o.IdleTimeout/64))
+	}
+	h.mu.Unlock()
+	for _, s := range idle {
+		s.end()
+	}
+}
+
+// forget removes a session that has ended. Another one cannot have its id.
 func (h *Handler) forget(s *session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -324,11 +367,12 @@ func (h *Handler) forget(s *session) {
 	}
 }
 
-// lookAgain is how often Drain looks.
+// lookAgain is the interval at which Drain polls.
 const lookAgain = 50 * time.Millisecond
 
-// Drain refuses new work with 503, and returns when all that is under way has ended, or
-// when ctx ends. Answers to questions, and what polls and answers tasks, still come in.
+// Drain refuses new work with 503. It returns when all work has ended, or with the error of
+// ctx when that ends first. The handler still accepts answers to questions, and requests that
+// poll and update tasks.
 func (h *Handler) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
@@ -345,7 +389,7 @@ func (h *Handler) Drain(ctx context.Context) error {
 	return nil
 }
 
-// busy reports whether anything is under way.
+// busy reports whether a turn runs or a request of a session has no answer.
 func (h *Handler) busy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -365,21 +409,24 @@ func (h *Handler) busy() bool {
 	return false
 }
 
-// Close ends every session and every turn, and returns when all requests have.
+// Close ends all sessions and turns, and waits for all requests.
 func (h *Handler) Close() error {
 	h.mu.Lock()
 	h.draining, h.closed = true, true
+	h.idle.Stop()
+	var open []*session
 	for _, p := range h.principals {
-		for _, s := range p.sessions {
-			s.close()
-		}
+		open = slices.AppendSeq(open, maps.Values(p.sessions))
 	}
 	h.mu.Unlock()
+	for _, s := range open {
+		s.end()
+	}
 	h.end(jsonrpc.ErrClosed)
 	h.sessions.Wait()
 	h.serving.Wait()
 	var err error
-	for _, p := range h.principals { // no request is left that could add one
+	for _, p := range h.principals { // without the lock: no request is left that could add one
 		err = errors.Join(err, p.own.Close())
 	}
 	return err

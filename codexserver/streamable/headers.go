@@ -13,7 +13,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// The headers that MCP has.
+// The headers of MCP.
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerMethod  = "Mcp-Method"
@@ -23,12 +23,12 @@ const (
 	headerThread  = own.HeaderThread
 )
 
-// once are the headers that no request may bring twice: a proxy between client and server
-// could go by the other one.
+// once are the headers that must not occur twice in a request. A proxy between client and
+// server could use the other value.
 var once = []string{headerVersion, headerMethod, headerName, headerSession, headerEvent, headerThread, "Content-Type", "Content-Encoding"}
 
-// checkHeaders compares the headers of a request of 2026-07-28 with its body. A proxy
-// between client and server decides by the headers: they must say the same.
+// checkHeaders compares the headers of a request of 2026-07-28 with its body. They must
+// agree, because a proxy between client and server may decide by the headers.
 func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	version, err := oneHeader(h, headerVersion)
 	if err != nil {
@@ -50,8 +50,8 @@ func checkHeaders(h http.Header, e *envelope) *jsonrpc.Error {
 	return checkThread(h, e)
 }
 
-// checkThread compares the header that mirrors the argument threadId with the body. A
-// client that has listed the tools sends it (2026-07-28, x-mcp-header).
+// checkThread compares the header that mirrors the argument threadId with the body. Clients
+// learn of the header when they list the tools (2026-07-28, x-mcp-header).
 func checkThread(h http.Header, e *envelope) *jsonrpc.Error {
 	if len(h.Values(headerThread)) == 0 && e.params.ThreadID == nil {
 		return nil
@@ -59,7 +59,7 @@ func checkThread(h http.Header, e *envelope) *jsonrpc.Error {
 	return checkText(h, headerThread, e.params.ThreadID)
 }
 
-// checkName compares Mcp-Name with what the body names.
+// checkName compares Mcp-Name with the name, URI or task in the body.
 func checkName(h http.Header, e *envelope) *jsonrpc.Error {
 	var named *string
 	required := true
@@ -74,13 +74,13 @@ func checkName(h http.Header, e *envelope) *jsonrpc.Error {
 		return nil
 	}
 	if len(h.Values(headerName)) == 0 && (!required || named == nil) {
-		return nil // the method says what is missing
+		return nil // the method reports what is missing
 	}
 	return checkText(h, headerName, named)
 }
 
-// checkText compares a header that may be coded with a text of the body, nil when the
-// body has none.
+// checkText compares a header, which may be in base64, with a text of the body. text is nil
+// if the body lacks it.
 func checkText(h http.Header, header string, text *string) *jsonrpc.Error {
 	said, err := oneHeader(h, header)
 	if err != nil {
@@ -94,26 +94,27 @@ func checkText(h http.Header, header string, text *string) *jsonrpc.Error {
 		said = string(plain)
 	}
 	if text == nil || said != *text {
-		return mismatch("%s does not name what the body names", header)
+		return mismatch("%s differs from the body", header)
 	}
 	return nil
 }
 
-// oneHeader returns a header that must be there once, in printable ASCII.
+// oneHeader returns a header that must occur once, in printable ASCII.
 func oneHeader(h http.Header, name string) (string, *jsonrpc.Error) {
 	values := h.Values(name)
 	switch {
 	case len(values) == 0:
 		return "", mismatch("%s is missing", name)
 	case len(values) > 1:
-		return "", mismatch("%s comes twice", name)
+		return "", mismatch("%s occurs twice", name)
 	case strings.ContainsFunc(values[0], func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') }):
 		return "", mismatch("%s has invalid characters", name)
 	}
 	return values[0], nil
 }
 
-// metaVersion is the version that the _meta of a request names as a string.
+// metaVersion returns the version in the _meta of a request; ok is false if it is not a
+// string.
 func metaVersion(e *envelope) (version string, ok bool) {
 	if e.meta == nil {
 		return "", false
@@ -130,13 +131,13 @@ func mismatch(format string, args ...any) *jsonrpc.Error {
 	return jsonrpc.Errorf(modern.CodeHeaderMismatch, "header mismatch: "+format, args...)
 }
 
-// legacyVersion reports whether a session's request may have such a header: absent
-// before 2025-06-18, and a version that is spoken.
+// legacyVersion reports whether a request of a session may have these values of
+// Mcp-Protocol-Version: one supported version, or none, as before 2025-06-18.
 func legacyVersion(values []string) bool {
 	return len(values) == 0 || len(values) == 1 && values[0] != modern.ProtocolVersion && slices.Contains(own.Versions(), values[0])
 }
 
-// accepts reports whether the client reads both kinds of answers.
+// accepts reports whether the client accepts all of these media types.
 func accepts(r *http.Request, types ...string) bool {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {

@@ -15,8 +15,8 @@ const call = `"name":"codex","arguments":{"prompt":"hello"}`
 // ofThread is a call that names a thread.
 const ofThread = `"name":"codex-interrupt","arguments":{"threadId":"t"}`
 
-// TestModern sends requests of 2026-07-28, each with headers that say the same as the
-// body, or not.
+// TestModern sends requests of 2026-07-28 whose headers agree with the body, and some whose
+// headers do not.
 func TestModern(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	for _, tt := range []struct {
@@ -65,7 +65,7 @@ func TestModern(t *testing.T) {
 	}
 }
 
-// TestModernMetadata sends requests whose _meta is not what it must be.
+// TestModernMetadata sends requests with an invalid _meta.
 func TestModernMetadata(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	for _, tt := range []struct {
@@ -93,7 +93,8 @@ func TestModernMetadata(t *testing.T) {
 	}
 }
 
-// TestModernRound asks in a result, and takes the answer with the next request.
+// TestModernRound receives a question in a result, and sends the answer with the next
+// request.
 func TestModernRound(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	body, h := modern("1", "tools/call", `{"elicitation":{}}`, call)
@@ -120,7 +121,7 @@ func TestModernRound(t *testing.T) {
 	}
 }
 
-// TestModernClosingCancels closes the stream of a request, which ends its turn.
+// TestModernClosingCancels checks that closing the stream of a request ends its turn.
 func TestModernClosingCancels(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, nil)
@@ -132,8 +133,8 @@ func TestModernClosingCancels(t *testing.T) {
 	wait(t, ended)
 }
 
-// TestModernTask makes a task, which closing its request does not end, and which
-// another principal does not see.
+// TestModernTask creates a task. It continues when its request is closed, and another
+// principal cannot see it.
 func TestModernTask(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)

@@ -12,38 +12,39 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Report is about an HTTP request that has been answered.
+// Report describes an HTTP request that has been answered.
 type Report struct {
-	// Principal is whose request it was, "" for one that was refused before that was
-	// known.
+	// Principal is the name of the request's principal, "" for a request that was refused
+	// before the principal was known.
 	Principal string
-	// Session is the start of the SHA-256 of the session's id, which says which
-	// session it was and opens none; "" without one.
+	// Session is the start of the SHA-256 of the session's id, "" without a session. It
+	// identifies the session in a log, but is not a key to it.
 	Session string
 	// ID is the id of the MCP request, "" without one.
 	ID string
-	// Method is the method of MCP: of a POST what the message names, GET or DELETE
-	// of a session's other requests, "" for what could not be read.
+	// Method is the method of the message in a POST, "" if it could not be read. For
+	// other requests it is GET or DELETE.
 	Method string
-	// Tool is the name that a tools/call has. It, ID and Method are what the client
-	// wrote where that is a short word, else "invalid".
+	// Tool is the name in a tools/call. Tool, ID and Method come from the client. Each
+	// is "invalid" if it is not a short word.
 	Tool string
-	// Status is that of HTTP. Of a stream it is 200, whatever the stream said.
+	// Status is the HTTP status. For a stream it is 200 even if the stream contained an
+	// error.
 	Status int
-	// Duration is the time from the headers to the end of the answer.
+	// Duration is the time from the request's headers to the end of the answer.
 	Duration time.Duration
 }
 
-// Load is what a [Handler] has open.
+// Load is the number of open requests and sessions of a [Handler].
 type Load struct {
-	// Requests are the HTTP requests that are not answered to their end, Sessions
-	// the sessions that have not ended.
+	// Requests is the number of HTTP requests being served, Sessions the number of
+	// sessions that have not ended.
 	Requests, Sessions int
-	// Draining says that nothing new may begin.
+	// Draining reports that the handler accepts no new work.
 	Draining bool
 }
 
-// Load returns what is open now.
+// Load returns the current figures.
 func (h *Handler) Load() Load {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +56,7 @@ func (h *Handler) Load() Load {
 	return l
 }
 
-// answer is a response that knows what it answers.
+// answer is a response that collects what to report about it.
 type answer struct {
 	http.ResponseWriter
 	about Report
@@ -71,7 +72,7 @@ func newAnswer(w http.ResponseWriter, r *http.Request) *answer {
 	return a
 }
 
-// hashed is enough of a session's id to know it again.
+// hashed returns the start of the SHA-256 of a session's id.
 func hashed(id string) string {
 	if id == "" {
 		return ""
@@ -80,10 +81,11 @@ func hashed(id string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// maxWord bounds a word of a client's in a line of the log, in bytes.
+// maxWord is the longest word of a client in a log record, in bytes.
 const maxWord = 64
 
-// word returns s if it is a short word.
+// word returns s if it is a short word, otherwise "invalid": clients must not be able to
+// forge log records.
 func word(s string) string {
 	strange := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/_-.:$", r)
@@ -94,7 +96,7 @@ func word(s string) string {
 	return s
 }
 
-// noteMessage notes the message that w answers.
+// noteMessage records the message that w answers.
 func noteMessage(w http.ResponseWriter, e *envelope) {
 	a, ok := w.(*answer)
 	if !ok {
@@ -128,11 +130,12 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap is used by [http.ResponseController].
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// report reports the answer. What begins work or a session, and what was refused, is
-// logged as info; polls, notifications and streams are many.
+// report calls Options.Report and logs the request. Requests that start work or a session or
+// were refused are logged as info, others as debug: there are many polls, notifications and
+// streams.
 func (h *Handler) report(a *answer) {
 	s := a.about
 	s.Duration = time.Since(a.began)
@@ -150,15 +153,16 @@ func (h *Handler) report(a *answer) {
 		"method", s.Method, "tool", s.Tool, "status", s.Status, "duration", s.Duration)
 }
 
-// RequestContext returns the context of the HTTP request that brought an MCP request.
-func (x *exchange) RequestContext(jsonrpc.ID) context.Context { return x.came }
+// RequestContext returns the context of the POST with an MCP request. Package codexserver
+// traces requests with it.
+func (x *exchange) RequestContext(jsonrpc.ID) context.Context { return x.post }
 
-// RequestContext returns the context of the HTTP request that brought an MCP request.
+// RequestContext returns the context of the POST with an MCP request, as for an exchange.
 func (s *session) RequestContext(id jsonrpc.ID) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st := s.requests[id]; st != nil {
-		return st.came
+		return st.post
 	}
 	return context.Background()
 }

@@ -41,7 +41,7 @@ func (s *reports) last(t *testing.T) streamable.Report {
 	return s.all[len(s.all)-1]
 }
 
-// TestServed reports each request, and logs none of what it says.
+// TestServed checks that each request is reported, and that the log has no content of it.
 func TestServed(t *testing.T) {
 	s := &reports{news: make(chan struct{}, 1)}
 	site := open(t, engine.TurnFunc(nil), nil, func(o *streamable.Options) {
@@ -90,7 +90,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestLoad counts what is open.
+// TestLoad checks the numbers of open requests and sessions.
 func TestLoad(t *testing.T) {
 	e, began, _ := stuck()
 	site := open(t, e, nil, nil)
@@ -111,7 +111,7 @@ func TestLoad(t *testing.T) {
 
 type traceKey struct{}
 
-// came is an observer that notes what the HTTP request of each MCP request has.
+// came is an observer that records a value of the HTTP request of each MCP request.
 type came struct {
 	codexserver.CallObserver
 	seen chan any
@@ -122,8 +122,8 @@ func (c came) Begin(ctx context.Context, _ *codexserver.Request) codexserver.Cal
 	return nil
 }
 
-// TestRequestContext hands the values of an HTTP request to the observer of what it
-// brought, in both eras.
+// TestRequestContext checks, in both eras, that an observer sees the values of the HTTP request
+// that brought an MCP request.
 func TestRequestContext(t *testing.T) {
 	c := came{seen: make(chan any, 1)}
 	site := open(t, engine.TurnFunc(nil), &codexserver.Options{Observer: c}, nil)

@@ -8,61 +8,63 @@ import (
 	"time"
 )
 
-// Options say who may use a [Handler], and how much of it. The zero value of each
-// field but Authenticate is its default.
+// Options say who may use a [Handler], and set its limits. The zero value of each field
+// except Authenticate means its default.
 type Options struct {
-	// Authenticate returns whose request it is. A request for which it returns an
-	// error, or no name, is answered with 401. It must not read the body.
+	// Authenticate returns the principal of a request. A request for which it returns an
+	// error, or an empty name, is answered with 401. It must not read the body.
 	Authenticate func(*http.Request) (Principal, error)
-	// Challenge is the WWW-Authenticate of such an answer, and of one that refuses a
-	// message for its scope. Default: Bearer.
+	// Challenge is the value of WWW-Authenticate in such an answer, and in one that
+	// refuses a message for its scope. Default: Bearer.
 	Challenge string
-	// Metadata is the URL of the server's metadata as an OAuth resource (RFC 9728),
-	// which the challenge then names with the scopes. None by default.
+	// Metadata is the URL of the server's metadata as an OAuth resource (RFC 9728). The
+	// challenge then names it, and the scopes. Default: none.
 	Metadata string
-	// Hosts are the values of Host that are served; one without a port is served on
+	// Hosts are the accepted values of the header Host. A value without a port matches
 	// every port. Default: loopback addresses and localhost.
 	Hosts []string
 	// Origins are the origins of web pages that may send requests, such as
 	// https://example.com. Default: pages of this machine.
 	Origins []string
 	// Principals is how many principals may use the handler. Default: 1, because
-	// history files, and all that commands can read, are not divided between them.
+	// principals share history files and everything that commands can read.
 	Principals int
 
-	// MaxBody bounds a message, in bytes. Default: 64 MiB.
+	// MaxBody is the longest accepted message, in bytes. Default: 64 MiB.
 	MaxBody int
-	// BodyTimeout bounds how long a client takes to send a message. Default: a minute.
+	// BodyTimeout is how long a client may take to send a message. Default: a minute.
 	BodyTimeout time.Duration
-	// WriteTimeout bounds how long one write waits for a client. The connection is
-	// closed then. Default: a minute.
+	// WriteTimeout is how long one write may wait for a client. Then the connection is
+	// closed. Default: a minute.
 	WriteTimeout time.Duration
-	// MaxStreams is how many requests of a principal are open at a time. Default: 256.
+	// MaxStreams is how many HTTP requests of a principal may be open at the same time.
+	// Default: 256.
 	MaxStreams int
-	// MaxSessions is how many sessions a principal has at a time. One more ends the
-	// one that has been idle for longest; when none is idle it is refused.
-	// Default: 64.
+	// MaxSessions is how many sessions a principal may have at the same time. A further
+	// session ends the one that has been idle for longest. It is refused if all are in
+	// use. Default: 64.
 	MaxSessions int
-	// IdleTimeout is how long a session without an open request lasts. Default: an
-	// hour.
+	// IdleTimeout is how long a session lives without an open request. It may live a few
+	// percent longer. Default: an hour.
 	IdleTimeout time.Duration
-	// MaxRetained is how many bytes of events a session keeps for streams that are
-	// taken up again. Default: 4 MiB.
+	// MaxRetained is how many bytes of events a session keeps so that clients can resume
+	// streams. Default: 4 MiB.
 	MaxRetained int
 
-	// Report is called with each HTTP request that has been answered. It must not
-	// block. Nil does nothing.
+	// Report is called after each HTTP request was answered. It must not block. Default:
+	// none.
 	Report func(Report)
-	// Logger gets what an operator should know, and a line for each request.
-	// Default: nothing is logged.
+	// Logger receives a record for each request, and what an operator should know.
+	// Default: none.
 	Logger *slog.Logger
 }
 
-// Principal is who sent a request.
+// Principal is the sender of a request.
 type Principal struct {
-	// Name is unlike that of every other principal. It is not empty.
+	// Name identifies the principal. It is not empty.
 	Name string
-	// Scopes are what the request's token allows. Nil is everything; empty is nothing.
+	// Scopes are what the request's token allows. Nil allows everything, an empty slice
+	// nothing.
 	Scopes []Scope
 }
 
@@ -75,7 +77,7 @@ const (
 	defaultRetained = 4 << 20
 )
 
-var errNoAuthenticate = errors.New("streamable: Options.Authenticate is missing: no request is served without a principal")
+var errNoAuthenticate = errors.New("streamable: Options.Authenticate is missing")
 
 func (o *Options) withDefaults() (Options, error) {
 	if o == nil || o.Authenticate == nil {

@@ -23,7 +23,7 @@ func (v *sse) first() (lines string) {
 	}
 }
 
-// initializeAs begins a session of a version.
+// initializeAs begins a session with a version of MCP.
 func (s *site) initializeAs(version string) headers {
 	s.t.Helper()
 	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, nil)
@@ -33,8 +33,8 @@ func (s *site) initializeAs(version string) headers {
 	return headers{"Mcp-Session-Id": got.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": version}
 }
 
-// TestStreamsBeginWithAnEmptyEvent from MCP 2025-11-25 on, so that a client can take
-// them up when nothing has come.
+// TestStreamsBeginWithAnEmptyEvent checks that streams start with an empty event since MCP
+// 2025-11-25. With its id a client can resume a stream before the first message.
 func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, nil)
@@ -71,8 +71,8 @@ func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
 	}
 }
 
-// TestAnswersThatCannotBeTakenUpAreNotKept shows that answers without an event's id do
-// not drive out the events of a stream that a client may take up.
+// TestAnswersThatCannotBeTakenUpAreNotKept checks that answers without an event id do not take
+// the place of events that a client may resume from.
 func TestAnswersThatCannotBeTakenUpAreNotKept(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, func(o *streamable.Options) { o.MaxRetained = 32 << 10 })

@@ -14,46 +14,48 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ProxyOptions say where a [Proxy] finds its server.
+// ProxyOptions configure a [Proxy].
 type ProxyOptions struct {
-	// URL is the server's, with its path. It is https, or http on this machine.
+	// URL is the server's URL with its path. The scheme is https, or http for this
+	// machine.
 	URL string
-	// Token goes with every request.
+	// Token is sent with each request.
 	Token string
 }
 
-// Proxy is a client's connection to a server over HTTP. It passes on what both send, and
-// adds nothing.
+// Proxy connects a client to a server over HTTP. It forwards the messages of both and adds
+// none.
 type Proxy struct {
 	o      ProxyOptions
 	t      jsonrpc.Transport
 	close  func() error // t.Close, once
 	client *http.Client
-	ctx    context.Context // of HTTP requests
+	ctx    context.Context // the context of HTTP requests
 	cancel context.CancelFunc
-	work   sync.WaitGroup
+	work   sync.WaitGroup // the goroutine of listen
 
-	errands sync.WaitGroup
+	errands sync.WaitGroup // goroutines that forward answers
 
-	writing sync.Mutex // for t.Write
+	writing sync.Mutex // held during t.Write
 	unread  chan error // the first failure of t.Write
 
 	mu      sync.Mutex
 	session string // "" before initialize
-	version string // of the session
+	version string // the version of the session
 	open    map[jsonrpc.ID]*errand
 }
 
-// errand is a request of the client that is not answered.
+// errand is a request of the client without an answer.
 type errand struct {
 	cancel context.CancelFunc
-	today  bool // of 2026-07-28
-	fixed  bool // cannot be cancelled
+	today  bool // the request is of 2026-07-28
+	fixed  bool // the request cannot be cancelled
 }
 
 // NewProxy returns a proxy for the client at t.
@@ -63,7 +65,7 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the server's URL: %w", err)
 	case u.Host == "" || u.User != nil:
-		return nil, fmt.Errorf("the server's URL: want one such as http://127.0.0.1:4517/mcp")
+		return nil, fmt.Errorf("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
 		return nil, fmt.Errorf("the server's URL: want https: others on the network could read the token")
 	}
@@ -77,17 +79,18 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 }
 
 const (
-	// farewell is how long open requests may take once the client has gone.
+	// farewell is how long open requests may take after the client has gone.
 	farewell = time.Second
-	// maxLine is the longest message in either direction.
+	// maxLine is the longest message in either direction, in bytes.
 	maxLine = 128 << 20
-	// retries is how often a broken stream is taken up again, each time later.
+	// retries is how often the proxy tries to resume a broken stream. The delay doubles
+	// each time, from retryAfter.
 	retries    = 6
 	retryAfter = 100 * time.Millisecond
 )
 
-// Run hands messages on until the client's input or ctx ends, or the client reads no
-// more. What is open then is cancelled.
+// Run forwards messages until the client's input or ctx ends, or a message cannot be written
+// to the client. Then it cancels the requests without an answer.
 func (p *Proxy) Run(ctx context.Context) error {
 	if l, ok := p.t.(interface{ SetReadLimit(int) }); ok {
 		l.SetReadLimit(defaultMaxBody)
@@ -97,9 +100,17 @@ func (p *Proxy) Run(ctx context.Context) error {
 		defer close(read)
 		p.read(lines)
 	}()
-	defer context.AfterFunc(ctx, p.hurry)()
-	err := p.handOn(ctx, lines)
-	p.hurry()
+	// The last waits are bounded, for a client that does not read or a server that does not
+	// answer.
+	bound := time.AfterFunc(2*farewell, func() {
+		p.cancel()
+		_ = p.close()
+	})
+	bound.Stop()
+	defer bound.Stop()
+	defer context.AfterFunc(ctx, func() { bound.Reset(2 * farewell) })()
+	err := p.forward(ctx, lines)
+	bound.Reset(2 * farewell)
 	p.leave()
 	p.cancel()
 	p.work.Wait()
@@ -112,22 +123,13 @@ func (p *Proxy) Run(ctx context.Context) error {
 	return err
 }
 
-// hurry ends what still waits in the end: for a client that does not read, or for a
-// server that does not answer.
-func (p *Proxy) hurry() {
-	time.AfterFunc(2*farewell, func() {
-		p.cancel()
-		_ = p.close()
-	})
-}
-
-// line is what the transport has read.
+// line is a message or an error of the transport.
 type line struct {
 	message []byte
 	err     error
 }
 
-// read reads what the client sends until the transport or the proxy is closed.
+// read reads messages of the client until the transport or the proxy is closed.
 func (p *Proxy) read(lines chan<- line) {
 	for {
 		m, err := p.t.Read(p.ctx)
@@ -143,8 +145,8 @@ func (p *Proxy) read(lines chan<- line) {
 	}
 }
 
-// handOn hands on what the client sends, in order, until the client has gone or ctx ends.
-func (p *Proxy) handOn(ctx context.Context, lines <-chan line) error {
+// forward forwards the messages of the client in order, until the client has gone or ctx ends.
+func (p *Proxy) forward(ctx context.Context, lines <-chan line) error {
 	for {
 		var next line
 		select {
@@ -177,7 +179,7 @@ func (p *Proxy) handOn(ctx context.Context, lines <-chan line) error {
 	}
 }
 
-// leave ends the session, and waits for a moment for what is open.
+// leave ends the session, and waits up to farewell for the open requests.
 func (p *Proxy) leave() {
 	if session, _ := p.current(); session != "" {
 		ctx, cancel := context.WithTimeout(p.ctx, farewell)
@@ -191,8 +193,9 @@ func (p *Proxy) leave() {
 	p.errands.Wait()
 }
 
-// cancelled takes a request off the open ones that the client cancels. One of
-// 2026-07-28 is cancelled by closing its stream, one of a session by the notification.
+// cancelled handles a cancel notification, and reports whether the message is one. A request
+// of 2026-07-28 is cancelled by closing its stream, a request of a session by the
+// notification.
 func (p *Proxy) cancelled(e *envelope, line []byte) bool {
 	if e.kind != notification || e.method != "notifications/cancelled" {
 		return false
@@ -215,7 +218,7 @@ func (p *Proxy) cancelled(e *envelope, line []byte) bool {
 	return true
 }
 
-// request hands on a request, and its answer when that comes.
+// request forwards a request. A goroutine forwards the answer.
 func (p *Proxy) request(e *envelope, line []byte) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	r := &errand{cancel: cancel, today: e.meta != nil, fixed: e.method == "initialize"}
@@ -230,7 +233,8 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		p.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
 		return
 	}
-	if r.today { // it depends on nothing that came before
+	// A request of 2026-07-28 does not depend on those before it.
+	if r.today {
 		p.errands.Go(func() {
 			defer cancel()
 			answer, err := p.send(ctx, http.MethodPost, line, todaysHeaders(e))
@@ -238,12 +242,15 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		})
 		return
 	}
-	// The head of the response comes when the server has the message: the next one
-	// does not overtake it.
+	if session, _ := p.current(); session == "" && !r.fixed && e.method != "ping" {
+		p.greet(ctx)
+	}
+	// With Prefer: stream the server sends the head of the response when it has accepted
+	// the request. So the next message cannot overtake this one.
 	answer, err := p.send(ctx, http.MethodPost, line, http.Header{headerPrefer: {preferStream}})
 	if id := sessionOf(answer); e.method == "initialize" && id != "" {
 		p.begin(id)
-		p.answer(ctx, e, r, answer, err) // the version that it names goes with what follows
+		p.answer(ctx, e, r, answer, err) // further requests need the version in the answer
 		cancel()
 		p.work.Go(p.listen)
 		return
@@ -252,6 +259,28 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		defer cancel()
 		p.answer(ctx, e, r, answer, err)
 	})
+}
+
+// greet opens a session for a client that sends requests without initialize. Like such a
+// client of the program itself, it gets no questions. If that fails, the answer to the
+// client's request reports why.
+func (p *Proxy) greet(ctx context.Context) {
+	hello := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
+	e, fault := parse(hello)
+	if fault != nil {
+		panic(fault) // the message is a constant
+	}
+	answer, err := p.send(ctx, http.MethodPost, hello, nil)
+	id := sessionOf(answer)
+	if err == nil {
+		_, _, _ = p.consume(&e, &errand{}, answer) // reads the version; no request waits for the answer
+	}
+	if id == "" {
+		return
+	}
+	p.begin(id)
+	p.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	p.work.Go(p.listen)
 }
 
 func sessionOf(answer *http.Response) string {
@@ -274,7 +303,7 @@ func (p *Proxy) current() (session, version string) {
 	return p.session, p.version
 }
 
-// send sends a request of HTTP.
+// send sends an HTTP request.
 func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, p.o.URL, strings.NewReader(string(body)))
 	if err != nil {
@@ -297,11 +326,11 @@ func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.
 	return p.client.Do(r)
 }
 
-// todaysHeaders say what the body of a request of 2026-07-28 says.
+// todaysHeaders returns the headers that mirror the body of a request of 2026-07-28.
 func todaysHeaders(e *envelope) http.Header {
 	version, ok := metaVersion(e)
 	if !ok {
-		version = modern.ProtocolVersion // the server says what is missing
+		version = modern.ProtocolVersion // the server reports what is missing
 	}
 	h := http.Header{headerVersion: {coded(version)}, headerMethod: {coded(e.method)}}
 	for _, name := range []*string{e.params.Name, e.params.URI, e.params.TaskID} {
@@ -316,7 +345,7 @@ func todaysHeaders(e *envelope) http.Header {
 	return h
 }
 
-// coded writes a text as a header can have it.
+// coded returns a text as a header value, in base64 if necessary.
 func coded(s string) string {
 	odd := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, "=?base64?") || s == "" {
@@ -325,16 +354,16 @@ func coded(s string) string {
 	return s
 }
 
-// note hands on what is not answered.
+// note forwards a notification or a response.
 func (p *Proxy) note(line []byte) {
 	answer, err := p.send(p.ctx, http.MethodPost, line, nil)
-	if err == nil { // for a server that is gone, the open requests report it
+	if err == nil { // if the server cannot be reached, open requests report that
 		answer.Body.Close()
 	}
 }
 
-// forget takes a request off the open ones, and reports whether it was there: its
-// answer is still wanted.
+// forget removes an open request. It reports false if the request was not open any more: the
+// client does not wait for its answer.
 func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -345,7 +374,7 @@ func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
 	return true
 }
 
-// refuse answers for the server.
+// refuse sends the client an error in place of an answer of the server.
 func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 	m, err := jsonv2.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)),
@@ -356,13 +385,13 @@ func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 	}
 }
 
-// write hands a message to the client. One that does not read has gone.
+// write sends a message to the client. A failure means that the client has gone.
 func (p *Proxy) write(m []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	v := jsontext.Value(m)
 	if v.Compact(lenient) != nil {
-		return // no JSON: the client could not read it
+		return // not JSON, so the client could not read it
 	}
 	if err := p.t.Write(context.Background(), [][]byte{v}); err != nil {
 		select {

@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// connect runs a proxy to a URL, and a peer that is its client.
+// connect runs a proxy to a URL, and returns a peer that is its client.
 func connect(t *testing.T, url string, h jsonrpc.Handler) *jsonrpc.Peer {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()
@@ -62,7 +62,7 @@ func tool(t *testing.T, ctx context.Context, p *jsonrpc.Peer, prompt string) (st
 	return string(raw), err
 }
 
-// TestProxySession asks a client with a handshake through the proxy.
+// TestProxySession sends requests and a question of a session through the proxy.
 func TestProxySession(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	m := &jsonrpc.Mux{}
@@ -87,7 +87,18 @@ func TestProxySession(t *testing.T) {
 	}
 }
 
-// TestProxyModern hands on requests of 2026-07-28.
+// TestProxyWithoutInitialize sends requests that no initialize precedes.
+func TestProxyWithoutInitialize(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	p := connect(t, s.url, nil)
+	for range 2 {
+		if got, err := tool(t, t.Context(), p, "go"); err != nil || !strings.Contains(got, "decided "+string(elicit.Denied)) {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+}
+
+// TestProxyModern sends requests of 2026-07-28 through the proxy.
 func TestProxyModern(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	p := connect(t, s.url, nil)
@@ -110,7 +121,7 @@ func TestProxyModern(t *testing.T) {
 	}
 }
 
-// TestProxyCancels interrupts the turns of both eras.
+// TestProxyCancels cancels turns of both eras.
 func TestProxyCancels(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, nil)
@@ -176,8 +187,8 @@ func TestProxyTakesUpStreams(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutServer answers for a server that is not there, refuses the token, or
-// is something else.
+// TestProxyWithoutServer checks the errors for a server that cannot be reached, refuses the
+// token, or is not an MCP server.
 func TestProxyWithoutServer(t *testing.T) {
 	var status atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -271,7 +282,7 @@ func TestProxyAddress(t *testing.T) {
 	}
 }
 
-// TestProxyMirrorsThread says in a header which thread a call names.
+// TestProxyMirrorsThread checks the header that mirrors the thread of a call.
 func TestProxyMirrorsThread(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	inner, said := s.server.Config.Handler, make(chan []string, 8)

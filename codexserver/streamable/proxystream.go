@@ -16,15 +16,15 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// A client that sends Prefer: stream gets the head of the response to a session's
-// request as soon as the server has taken the request in (RFC 7240 has the header).
+// With Prefer: stream (RFC 7240) the handler sends the head of the response to a request of a
+// session as soon as the peer has accepted the request.
 const (
 	headerPrefer = "Prefer"
 	preferStream = "stream"
 )
 
-// answer hands on the answer to a request with what comes before it. A request always
-// gets one, unless the client has cancelled it.
+// answer forwards the messages of a response up to the answer. If there is none, the client
+// receives an error, unless it has cancelled the request.
 func (p *Proxy) answer(ctx context.Context, e *envelope, r *errand, answer *http.Response, err error) {
 	if err == nil {
 		err = p.follow(ctx, e, r, answer)
@@ -34,7 +34,7 @@ func (p *Proxy) answer(ctx context.Context, e *envelope, r *errand, answer *http
 	}
 }
 
-// fault says what has become of the server.
+// fault returns the error for the client.
 func (p *Proxy) fault(err error) *jsonrpc.Error {
 	var said *jsonrpc.Error
 	switch {
@@ -48,8 +48,7 @@ func (p *Proxy) fault(err error) *jsonrpc.Error {
 
 var errBroken = errors.New("the connection broke before the answer")
 
-// follow reads a response to its end. Of a session, a stream that breaks is taken up
-// again.
+// follow reads a response to its end. It resumes a broken stream of a session.
 func (p *Proxy) follow(ctx context.Context, e *envelope, r *errand, answer *http.Response) error {
 	last, done, err := p.consume(e, r, answer)
 	for try := 0; !done && last != "" && !r.today && try < retries; try++ {
@@ -72,8 +71,8 @@ func (p *Proxy) follow(ctx context.Context, e *envelope, r *errand, answer *http
 	return err
 }
 
-// consume reads one response. It returns the id of the last event, and whether the
-// answer was among what it read.
+// consume reads one response. It returns the id of the last event, and whether it has read
+// the answer.
 func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response) (last string, done bool, err error) {
 	defer answer.Body.Close()
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
@@ -102,14 +101,14 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response) (last str
 			Message string       `json:"message"`
 		} `json:"error"`
 	}
-	if jsonv2.Unmarshal(body, &said, lenient) == nil && said.Error.Code != 0 { // one without an id
+	if jsonv2.Unmarshal(body, &said, lenient) == nil && said.Error.Code != 0 { // an error without an id
 		return "", false, &jsonrpc.Error{Code: said.Error.Code, Message: said.Error.Message}
 	}
 	return "", false, errors.New(answer.Status)
 }
 
-// pass hands a message to the client, and reports whether it is the request's answer.
-// One that the client does not wait for any more goes nowhere.
+// pass sends a message to the client, and reports whether it is the answer to the request.
+// It drops an answer for which the client does not wait any more.
 func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 	out := summarize(m)
 	if out.method != "" {
@@ -128,14 +127,15 @@ func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 	return true
 }
 
-// negotiated notes the version of the session.
+// negotiated records the version of the session.
 func (p *Proxy) negotiated(m []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.version = versionOf(m)
 }
 
-// events calls f with each event until it returns true, and returns the id of the last.
+// events calls f with the data of each event until f returns true. It returns the id of the
+// last event.
 func events(body io.Reader, f func([]byte) bool) (last string, err error) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxLine)
@@ -158,7 +158,7 @@ func events(body io.Reader, f func([]byte) bool) (last string, err error) {
 	return last, lines.Err()
 }
 
-// listen hands on what belongs to no request, until the session ends.
+// listen forwards the messages that belong to no request until the session ends.
 func (p *Proxy) listen() {
 	last := ""
 	for try := 0; p.ctx.Err() == nil; try = min(try+1, retries) {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Refusal is an error of [Options].Authenticate that says how the request is
-// answered. Any other error is answered with 401.
+// Refusal is an error of [Options].Authenticate that sets the answer to the request. Any
+// other error is answered with 401.
 type Refusal struct {
-	// Status is that of the answer. Default: 401.
+	// Status is the HTTP status. Default: 401.
 	Status int
-	// Code is the error of WWW-Authenticate (RFC 6750), such as invalid_token. By
-	// default none is said: the request brought no token.
+	// Code is the error parameter of WWW-Authenticate (RFC 6750), such as invalid_token.
+	// Default: none, as for a request without a token.
 	Code string
-	// RetryAfter is when the client may ask again. By default nothing is said.
+	// RetryAfter is when the client may try again. Default: the answer does not say.
 	RetryAfter time.Duration
-	// Words say to the client why. They hold nothing of the token. Default: that a valid
+	// Words is the reason, for the client. It must not contain the token. Default: a valid
 	// token is required.
 	Words string
 	// Err is the cause, for the log. It may be nil.
@@ -49,7 +49,7 @@ func (r *Refusal) status() int {
 	return r.Status
 }
 
-// answer writes the answer. The challenge goes with 401 and 403.
+// answer writes the answer. With 401 and 403 it has the challenge.
 func (r *Refusal) answer(w http.ResponseWriter, challenge string) {
 	if r.RetryAfter > 0 {
 		seconds := int64((r.RetryAfter + time.Second - 1) / time.Second)
@@ -61,7 +61,7 @@ func (r *Refusal) answer(w http.ResponseWriter, challenge string) {
 	refuse(w, r.status(), r.words())
 }
 
-// parameters adds parameters to a challenge; those without a value are left out.
+// parameters adds parameters to a challenge, except those with an empty value.
 func parameters(challenge string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(challenge)

@@ -12,14 +12,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// refuse answers with a sentence.
+// refuse answers with a text.
 func refuse(w http.ResponseWriter, status int, words string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	fmt.Fprintln(w, words)
 }
 
-// fail answers with a JSON-RPC error; the zero id is left out.
+// fail answers with a JSON-RPC error. It omits the zero id.
 func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	type wire struct {
 		Code    jsonrpc.Code   `json:"code"`
@@ -41,11 +41,11 @@ func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone reads nothing
+	_, _ = w.Write(body) // fails only if the client has gone
 }
 
-// statusOf is the status of a request of 2026-07-28 that is answered with nothing but
-// an error of that code. path is the member of params at fault.
+// statusOf returns the HTTP status for a request of 2026-07-28 whose response is only an
+// error with that code. path is the faulty member of params.
 func statusOf(code jsonrpc.Code, path string) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:
@@ -61,10 +61,12 @@ func statusOf(code jsonrpc.Code, path string) int {
 	return http.StatusOK
 }
 
-// heartbeat is how often an open stream shows to proxies on the way that it lives.
+// heartbeat is the interval at which an open stream sends a comment. Proxies on the way
+// close connections that are silent for long.
 const heartbeat = 15 * time.Second
 
-// writer writes a response with deadlines: a client that does not read is left.
+// writer writes a response. Each write has a deadline, so that a client that does not read
+// cannot block it.
 type writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -85,12 +87,11 @@ func (w *writer) json(status int, body []byte) error {
 	return errors.Join(err, w.flush())
 }
 
-// retryDelay is how long a client that was primed waits before it takes up a stream
-// that broke.
+// retryDelay is how long a client waits before it resumes a broken stream.
 const retryDelay = time.Second
 
-// stream begins a response of events. With an id its first event is an empty one, by
-// which the client can take up the stream before anything has come.
+// stream starts a response of events. If id is not "", the first event is empty and has that
+// id, so that the client can resume the stream before the first message.
 func (w *writer) stream(id string) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
@@ -104,7 +105,7 @@ func (w *writer) stream(id string) error {
 	return w.flush()
 }
 
-// event writes an event; id is "" for one that cannot be taken up again.
+// event writes an event. An event with the id "" cannot be resumed from.
 func (w *writer) event(id string, message []byte) error {
 	b := make([]byte, 0, len(message)+len(id)+32)
 	if id != "" {
@@ -114,7 +115,9 @@ func (w *writer) event(id string, message []byte) error {
 	at := len(b)
 	b = append(b, message...)
 	for i := at; i < len(b); i++ {
-		if b[i] == '\r' || b[i] == '\n' { // white space between tokens, which would end the line
+		// A line break would end the line of the event. In JSON it can only be white space
+		// between tokens.
+		if b[i] == '\r' || b[i] == '\n' {
 			b[i] = ' '
 		}
 	}
@@ -123,7 +126,7 @@ func (w *writer) event(id string, message []byte) error {
 	return err
 }
 
-// beat writes a comment.
+// beat writes a comment, which clients ignore.
 func (w *writer) beat() error {
 	w.deadline()
 	_, err := w.Write([]byte(":\n\n"))
@@ -138,6 +141,5 @@ func (w *writer) flush() error {
 	return err
 }
 
-// deadline sets a time limit for one write. Where that is not supported there is no
-// limit.
+// deadline sets a time limit for one write, if the ResponseWriter supports that.
 func (w *writer) deadline() { _ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) }

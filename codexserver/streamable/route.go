@@ -4,28 +4,30 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// route returns the stream that a message takes: of the request that it answers or
-// belongs to. What belongs to no request takes the standing stream if the client reads
-// it, else that of the newest call, else it is kept for the standing one. nil is an
-// answer that no request waits for. s.mu is held.
+// route returns the stream for a message, nil for an answer to no request. s.mu is held.
+//
+// An answer, and a message that names a request, is sent on the stream of that request. Any
+// other message is sent on getStream if the client reads it, otherwise on the stream of the
+// newest tool call. Without a call it is added to getStream, where the client can read it
+// later.
 func (s *session) route(out *summary) *stream {
 	if out.method == "" {
 		return s.requests[out.id]
 	}
 	st := s.related(out)
-	if st == nil && s.standing.reader == nil {
+	if st == nil && s.getStream.reader == nil {
 		st = s.newestCall()
 	}
 	if st == nil {
-		st = s.standing
+		st = &s.getStream
 	}
 	if !out.id.IsZero() {
-		s.calls[out.id] = ownRequest{st, out.method}
+		put(&s.calls, out.id, ownRequest{st, out.method})
 	}
 	return st
 }
 
-// related returns the stream of the request that a message names, nil if it names none.
+// related returns the stream of the request that a message names, nil without one.
 func (s *session) related(out *summary) *stream {
 	rel := out.relation()
 	switch out.method {
@@ -33,7 +35,7 @@ func (s *session) related(out *summary) *stream {
 		return s.find(func(e *envelope) bool { return rel.progressToken != "" && e.params.ProgressToken == rel.progressToken })
 	case "notifications/cancelled":
 		st := s.calls[rel.cancelled].stream
-		delete(s.calls, rel.cancelled)
+		remove(&s.calls, rel.cancelled)
 		if st != nil && st.done {
 			return nil
 		}
@@ -48,7 +50,7 @@ func (s *session) related(out *summary) *stream {
 	return nil
 }
 
-// find returns the stream of an unanswered request.
+// find returns the stream of a request without an answer.
 func (s *session) find(is func(*envelope) bool) *stream {
 	for _, st := range s.requests {
 		if is(st.request) {
@@ -58,7 +60,7 @@ func (s *session) find(is func(*envelope) bool) *stream {
 	return nil
 }
 
-// newestCall returns the stream of the newest unanswered call of a tool.
+// newestCall returns the stream of the newest tools/call without an answer.
 func (s *session) newestCall() (newest *stream) {
 	for _, st := range s.requests {
 		if st.request.method == "tools/call" && (newest == nil || st.number > newest.number) {
@@ -68,7 +70,7 @@ func (s *session) newestCall() (newest *stream) {
 	return newest
 }
 
-// asText is an id as text, whatever its JSON type.
+// asText returns an id as text: a string without its quotes.
 func asText(id jsonrpc.ID) string {
 	if s, ok := id.Str(); ok {
 		return s

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Scope is something that a token allows.
+// Scope is a permission of a token.
 type Scope string
 
 // The scopes.
 const (
-	ScopeRun     Scope = "codex:run"     // start, go on with, and interrupt turns
+	ScopeRun     Scope = "codex:run"     // start, continue and interrupt turns
 	ScopeApprove Scope = "codex:approve" // answer questions
-	ScopeRead    Scope = "codex:read"    // see what there is
+	ScopeRead    Scope = "codex:read"    // read threads, tools and models
 )
 
 // Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{ScopeRun, ScopeApprove, ScopeRead} }
 
-// ParseScopes returns the scopes that a text separated by spaces names. It ignores
-// words that are no scope. The result is never nil: a text without a scope allows
-// nothing, where nil scopes of a [Principal] allow everything.
+// ParseScopes returns the scopes in a text, which spaces separate. It ignores other words.
+// The result is never nil: a text without a scope allows nothing, whereas nil scopes of a
+// [Principal] allow everything.
 func ParseScopes(text string) []Scope {
 	named := strings.Fields(text)
 	found := []Scope{}
@@ -32,7 +32,7 @@ func ParseScopes(text string) []Scope {
 	return found
 }
 
-// FormatScopes returns scopes as [ParseScopes] reads them.
+// FormatScopes returns the scopes as a text for [ParseScopes].
 func FormatScopes(scopes []Scope) string {
 	words := make([]string, len(scopes))
 	for i, scope := range scopes {

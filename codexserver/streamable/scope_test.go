@@ -20,8 +20,7 @@ const (
 	run, approve, read = streamable.ScopeRun, streamable.ScopeApprove, streamable.ScopeRead
 )
 
-// withScopes takes "Bearer NAME SCOPES" for the token of a principal, with the scopes
-// that it names; "Bearer NAME" has all.
+// withScopes accepts tokens "NAME SCOPES" with these scopes, and "NAME" with all.
 func withScopes(o *streamable.Options) {
 	o.Metadata = "https://example.com/.well-known/oauth-protected-resource/mcp"
 	o.Authenticate = func(r *http.Request) (streamable.Principal, error) {
@@ -38,7 +37,7 @@ func withScopes(o *streamable.Options) {
 	}
 }
 
-// as are the headers with a token of ann's that has these scopes alone.
+// as returns the headers with a token of ann that has only these scopes.
 func as(h headers, scopes ...streamable.Scope) headers {
 	with := maps.Clone(h)
 	if with == nil {
@@ -48,7 +47,7 @@ func as(h headers, scopes ...streamable.Scope) headers {
 	return with
 }
 
-// begin sends a request and returns what comes before the events.
+// begin sends a request and returns the response without its events.
 func (s *site) begin(method, body string, h headers) reply {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
@@ -71,7 +70,7 @@ func (s *site) begin(method, body string, h headers) reply {
 
 // message is a message with the scopes that it needs.
 type message struct {
-	name, method string // of HTTP
+	name, method string // the method of HTTP
 	body         string
 	h            headers
 	needs        []streamable.Scope
@@ -107,7 +106,7 @@ func (m message) check(t *testing.T, s *site, union bool) {
 	}
 }
 
-// calls are the tools with the scope that a call needs.
+// calls lists the tools with the scope that a call needs.
 var calls = map[string]streamable.Scope{
 	"codex": run, "codex-reply": run, "codex-review": run, "codex-worktree": run, "codex-interrupt": run,
 	"codex-list": read, "codex-models": read, "codex-show": read, "codex-wait": read,
@@ -160,7 +159,8 @@ func TestScopesToday(t *testing.T) {
 	}
 }
 
-// TestScopesInSession does the same in a session that a token with all scopes began.
+// TestScopesInSession sends every kind of message in a session that a token with all scopes
+// began, with every combination of scopes.
 func TestScopesInSession(t *testing.T) {
 	s := open(t, echo, nil, withScopes)
 	session := s.initialize(nil)
@@ -194,7 +194,8 @@ func TestScopesInSession(t *testing.T) {
 	message{"initialize", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil, []streamable.Scope{read}}.check(t, s, true)
 }
 
-// TestScopeOfDelete lets a token that runs nothing end a session in which nothing ran.
+// TestScopeOfDelete checks that a token without codex:run may end only a session in which
+// nothing ran.
 func TestScopeOfDelete(t *testing.T) {
 	s := open(t, echo, nil, withScopes)
 	for name, tt := range map[string]struct {
@@ -208,7 +209,7 @@ func TestScopeOfDelete(t *testing.T) {
 		"something ran, by run": {true, []streamable.Scope{run}, 204},
 	} {
 		h := s.initialize(nil)
-		s.post(codex("1", "p", ""), as(h, read)) // which is refused
+		s.post(codex("1", "p", ""), as(h, read)) // refused, so nothing ran
 		if tt.ran {
 			s.post(codex("1", "p", ""), h)
 		}
@@ -218,8 +219,8 @@ func TestScopeOfDelete(t *testing.T) {
 	}
 }
 
-// TestScopeOfEviction keeps the sessions in which something ran from a token that runs
-// nothing: a new session may end an idle one, with its turns in the background.
+// TestScopeOfEviction checks that a new session of a token without codex:run does not end an
+// idle session in which something ran. That one may have turns in the background.
 func TestScopeOfEviction(t *testing.T) {
 	s := open(t, echo, nil, func(o *streamable.Options) {
 		withScopes(o)
@@ -228,7 +229,7 @@ func TestScopeOfEviction(t *testing.T) {
 	ran := s.initialize(nil)
 	s.post(codex("1", "p", ""), ran)
 	first := s.initialize(as(nil, read))
-	s.initialize(as(nil, read)) // in place of the first, which is not the oldest
+	s.initialize(as(nil, read)) // replaces the only session in which nothing ran
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	if got := s.post(ping, ran); got.status != 200 {
 		t.Errorf("the session in which something ran: %+v", got)
@@ -243,7 +244,7 @@ func TestScopeOfEviction(t *testing.T) {
 	}
 }
 
-// TestScopeOfCancelling lets a token cancel what it could have begun.
+// TestScopeOfCancelling checks that a token may cancel only requests that it may send.
 func TestScopeOfCancelling(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, withScopes)
@@ -263,8 +264,8 @@ func TestScopeOfCancelling(t *testing.T) {
 	v.close()
 }
 
-// TestUnaskedClient asks nothing of a token without codex:approve, whatever its client
-// says that it can.
+// TestUnaskedClient checks that a client is not asked if its token lacks codex:approve,
+// whatever capabilities it declares.
 func TestUnaskedClient(t *testing.T) {
 	home := t.TempDir()
 	s := open(t, asking, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: -1}}, withScopes)
@@ -287,7 +288,7 @@ func TestUnaskedClient(t *testing.T) {
 	if got := s.post(body, as(h, few...)); strings.Contains(got.body, "input") {
 		t.Errorf("a task: %+v", got)
 	}
-	// A task of another token: its question stays open, and is not told.
+	// A task of another token: its question stays open, and this token does not receive it.
 	got := s.post(body, h)
 	_, id, ok := strings.Cut(got.body, `"taskId":"`)
 	if id, _, _ = strings.Cut(id, `"`); !ok {
@@ -319,8 +320,8 @@ func TestUnaskedClient(t *testing.T) {
 	}
 }
 
-// TestAnswersNeedApprove keeps the question of a session open when a token without
-// codex:approve answers it, and records who decided.
+// TestAnswersNeedApprove checks that a question stays open when a token without codex:approve
+// answers it, and that the record says who decided.
 func TestAnswersNeedApprove(t *testing.T) {
 	var record strings.Builder
 	s := open(t, asking, &codexserver.Options{Record: &record}, withScopes)
@@ -349,7 +350,7 @@ func TestAnswersNeedApprove(t *testing.T) {
 	}
 }
 
-// TestScopeWords reads the scopes of a token.
+// TestScopeWords parses and formats scopes.
 func TestScopeWords(t *testing.T) {
 	for text, want := range map[string][]streamable.Scope{
 		"": {}, " ": {}, "openid profile": {}, "codex:read": {read}, "codex:read codex:run codex:read": {run, read},

@@ -7,19 +7,32 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Service is what one principal has on a server. [codexserver.Principal] is one. Its
-// methods are called from many goroutines.
+// Service serves the requests of one principal. [codexserver.Principal] is one. Its methods
+// are called from many goroutines.
+//
+// A service may also have the method Begin(ctx context.Context, t jsonrpc.Transport, ended
+// func(error)). The handler then calls it instead of Serve. Begin returns at once, and calls
+// ended once, on another goroutine, with what Serve would return. So an idle session needs
+// no goroutine.
 type Service interface {
 	// Serve serves a client with a handshake until t or ctx ends.
 	Serve(ctx context.Context, t jsonrpc.Transport) error
-	// Exchange serves one request of MCP 2026-07-28, the only message of t, and returns
-	// when it is answered or ctx ends. The client has cancelled the request if the
-	// cause of ctx is [jsonrpc.ErrCancelled].
+	// Exchange serves one request of MCP 2026-07-28, the only message of t. It returns
+	// when the request is answered or ctx ends. If the client has cancelled the request,
+	// the cause of ctx is [jsonrpc.ErrCancelled].
 	Exchange(ctx context.Context, t jsonrpc.Transport) error
-	// Busy reports whether anything is under way besides Serve and Exchange.
+	// Busy reports whether work is running that neither Serve nor Exchange waits for.
 	Busy() bool
-	// Close ends everything that is under way. Serve and Exchange have returned.
+	// Close ends that work. It is called after Serve and Exchange have returned.
 	Close() error
 }
 
-var _ Service = (*codexserver.Principal)(nil)
+// beginner is a service that needs no goroutine for an idle session.
+type beginner interface {
+	Begin(ctx context.Context, t jsonrpc.Transport, ended func(error))
+}
+
+var (
+	_ Service  = (*codexserver.Principal)(nil)
+	_ beginner = (*codexserver.Principal)(nil)
+)

@@ -14,137 +14,218 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// session is a client with a handshake as a [jsonrpc.Transport]: what it sends comes
-// by POST, what goes out takes the stream of the request that it belongs to, else the
-// one that the client has opened by GET.
+// session is a client with a handshake, as a [jsonrpc.Transport]. The client sends its
+// messages by POST. The server answers on the response to the POST. A message that belongs
+// to a request is sent on the stream of that request; route decides where others are sent.
+//
+// An idle session has no goroutine and few objects: a server may have many of them. So a
+// POST hands its message to the peer itself, and maps and channels are made when they are
+// used.
 type session struct {
-	id      string
-	handler *Handler
-	owner   *principal
-	unasked bool // its client lacks codex:approve
-	in      chan []byte
-	closed  chan struct{} // when the session is to end
-	ended   chan struct{} // when it has
-	once    sync.Once
+	id          string
+	handler     *Handler
+	owner       *principal
+	noQuestions bool // the client's token lacks codex:approve
 
-	mu       sync.Mutex
-	version  string  // of MCP, "" before the answer to initialize
-	standing *stream // of what belongs to no request
-	heard    int     // the number of its last event that was written
-	streams  map[int]*stream
-	requests map[jsonrpc.ID]*stream    // without an answer
-	calls    map[jsonrpc.ID]ownRequest // the server's own requests without an answer
-	number   int                       // of the newest stream
-	kept     []*event                  // of all streams, oldest first
-	retained int                       // bytes of them
-	changed  chan struct{}
-	ran      bool // something that needs codex:run
-	open     int  // HTTP requests
-	used     time.Time
-	idle     *time.Timer
+	// The handler's mutex may be held while this one is taken, not the other way round. The
+	// peer is never called with either: it may write, which takes this one.
+	mu        sync.Mutex
+	deliver   func(message []byte, err error) // passes a message of the client to the peer; nil before Push
+	waiting   []byte                          // a message that the peer has not taken yet
+	closing   bool                            // no message is accepted any more
+	ended     bool                            // the peer has ended
+	version   string                          // the version of MCP; "" before the answer to initialize
+	getStream stream                          // the stream that the client reads by GET
+	getRead   int                             // the last event of getStream that was written to a client
+	streams   map[int]*stream                 // the streams of requests, by number
+	requests  map[jsonrpc.ID]*stream          // the client's requests without an answer
+	calls     map[jsonrpc.ID]ownRequest       // the server's requests without an answer
+	number    int                             // the number of the newest stream
+	kept      []*event                        // the events of all streams, oldest first
+	keptBytes int                             // the size of kept
+	changed   chan struct{}                   // closed at the next change; nil if nothing waits for it
+	ran       bool                            // a request needed codex:run
+	open      int                             // HTTP requests being served
+	lastUsed  time.Time
 }
 
 var errSessionClosed = errors.New("the session has ended")
 
-// newSession returns a session that is entered already.
+// newSession returns a session with one open request: the caller has entered it, and must
+// leave it.
 func (h *Handler) newSession(id string, owner *principal, who Principal) *session {
 	s := &session{
-		id: id, handler: h, owner: owner, unasked: !who.may(ScopeApprove), in: make(chan []byte), closed: make(chan struct{}), ended: make(chan struct{}),
-		streams: map[int]*stream{}, requests: map[jsonrpc.ID]*stream{}, calls: map[jsonrpc.ID]ownRequest{}, changed: make(chan struct{}),
-		used: time.Now(), open: 1,
+		id: id, handler: h, owner: owner, noQuestions: !who.may(ScopeApprove), lastUsed: time.Now(), open: 1,
 	}
-	s.standing = &stream{session: s}
-	s.streams[0] = s.standing
-	s.idle = time.AfterFunc(h.o.IdleTimeout, s.expire)
+	s.getStream.session = s
 	return s
 }
 
-// run serves the session to its end.
-func (s *session) run() {
+// begin starts to serve the session.
+func (s *session) begin() {
 	ctx := s.handler.ctx
-	if s.unasked {
+	if s.noQuestions {
 		ctx = codexserver.WithoutQuestions(ctx)
 	}
-	if err := s.owner.own.Serve(ctx, s); err != nil {
+	if b, ok := s.owner.own.(beginner); ok {
+		b.Begin(ctx, s, s.over)
+	} else {
+		go func() { s.over(s.owner.own.Serve(ctx, s)) }()
+	}
+}
+
+// over removes the session. The service calls it when it has ended.
+func (s *session) over(err error) {
+	defer s.handler.sessions.Done()
+	if err != nil {
 		s.handler.o.Logger.Debug("session ended", "error", err)
 	}
-	s.close()
-	s.mu.Lock()
-	s.idle.Stop()
-	s.mu.Unlock()
+	_ = s.Close()
 	s.handler.forget(s)
-	close(s.ended)
-}
-
-// close ends the session; run goes on to its end.
-func (s *session) close() { s.once.Do(func() { close(s.closed) }) }
-
-// expire ends the session if it is idle.
-func (s *session) expire() {
 	s.mu.Lock()
-	left := s.handler.o.IdleTimeout - time.Since(s.used)
-	if s.busy() {
-		left = s.handler.o.IdleTimeout
-	}
-	if left > 0 {
-		s.idle.Reset(left)
-	}
+	s.ended = true
+	s.change()
 	s.mu.Unlock()
-	if left <= 0 {
-		s.close()
+}
+
+// end ends the client's input, after which the peer ends the session. It does not wait for
+// that. The handler's mutex must not be held.
+func (s *session) end() {
+	s.mu.Lock()
+	deliver := s.deliver
+	s.closing = true
+	s.change()
+	s.mu.Unlock()
+	if deliver != nil {
+		deliver(nil, io.EOF)
 	}
 }
 
-// busy reports whether a request is open, of HTTP or of MCP. s.mu is held.
+// awaitEnd waits until the session has ended.
+func (s *session) awaitEnd(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.ended {
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left returns how long the session lives from now on if it is not used.
+func (s *session) left() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy() {
+		return s.handler.o.IdleTimeout
+	}
+	return s.handler.o.IdleTimeout - time.Since(s.lastUsed)
+}
+
+// busy reports whether an HTTP request is open or an MCP request has no answer. s.mu is
+// held.
 func (s *session) busy() bool { return s.open > 0 || len(s.requests) > 0 }
 
-// enter counts an HTTP request of the session, which is to leave.
+// enter counts an HTTP request. The request must call leave at its end.
 func (s *session) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
-	s.used = time.Now()
+	s.lastUsed = time.Now()
 }
 
 func (s *session) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
-	s.used = time.Now()
+	s.lastUsed = time.Now()
 }
 
-// change wakes who waits for the session. s.mu is held.
-func (s *session) change() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// drop forgets a stream that is answered and that no client can take up again, because
-// none was told the id of an event. s.mu is held.
-func (s *session) drop(st *stream) {
-	for _, e := range st.events {
-		s.retained -= len(e.data) + overhead
+// changes returns a channel that is closed at the next change. s.mu is held.
+func (s *session) changes() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
-	st.events = nil
-	delete(s.streams, st.number)
-	s.change()
+	return s.changed
 }
 
-// push hands a message to the peer.
-func (s *session) push(ctx context.Context, body []byte) error {
+// change wakes all goroutines that wait for a change. s.mu is held.
+func (s *session) change() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// wait waits for the next change. s.mu is held, except while it waits.
+func (s *session) wait(ctx context.Context) error {
+	changed := s.changes()
+	s.mu.Unlock()
+	defer s.mu.Lock()
 	select {
-	case s.in <- body:
+	case <-changed:
 		return nil
-	case <-s.closed:
-		return errSessionClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// attach makes a response the reader of a stream, from the event behind read on. s.mu
-// is held.
+// put sets a member of a map. It makes the map if there is none.
+func put[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
+}
+
+// remove deletes a member of a map, and the map with its last member. Idle sessions would
+// otherwise hold several empty maps each.
+func remove[K comparable, V any](m *map[K]V, key K) {
+	if delete(*m, key); len(*m) == 0 {
+		*m = nil
+	}
+}
+
+// drop removes an answered stream. The client cannot resume it, because it has not received
+// the id of an event. s.mu is held.
+func (s *session) drop(st *stream) {
+	for _, e := range st.events {
+		s.keptBytes -= len(e.data) + overhead
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
+	st.events = nil
+	remove(&s.streams, st.number)
+	s.change()
+}
+
+// push hands a message of the client to the peer, or to Read. It waits only if the service
+// reads and has not read the message before.
+func (s *session) push(ctx context.Context, body []byte) error {
+	s.mu.Lock()
+	for !s.closing && s.deliver == nil && s.waiting != nil {
+		if err := s.wait(ctx); err != nil {
+			s.mu.Unlock()
+			return err
+		}
+	}
+	deliver, closing := s.deliver, s.closing
+	if !closing && deliver == nil {
+		s.waiting = body
+		s.change()
+	}
+	s.mu.Unlock()
+	switch {
+	case closing:
+		return errSessionClosed
+	case deliver != nil:
+		deliver(body, nil)
+	}
+	return nil
+}
+
+// attach makes a response the reader of a stream. The reader starts after the event with the
+// number read. An earlier reader stops. s.mu is held.
 func (s *session) attach(st *stream, read int) *reader {
 	me := &reader{read: read, replaced: make(chan struct{})}
 	if st.reader != nil {
@@ -154,20 +235,20 @@ func (s *session) attach(st *stream, read int) *reader {
 	return me
 }
 
-// detach ends the reading of a response.
+// detach removes the reader, unless another one has replaced it.
 func (s *session) detach(st *stream, me *reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.reader == me {
 		st.reader = nil
-		if st == s.standing {
-			s.heard = max(s.heard, me.read)
+		if st == &s.getStream {
+			s.getRead = max(s.getRead, me.read)
 		}
 		s.change()
 	}
 }
 
-// post serves a POST of the session.
+// post serves a POST of the session: one message.
 func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
 	s.enter()
 	defer s.leave()
@@ -183,8 +264,10 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 	}
 	s.ran = s.ran || slices.Contains(e.needs(), ScopeRun)
 	s.number++
-	st := &stream{session: s, number: s.number, request: e, came: context.WithoutCancel(r.Context())}
-	s.streams[st.number], s.requests[e.id] = st, st
+	st := &stream{session: s, number: s.number, request: e, post: context.WithoutCancel(r.Context())}
+	put(&s.streams, st.number, st)
+	put(&s.requests, e.id, st)
+	// Before the push: the answer may be written before push returns.
 	me := s.attach(st, 0)
 	s.mu.Unlock()
 	if err := s.push(r.Context(), body); err != nil {
@@ -197,7 +280,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body
 	st.serve(w, r, me, r.Header.Get(headerPrefer) == preferStream && e.method != "initialize")
 }
 
-// note hands on what is not answered.
+// note serves a POST of a notification or a response. The client gets 202.
 func (s *session) note(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
 	if err := s.push(r.Context(), body); err != nil {
 		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
@@ -206,25 +289,25 @@ func (s *session) note(w http.ResponseWriter, r *http.Request, e *envelope, body
 	s.mu.Lock()
 	switch st := s.requests[e.params.RequestID]; {
 	case e.kind == response:
-		delete(s.calls, e.id)
+		remove(&s.calls, e.id)
 	case e.method == "notifications/cancelled" && st != nil && st.request.method != "initialize":
-		st.end() // it gets no answer
+		st.end() // a cancelled request has no answer
 	}
 	s.mu.Unlock()
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// get serves a GET of the session: what belongs to no request, or a stream that is
-// taken up again.
+// get serves a GET of the session. With Last-Event-ID the client resumes a stream, without
+// it reads getStream.
 func (s *session) get(w http.ResponseWriter, r *http.Request) {
 	s.enter()
 	defer s.leave()
 	s.mu.Lock()
-	st, read := s.standing, s.heard
+	st, read := &s.getStream, s.getRead
 	if id := r.Header.Get(headerEvent); id != "" {
 		number, last, ok := parseEventID(id)
-		st, read = s.streams[number], last
-		if !ok || st == nil || last < st.lost || last > st.next {
+		st, read = s.stream(number), last
+		if !ok || st == nil || last < st.lost || last > st.last {
 			s.mu.Unlock()
 			refuse(w, http.StatusBadRequest, "the events after this "+headerEvent+" are not kept")
 			return
@@ -237,20 +320,51 @@ func (s *session) get(w http.ResponseWriter, r *http.Request) {
 	st.serve(w, r, me, true)
 }
 
-// Read implements [jsonrpc.Transport].
-func (s *session) Read(ctx context.Context) ([]byte, error) {
-	select {
-	case body := <-s.in:
-		return body, nil
-	case <-s.closed:
-		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// stream returns the stream with a number, nil if it is not kept. s.mu is held.
+func (s *session) stream(number int) *stream {
+	if number == 0 {
+		return &s.getStream
+	}
+	return s.streams[number]
+}
+
+// Push makes the peer take messages, see [jsonrpc.Transport]. The waiting message is the
+// client's first. No other message can overtake it, because the client does not know the
+// session's id before that one is answered.
+func (s *session) Push(deliver func(message []byte, err error)) {
+	s.mu.Lock()
+	first, closing := s.waiting, s.closing
+	s.deliver, s.waiting = deliver, nil
+	s.mu.Unlock()
+	if first != nil {
+		deliver(first, nil)
+	}
+	if closing {
+		deliver(nil, io.EOF)
 	}
 }
 
-// Write implements [jsonrpc.Transport]. A stream whose reader is far behind holds up
-// the others until its reader has caught up, or is left for not reading.
+// Read implements [jsonrpc.Transport]. Only a [Service] that does not call Push uses it.
+func (s *session) Read(ctx context.Context) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.waiting == nil && !s.closing {
+		if err := s.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.waiting == nil {
+		return nil, io.EOF
+	}
+	body := s.waiting
+	s.waiting = nil
+	s.change()
+	return body, nil
+}
+
+// Write implements [jsonrpc.Transport]. If the reader of a stream is far behind, Write waits
+// until the reader has caught up or its connection has timed out. Other streams wait
+// meanwhile.
 func (s *session) Write(ctx context.Context, messages [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +372,7 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 		out := summarize(m)
 		st := s.route(&out)
 		if st == nil {
-			s.handler.o.Logger.Debug("an answer that no request waits for", "id", out.id)
+			s.handler.o.Logger.Debug("answer to no request", "id", out.id)
 			continue
 		}
 		if err := st.room(ctx); err != nil {
@@ -275,8 +389,11 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 	return nil
 }
 
-// Close implements [jsonrpc.Transport].
+// Close implements [jsonrpc.Transport]. It does not call the peer, which may be its caller.
 func (s *session) Close() error {
-	s.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	s.change()
 	return nil
 }

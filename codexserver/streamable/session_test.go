@@ -20,7 +20,7 @@ func codex(id, prompt, meta string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":%q},"_meta":{%s}}}`, id, prompt, meta)
 }
 
-// TestSession walks through a session, from initialize to DELETE.
+// TestSession uses a session from initialize to DELETE.
 func TestSession(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	h := s.initialize(nil)
@@ -33,7 +33,7 @@ func TestSession(t *testing.T) {
 	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, h); got.status != 200 || !strings.Contains(got.body, `-32601`) {
 		t.Errorf("unknown method: %+v", got)
 	}
-	// The question comes on the stream of its call, though another one is open.
+	// The question comes on the stream of its call, although the client also reads a GET.
 	standing := s.stream(http.MethodGet, "", h)
 	v := s.stream(http.MethodPost, codex(`"a"`, "go", `"progressToken":"tok"`), h)
 	v.until(`"progressToken":"tok"`)
@@ -63,7 +63,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestSessionRefusals sends what a session does not take.
+// TestSessionRefusals sends messages that a session refuses.
 func TestSessionRefusals(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	mine := s.initialize(nil)
@@ -121,8 +121,7 @@ func TestSessionRefusals(t *testing.T) {
 	}
 }
 
-// TestResume breaks the connection of a call before its answer, and takes its stream
-// up again.
+// TestResume breaks the connection of a call before its answer, and resumes its stream.
 func TestResume(t *testing.T) {
 	goOn := make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -141,7 +140,7 @@ func TestResume(t *testing.T) {
 	at := v.lastID
 	second := v.until("task_started")
 	v.close()
-	// The call continues: no client is left to read what comes now.
+	// The call continues, although no client reads its stream.
 	close(goOn)
 	h["Last-Event-ID"] = at
 	again := s.stream(http.MethodGet, "", h)
@@ -157,7 +156,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRetainedEventsAreBounded forgets the oldest events of a client that is away.
+// TestRetainedEventsAreBounded checks that the oldest events are dropped while the client is
+// away.
 func TestRetainedEventsAreBounded(t *testing.T) {
 	goOn, written := make(chan struct{}), make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -181,14 +181,14 @@ func TestRetainedEventsAreBounded(t *testing.T) {
 	s.post(`{"jsonrpc":"2.0","id":6,"method":"ping"}`, headers{"Mcp-Session-Id": h["Mcp-Session-Id"]})
 	close(goOn)
 	wait(t, written)
-	// The call is answered once codex-list, which comes later, is.
+	// When this later request is answered, the events before it were added.
 	s.post(`{"jsonrpc":"2.0","id":7,"method":"ping"}`, headers{"Mcp-Session-Id": h["Mcp-Session-Id"]})
 	if got := s.do(http.MethodGet, "", h); got.status != 400 || !strings.Contains(got.body, "not kept") {
 		t.Errorf("%d %.200s", got.status, got.body)
 	}
 }
 
-// TestSessionsEndWhenIdle keeps a session as long as it is used.
+// TestSessionsEndWhenIdle waits until a session has ended. TestIdleTimeout has the exact times.
 func TestSessionsEndWhenIdle(t *testing.T) {
 	s := open(t, echo, nil, func(o *streamable.Options) { o.IdleTimeout = time.Millisecond })
 	h := s.initialize(nil)
@@ -197,11 +197,12 @@ func TestSessionsEndWhenIdle(t *testing.T) {
 		if time.Now().After(until) {
 			t.Fatal("the session does not end")
 		}
-		<-time.After(20 * time.Millisecond) // asking keeps it
+		<-time.After(20 * time.Millisecond) // each request starts the time again
 	}
 }
 
-// TestSessionLimit ends the session that was idle for longest, and none in use.
+// TestSessionLimit checks that a further session ends the one that was idle for longest, and
+// none in use.
 func TestSessionLimit(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, func(o *streamable.Options) { o.MaxSessions = 2 })
@@ -225,7 +226,7 @@ func TestSessionLimit(t *testing.T) {
 	}
 }
 
-// TestCancelledRequestEndsItsStream cancels by a notification.
+// TestCancelledRequestEndsItsStream cancels a request by a notification.
 func TestCancelledRequestEndsItsStream(t *testing.T) {
 	e, began, ended := stuck()
 	s := open(t, e, nil, nil)
@@ -244,7 +245,8 @@ func TestCancelledRequestEndsItsStream(t *testing.T) {
 	}
 }
 
-// TestDrain lets work under way end, takes answers to its questions, and nothing new.
+// TestDrain checks that running work ends, that answers to its questions are accepted, and that
+// new work is refused.
 func TestDrain(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	h := s.initialize(nil)
@@ -276,8 +278,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForTheBackground does not return while a turn in the background runs that
-// no request waits for, in either era.
+// TestDrainWaitsForTheBackground checks in both eras that Drain waits for turns in the
+// background, for which no request waits.
 func TestDrainWaitsForTheBackground(t *testing.T) {
 	const background = `"name":"codex","arguments":{"prompt":"work","background":true}`
 	for name, begin := range map[string]func(*site) reply{

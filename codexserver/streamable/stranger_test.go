@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// archive is an engine whose every thread has a rollout.
+// archive is an engine that has a rollout of every thread.
 type archive struct {
 	engine.Engine
 	path string
@@ -39,9 +39,9 @@ func threadOf(t *testing.T, body string) string {
 	return id
 }
 
-// TestThreadsAreShownToTheirPrincipal reads what a thread did, as its own principal and
-// as another one, in both eras, by the tool and as a resource, while the thread is open
-// and when it has a rollout alone.
+// TestThreadsAreShownToTheirPrincipal reads a thread as its own principal and as another one.
+// It does so in both eras, by the tool and as a resource, while the thread is open and when
+// only its rollout exists.
 func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 	const id = "00000000-0000-7000-8000-000000000001"
 	path := filepath.Join(t.TempDir(), "rollout-2025-01-01T00-00-00-"+id+".jsonl")
@@ -99,7 +99,8 @@ func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 	}
 }
 
-// TestWaitNamesItsThreads has no client of today wait for the turns of all.
+// TestWaitNamesItsThreads checks that codex-wait of 2026-07-28 does not wait for the turns of
+// other clients.
 func TestWaitNamesItsThreads(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	body, h := modern("1", "tools/call", "{}", `"name":"codex","arguments":{"prompt":"secret","background":true}`)
@@ -119,7 +120,7 @@ func TestWaitNamesItsThreads(t *testing.T) {
 	if got := s.post(body, h); !strings.Contains(got.body, "heard secret") {
 		t.Errorf("its own: %+v", got)
 	}
-	// A session has turns of its own, and waits for those alone.
+	// A session has its own turns, and waits only for those.
 	session := s.initialize(nil)
 	wait := `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"codex-wait","arguments":{}}}`
 	if got := s.post(wait, session); strings.Contains(got.body, "secret") || !strings.Contains(got.body, "Nothing runs") {
@@ -127,7 +128,7 @@ func TestWaitNamesItsThreads(t *testing.T) {
 	}
 }
 
-// TestEventsBelongToTheirSession asks in a session for the events of another one.
+// TestEventsBelongToTheirSession tries to resume a stream of another session.
 func TestEventsBelongToTheirSession(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, nil)
@@ -143,7 +144,7 @@ func TestEventsBelongToTheirSession(t *testing.T) {
 	}
 }
 
-// TestSessionIDsAreTheServers takes no session id that a client has chosen.
+// TestSessionIDsAreTheServers checks that a client cannot choose a session id.
 func TestSessionIDsAreTheServers(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`

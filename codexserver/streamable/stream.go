@@ -10,45 +10,45 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// stream is what goes out to a client for one of its requests, or for none. Its
-// events are kept for a while, so that a client whose connection broke takes it up
-// again. The session's mutex guards it.
+// stream holds the messages to a client that belong to one of its requests, or to none. The
+// session keeps events for a while after they are written, so that a client can resume the
+// stream after its connection broke. The session's mutex guards all fields.
 type stream struct {
 	session *session
 	number  int
-	request *envelope       // nil for what belongs to no request
-	came    context.Context // of the POST with the request
-	events  []*event        // kept, oldest first
-	next    int             // the number of the next event
-	lost    int             // the number of the newest event that is not kept any more
-	done    bool            // nothing more comes
-	reader  *reader         // who reads it now, if anybody
+	request *envelope       // nil for the stream of a GET
+	post    context.Context // the context of the POST with the request
+	events  []*event        // the kept events, oldest first
+	last    int             // the number of the newest event
+	lost    int             // the number of the newest event that is no longer kept
+	done    bool            // no event follows
+	reader  *reader         // the response that reads the stream; nil for none
 }
 
 // event is one message to a client.
 type event struct {
 	stream *stream
-	number int
+	number int // 1 for the first of a stream
 	data   []byte
-	last   bool // the answer
+	answer bool // the answer to the request, which is the last event
 }
 
-// reader is one response that reads a stream.
+// reader is an HTTP response that reads a stream.
 type reader struct {
-	read     int           // the number of the last event that it has written
+	read     int           // the last event that was written to the response
 	replaced chan struct{} // closed when another response reads the stream
 }
 
 // primedSince is the version of MCP in which a stream begins with an empty event.
 const primedSince = "2025-11-25"
 
-// overhead is what an event costs beside its bytes.
+// overhead is the memory that an event takes in addition to its data, in bytes.
 const overhead = 256
 
-// maxUnread is how many bytes of a stream may wait for its reader.
+// maxUnread is how many bytes may wait for the reader of a stream.
 const maxUnread = 1 << 20
 
-// unread are the bytes that the stream's reader has not written.
+// unread returns the number of bytes that the reader has not written, 0 without a reader.
 func (st *stream) unread() (n int) {
 	if st.reader == nil {
 		return 0
@@ -61,7 +61,7 @@ func (st *stream) unread() (n int) {
 	return n
 }
 
-// eventID names an event for Last-Event-ID.
+// eventID returns the id of an event, as in Last-Event-ID.
 func eventID(stream, number int) string { return strconv.Itoa(stream) + "-" + strconv.Itoa(number) }
 
 func (e *event) id() string { return eventID(e.stream.number, e.number) }
@@ -74,50 +74,51 @@ func parseEventID(id string) (stream, number int, ok bool) {
 	return stream, number, found && err1 == nil && err2 == nil && stream >= 0 && number >= 0
 }
 
-// add adds an event, and drops the oldest of the session where there are too many.
-func (st *stream) add(m []byte, last bool) {
+// add adds an event. If the session then keeps too many bytes, its oldest events are
+// dropped, but none that a reader is about to write.
+func (st *stream) add(m []byte, answer bool) {
 	s := st.session
-	st.next++
-	e := &event{stream: st, number: st.next, data: m, last: last}
+	st.last++
+	e := &event{stream: st, number: st.last, data: m, answer: answer}
 	st.events = append(st.events, e)
 	s.kept = append(s.kept, e)
-	s.retained += len(m) + overhead
-	for s.retained > s.handler.o.MaxRetained && len(s.kept) > 1 {
+	s.keptBytes += len(m) + overhead
+	for s.keptBytes > s.handler.o.MaxRetained && len(s.kept) > 1 {
 		old := s.kept[0]
 		if r := old.stream.reader; r != nil && r.read < old.number {
-			break // it is about to be written
+			break
 		}
 		s.kept[0] = nil
 		s.kept = s.kept[1:]
-		s.retained -= len(old.data) + overhead
+		s.keptBytes -= len(old.data) + overhead
 		old.stream.forget(old)
 	}
 	s.change()
 }
 
-// forget drops the oldest event of the stream.
+// forget drops the oldest event of the stream, and an answered stream with its last event.
 func (st *stream) forget(old *event) {
 	st.events[0] = nil
 	st.events = st.events[1:]
 	st.lost = old.number
 	if st.done && len(st.events) == 0 {
-		delete(st.session.streams, st.number)
+		remove(&st.session.streams, st.number)
 	}
 }
 
-// end notes that nothing more comes.
+// end marks the stream as done and its request as answered.
 func (st *stream) end() {
 	st.done = true
 	if st.session.requests[st.request.id] == st {
-		delete(st.session.requests, st.request.id)
+		remove(&st.session.requests, st.request.id)
 	}
 	if len(st.events) == 0 {
-		delete(st.session.streams, st.number)
+		remove(&st.session.streams, st.number)
 	}
 	st.session.change()
 }
 
-// after returns the events behind a number.
+// after returns the events with a higher number.
 func (st *stream) after(number int) []*event {
 	for i, e := range st.events {
 		if e.number > number {
@@ -127,8 +128,9 @@ func (st *stream) after(number int) []*event {
 	return nil
 }
 
-// prime returns the id of what the reader has, for the empty event that its response
-// begins with; "" before MCP 2025-11-25, where clients do not expect one.
+// prime returns the id of the last event that the reader has. The response starts with an
+// empty event of this id, so that a client can resume the stream before it has received a
+// message. prime returns "" before MCP 2025-11-25, whose clients do not expect that event.
 func (st *stream) prime(me *reader) string {
 	s := st.session
 	s.mu.Lock()
@@ -139,8 +141,9 @@ func (st *stream) prime(me *reader) string {
 	return eventID(st.number, me.read)
 }
 
-// serve writes the stream to a response, from the event behind read on, until nothing
-// more comes or the client goes. The reader is attached already.
+// serve writes the events of the stream to a response until the stream is done, the client
+// has gone or another response reads the stream. me is the attached reader. begun reports
+// that the response must be a stream; otherwise a lone answer is sent as JSON.
 func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begun bool) {
 	s := st.session
 	out := newWriter(w, s.handler.o.WriteTimeout)
@@ -154,18 +157,21 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 	}
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
-	over := false // the session has ended
 	for {
 		s.mu.Lock()
-		events, done, changed := st.after(me.read), st.done, s.changed
+		events, done, ended := st.after(me.read), st.done, s.ended
+		var changed <-chan struct{}
+		if len(events) == 0 && !done && !ended {
+			changed = s.changes()
+		}
 		s.mu.Unlock()
-		if over && len(events) == 0 {
+		if ended && len(events) == 0 {
 			if !begun {
 				fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
 			}
 			return
 		}
-		if !begun && len(events) == 1 && events[0].last && events[0].number == 1 {
+		if !begun && len(events) == 1 && events[0].answer && events[0].number == 1 {
 			s.mu.Lock()
 			s.drop(st)
 			s.mu.Unlock()
@@ -188,7 +194,7 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			me.read = events[len(events)-1].number
 			s.change()
 			s.mu.Unlock()
-			continue // what has come meanwhile
+			continue // events may have been added meanwhile
 		}
 		if done {
 			if !begun { // the request was cancelled
@@ -206,31 +212,20 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			return
 		case <-me.replaced:
 			return
-		case <-s.ended:
-			over = true
 		}
 	}
 }
 
-var errEnded = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no such session: it has ended, or never was; begin a new one with initialize")
+var errEnded = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no such session: it has ended or never existed; begin a new one with initialize")
 
-// room waits until the stream's reader has caught up. s.mu is held, but not while it
-// waits.
+// room waits until the stream has room for an event. s.mu is held, except while it waits.
 func (st *stream) room(ctx context.Context) error {
 	s := st.session
 	for st.unread() > maxUnread {
-		changed := s.changed
-		s.mu.Unlock()
-		var err error
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-s.closed:
-			err = errSessionClosed
+		if s.closing {
+			return errSessionClosed
 		}
-		s.mu.Lock()
-		if err != nil {
+		if err := s.wait(ctx); err != nil {
 			return err
 		}
 	}

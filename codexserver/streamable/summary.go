@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// summary is what HTTP needs to know about a message to a client.
+// summary is the part of a message to a client that this package uses.
 type summary struct {
 	id     jsonrpc.ID
 	method string // "" for an answer
@@ -17,10 +17,10 @@ type summary struct {
 
 	failed bool // an error answer
 	code   jsonrpc.Code
-	path   string // the member of params at fault
+	path   string // the faulty member of params
 }
 
-// summarize reads a message that the peer has written. A result is not read.
+// summarize reads a message that the peer has written. It does not read a result.
 func summarize(m []byte) (out summary) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient)
 	if _, err := d.ReadToken(); err != nil {
@@ -33,7 +33,7 @@ func summarize(m []byte) (out summary) {
 		}
 		key := name.String()
 		if key == "result" {
-			return out // the last member, and maybe long
+			return out // the peer writes it last, and it may be long
 		}
 		v, err := d.ReadValue()
 		if err != nil {
@@ -41,7 +41,7 @@ func summarize(m []byte) (out summary) {
 		}
 		switch key {
 		case "id":
-			out.id, _ = mcptypes.ParseRequestId(v) // null in the answer to what had none
+			out.id, _ = mcptypes.ParseRequestId(v) // null in an answer to a message without an id
 		case "method":
 			_ = jsonv2.Unmarshal(v, &out.method, lenient)
 		case "params":
@@ -51,23 +51,23 @@ func summarize(m []byte) (out summary) {
 				Code jsonrpc.Code   `json:"code"`
 				Data jsontext.Value `json:"data"`
 			}
-			_ = jsonv2.Unmarshal(v, &e, lenient) // our own encoding
+			_ = jsonv2.Unmarshal(v, &e, lenient) // the peer wrote it, so this cannot fail
 			var data struct {
 				Path string `json:"path"`
 			}
-			_ = jsonv2.Unmarshal(e.Data, &data, lenient) // data of other errors has other members
+			_ = jsonv2.Unmarshal(e.Data, &data, lenient) // other errors have other data
 			out.failed, out.code, out.path = true, e.Code, data.Path
 		}
 	}
 	return out
 }
 
-// relation is what the params of a message say of the request that it belongs to.
+// relation is what the params of a message say about the request to which it belongs.
 type relation struct {
 	progressToken string // as JSON
 	requestID     string // of codex/event, as JSON
 	cancelled     jsonrpc.ID
-	call          string // the id of a tool's call as text
+	call          string // the id of a tools/call as text
 }
 
 func (out *summary) relation() (rel relation) {
@@ -87,13 +87,13 @@ func (out *summary) relation() (rel relation) {
 	return rel
 }
 
-// versionOf returns the version that the answer to initialize names, "" if it is an error.
+// versionOf returns the version in the answer to initialize, "" if that is an error.
 func versionOf(m []byte) string {
 	var said struct {
 		Result struct {
 			Version string `json:"protocolVersion"`
 		} `json:"result"`
 	}
-	_ = jsonv2.Unmarshal(m, &said, lenient) // without a version nothing depends on it
+	_ = jsonv2.Unmarshal(m, &said, lenient) // an error answer has no version
 	return said.Result.Version
 }

@@ -14,12 +14,15 @@ import (
 // transport from then on.
 func New(conn *websocket.Conn) jsonrpc.Transport { return &transport{conn: conn} }
 
+// transport has no state of its own: a frame is a message, and the connection does the rest.
 type transport struct{ conn *websocket.Conn }
 
 // SetReadLimit bounds the length of a message. WebSocket does not let one be
 // skipped: a longer one ends the connection with status 1009.
 func (t *transport) SetReadLimit(bytes int) { t.conn.SetReadLimit(int64(bytes)) }
 
+// Read returns the next text frame. Only a close frame with a status of an orderly end is the end of
+// the input; a connection that is just cut may have lost messages.
 func (t *transport) Read(ctx context.Context) ([]byte, error) {
 	kind, msg, err := t.conn.Read(ctx)
 	if err != nil {
@@ -32,12 +35,14 @@ func (t *transport) Read(ctx context.Context) ([]byte, error) {
 		}
 		return nil, err
 	}
+	// An error of this type concerns one message: the connection lives on.
 	if kind != websocket.MessageText {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message is a text frame")
 	}
 	return msg, nil
 }
 
+// Write sends a frame for each message. WebSocket has no way to send several at once.
 func (t *transport) Write(ctx context.Context, messages [][]byte) error {
 	for _, m := range messages {
 		if err := t.conn.Write(ctx, websocket.MessageText, m); err != nil {
