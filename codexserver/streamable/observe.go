@@ -39,15 +39,18 @@ type Load struct {
 	// Requests are the HTTP requests that are not answered to their end, Sessions
 	// the sessions that have not ended.
 	Requests, Sessions int
+	// Busy says that turns or calls are under way, which may outlive their requests.
+	Busy bool
 	// Draining says that nothing new may begin.
 	Draining bool
 }
 
 // Load returns what is open now.
 func (h *Handler) Load() Load {
+	busy := h.busy()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := Load{Draining: h.draining}
+	l := Load{Busy: busy, Draining: h.draining}
 	for _, p := range h.principals {
 		l.Requests += p.open
 		l.Sessions += len(p.sessions)
