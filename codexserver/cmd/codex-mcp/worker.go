@@ -95,6 +95,17 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 		case <-ctx.Done():
 		}
 	}()
+	go func() {
+		for {
+			select {
+			case <-link.Rest: // the pool sends no request meanwhile
+				load := handler.Load()
+				_ = link.Rests(load.Requests == 0 && load.Sessions == 0 && !load.Busy) // the pool may be gone
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	err = link.Ready()
 	if err == nil {
 		select {

@@ -39,8 +39,11 @@ type Order struct {
 // The words that follow an order, and those of a worker. Each is a line.
 const (
 	drainWord   = "drain"
+	restWord    = "rest" // may it end?
 	readyWord   = "ready"
 	drainedWord = "drained"
+	idleWord    = "idle" // the two answers to restWord
+	busyWord    = "busy"
 	errorWord   = "error " // and why
 )
 

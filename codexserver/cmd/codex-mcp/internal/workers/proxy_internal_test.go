@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +15,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/google/go-cmp/cmp"
 )
+
+// dialer returns what dials a worker at a socket.
+func dialer(socket string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+}
 
 // behind serves h at a socket behind a proxy, for requests of a principal.
 func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptest.Server {
