@@ -46,7 +46,7 @@ func newHand() *hand {
 			}
 			h.mu.Unlock()
 		}
-		time.Sleep(time.Second) // of the bubble
+		<-time.After(time.Second) // of the bubble
 	}()
 	return h
 }
@@ -100,26 +100,26 @@ func TestIdle(t *testing.T) {
 			}
 		}
 		_, leave := connected(t, p)
-		time.Sleep(3 * time.Hour)
+		<-time.After(3 * time.Hour)
 		alive("with an open request", true)
 		leave()
-		time.Sleep(time.Hour - time.Second)
+		<-time.After(time.Hour - time.Second)
 		alive("before the hour is over", true)
 		_, leave = connected(t, p)
 		leave()
-		time.Sleep(time.Hour - time.Second)
+		<-time.After(time.Hour - time.Second)
 		alive("before another hour is over", true)
 		made[0].set(true, false)
-		time.Sleep(2 * time.Hour)
+		<-time.After(2 * time.Hour)
 		alive("with work in the background", true)
 		if n := made[0].questions(); n != 2 {
 			t.Errorf("it was asked %d times, want once an hour", n)
 		}
 		made[0].set(false, true)
-		time.Sleep(2*time.Hour + time.Minute)
+		<-time.After(2*time.Hour + time.Minute)
 		alive("without an answer", true)
 		made[0].set(false, false)
-		time.Sleep(2 * time.Hour)
+		<-time.After(2 * time.Hour)
 		alive("with nothing to do", false)
 		_, leave = connected(t, p)
 		leave()
@@ -130,7 +130,7 @@ func TestIdle(t *testing.T) {
 			t.Error(err)
 		}
 		alive("with the pool closed", false)
-		time.Sleep(2 * time.Hour) // no timer starts anything
+		<-time.After(2 * time.Hour) // no timer starts anything
 	})
 }
 
@@ -154,7 +154,7 @@ func TestIdleNever(t *testing.T) {
 				if _, _, err := p.connect(ctx, "ann"); !errors.Is(err, context.Canceled) {
 					t.Errorf("the request: %v", err)
 				}
-				time.Sleep(24 * time.Hour)
+				<-time.After(24 * time.Hour)
 				synctest.Wait()
 				if made[0].alive() != tt.alive {
 					t.Errorf("it is alive: %v", made[0].alive())
@@ -178,7 +178,7 @@ func TestIdleHandOver(t *testing.T) {
 				_, leave := connected(t, p)
 				leave()
 				made[0].set(busy, true)
-				time.Sleep(time.Hour)
+				<-time.After(time.Hour)
 				synctest.Wait() // it is asked, and has not answered
 				got := make(chan *worker, 3)
 				var requests sync.WaitGroup
@@ -227,7 +227,7 @@ func TestIdleEnd(t *testing.T) {
 		p := idlePool(time.Hour, &made)
 		_, leave := connected(t, p)
 		leave()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		failed := make(chan error, 1)
 		go func() {
