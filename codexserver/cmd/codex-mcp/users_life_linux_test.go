@@ -170,7 +170,7 @@ func TestEndToEndUsersIdle(t *testing.T) {
 		}
 	}
 	until(t, "bob's worker does not end", func() bool { return u.workers()["bob"] == 0 })
-	session := u.initialize("ann")
+	session := u.initialize("ann", mcpPath)
 	before = u.workers()["ann"]
 	for range 20 {
 		if status := u.ping("ann", session); status != 200 {
@@ -182,10 +182,10 @@ func TestEndToEndUsersIdle(t *testing.T) {
 	}
 }
 
-// initialize begins a session of a user, and returns its id.
-func (u *users) initialize(name string) (session string) {
+// initialize begins a session of a user at a path, and returns its id.
+func (u *users) initialize(name, path string) (session string) {
 	u.t.Helper()
-	answer := u.before(name, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	answer, _ := u.before(name, path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	if session = answer.Header.Get("Mcp-Session-Id"); session == "" {
 		u.t.Fatalf("no session: %s", answer.Status)
 	}
@@ -195,13 +195,14 @@ func (u *users) initialize(name string) (session string) {
 // ping sends a request of a session.
 func (u *users) ping(name, session string) (status int) {
 	u.t.Helper()
-	return u.before(name, session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).StatusCode
+	answer, _ := u.before(name, mcpPath, session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	return answer.StatusCode
 }
 
 // before sends a message of a client with a handshake, and reads the answer.
-func (u *users) before(name, session, message string) *http.Response {
+func (u *users) before(name, path, session, message string) (answer *http.Response, body string) {
 	u.t.Helper()
-	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.url+mcpPath, strings.NewReader(message))
+	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.url+path, strings.NewReader(message))
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -212,15 +213,16 @@ func (u *users) before(name, session, message string) *http.Response {
 			r.Header.Set(header, value)
 		}
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err = http.DefaultClient.Do(r)
 	if err != nil {
 		u.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
 		u.t.Fatal(err)
 	}
-	return answer
+	return answer, string(text)
 }
 
 // TestEndToEndUsersServerKilled: no worker outlives the server, and no file with which

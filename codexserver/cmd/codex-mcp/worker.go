@@ -68,7 +68,13 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 
 // serveLink serves the user's requests until the link or ctx ends.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link) error {
-	handler, err := streamable.New(s, &streamable.Options{
+	open := func(ctx context.Context, name string) streamable.Service {
+		if name != link.Principal {
+			return s.Approver(ctx) // Authenticate lets in no other
+		}
+		return s.Principal(ctx, name)
+	}
+	handler, err := streamable.NewOf(open, &streamable.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: c.log,
 		Principals: 2, // the user and its approver
 		Report:     c.telemetry.Report,

@@ -60,7 +60,7 @@ func (s *Session) callTool(q *request) (any, error) {
 	case p.Name == nil:
 		return nil, invalid("/name", "missing")
 	case !s.server.Tools.Has(*p.Name):
-		return nil, invalid("/name", "unknown tool %q", *p.Name)
+		return nil, invalid("/name", "%s", s.server.Tools.Unknown(*p.Name))
 	case p.Arguments == nil:
 		p.Arguments = jsontext.Value(`{}`)
 	case p.Arguments.Kind() != '{':
