@@ -115,7 +115,7 @@ type TaskOptions struct {
 	// Grace is how long a call is waited for before it becomes a task. Default: a second;
 	// a negative value means no time.
 	Grace time.Duration
-	// Limit is how many tasks are unfinished at a time. Default: 64.
+	// Limit is how many tasks of one principal are unfinished at a time. Default: 64.
 	Limit int
 }
 

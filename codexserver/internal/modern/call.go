@@ -152,7 +152,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started", maxCalls)
 	}
 	if task {
-		if err := s.server.Tasks.enter(); err != nil {
+		if err := s.server.Tasks.enter(s.principal); err != nil {
 			s.calls.Add(-1)
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	return func() {
 		s.calls.Add(-1)
 		if task {
-			s.server.Tasks.leave()
+			s.server.Tasks.leave(s.principal)
 		}
 	}, nil
 }
