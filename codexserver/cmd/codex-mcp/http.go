@@ -231,11 +231,8 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		return errors.Join(err, l.Close(), handler.Close())
 	}
 	var draining atomic.Bool
-	server := &http.Server{
-		Handler:           onlyFrom(o.http.proxy, withHealth(m, &draining)),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug), TLSConfig: config,
-	}
+	server := newServer(onlyFrom(o.http.proxy, withHealth(m, &draining)), c.log)
+	server.TLSConfig = config
 	serving := make(chan error, 1)
 	go func() {
 		l := limitListener(l, maxConnections)
@@ -261,6 +258,14 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		err = nil
 	}
 	return err
+}
+
+// newServer returns the server of a handler whose streams set deadlines of their own.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }
 
 // shutDown closes a server whose handlers refuse everything. What has just come is

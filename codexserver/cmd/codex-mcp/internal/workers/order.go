@@ -17,12 +17,13 @@ type Order struct {
 	// Approver is the user that decides what this one's turns ask; "" when this one
 	// does, or none.
 	Approver string `json:"approver"`
-	// Overrides, Engine, Codex, Strict and Log are the command line's.
+	// Overrides, Engine, Codex, Strict, Log and LogFormat are the command line's.
 	Overrides []string   `json:"overrides"`
 	Engine    string     `json:"engine"`
 	Codex     string     `json:"codex"`
 	Strict    bool       `json:"strict"`
 	Log       slog.Level `json:"log"`
+	LogFormat string     `json:"logFormat"`
 	// Folders, Locked, Turns and Tasks are what the user may.
 	Folders []string `json:"folders"`
 	Locked  []string `json:"locked"`

@@ -128,6 +128,7 @@ func (p *Pool) serve(patient *patient, r *http.Request) bool {
 		return false
 	}
 	defer release()
+	patient.extend() // the body may have taken all of the time
 	worker, conn, err := p.connect(r.Context(), user)
 	if err != nil {
 		if r.Context().Err() == nil {
@@ -322,6 +323,13 @@ func (p *Pool) try(name string, s *seat, a *attempt) {
 		p.log.Info("worker started", "principal", name, "process", w.process)
 		p.await(name, s)
 	}
+}
+
+// Draining reports whether [Pool.Drain] was called.
+func (p *Pool) Draining() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.draining
 }
 
 // Drain starts no more workers, and returns when nothing is under way in any, or when
