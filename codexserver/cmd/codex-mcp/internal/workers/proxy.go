@@ -2,10 +2,12 @@ package workers
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
@@ -26,8 +28,31 @@ func admitted(r *http.Request, who streamable.Principal, conn net.Conn) *http.Re
 	return r.WithContext(context.WithValue(r.Context(), passageKey{}, &passage{who, conn}))
 }
 
-// newProxy returns what hands requests on to a worker. What the client says of who it is
-// and where it comes from stays here.
+// passed are the headers of an answer that clients get.
+var passed = []string{
+	"Allow", "Cache-Control", "Content-Length", "Content-Type", "Date", "Mcp-Session-Id", "Retry-After", "Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options",
+}
+
+// vet leaves out what no worker sends, unless something has taken it over: an answer that
+// sends a client, perhaps the approver's, to sign in elsewhere, or that stays in a browser.
+func vet(r *http.Response) error {
+	for name := range r.Header {
+		if !slices.Contains(passed, name) {
+			delete(r.Header, name)
+		}
+	}
+	switch {
+	case r.StatusCode >= 200 && r.StatusCode < 300:
+		r.Header.Del("Www-Authenticate")
+		return nil
+	case r.StatusCode >= 400 && r.StatusCode < 600 && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusProxyAuthRequired:
+		return nil
+	}
+	return fmt.Errorf("a worker answers with %s", r.Status)
+}
+
+// newProxy returns a proxy to a worker. The headers in which a client says who it is and
+// where it comes from are not handed on.
 func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     transport{},
@@ -54,6 +79,7 @@ func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 			}
 			r.Out.Header.Set(scopesHeader, streamable.FormatScopes(scopes))
 		},
+		ModifyResponse: vet,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if p, ok := w.(*patient); ok {
 				p.failed = true
