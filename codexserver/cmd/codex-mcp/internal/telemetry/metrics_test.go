@@ -105,7 +105,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// TestDraining: the sample is there for a process that can drain, and says whether it does.
+// TestDraining: only a process that can drain has the sample. It is 1 while it drains.
 func TestDraining(t *testing.T) {
 	tel := newTelemetry(t, nil)
 	var draining bool

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Link is a worker's end of what connects it with its pool.
+// Link is a worker's end of the connection with its pool.
 type Link struct {
 	Order
 	// Listener takes the requests of the user.
