@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the files under api")
 
 // TestAPI compares what the public packages export with the files under api,
-// one fact per line: docs/releasing.md says which changes a version may bring.
+// one fact per line. docs/releasing.md says which changes a version may bring.
 func TestAPI(t *testing.T) {
 	old := map[string]bool{}
 	err := filepath.WalkDir("api", func(file string, d fs.DirEntry, err error) error {
@@ -38,7 +38,7 @@ func TestAPI(t *testing.T) {
 		got := facts(p)
 		for _, f := range got {
 			if strings.Contains(f, "/internal/") {
-				t.Errorf("%s: an internal type cannot be named by users: %s", path, f)
+				t.Errorf("%s: users cannot name an internal type: %s", path, f)
 			}
 		}
 		if *update {
@@ -69,22 +69,22 @@ func TestAPI(t *testing.T) {
 	}
 	for file := range old {
 		if !*update {
-			t.Errorf("%s has no package any more", file)
+			t.Errorf("%s: the package no longer exists", file)
 		} else if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if t.Failed() {
-		t.Log("if that is meant: go test . -run API -update, and a line in CHANGELOG.md; what is taken away or changed needs a minor version, and so does a method more in an interface that users implement")
+		t.Log("if this is intended, run go test . -run API -update and add a line to CHANGELOG.md; removed and changed names, and new methods in interfaces that users implement, need a minor version")
 	}
 }
 
-// minus are the elements of a that b has not.
+// minus returns the elements of a that are not in b.
 func minus(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// facts are the exported names of a package, sorted.
+// facts returns the exported names of a package, sorted.
 func facts(p *types.Package) []string {
 	q := func(other *types.Package) string {
 		if other == p {
@@ -161,9 +161,9 @@ func typeFacts(add func(string, ...any), named *types.Named, q types.Qualifier) 
 	}
 }
 
-// TestEveryNameIsDocumented looks at every name that users can write, fields
-// and methods too. A group's comment speaks for its constants and variables,
-// and a comment that names another field of its type for that one.
+// TestEveryNameIsDocumented checks every name that users can write, including fields and
+// methods. The comment of a group counts for its constants and variables. A comment that
+// mentions another field of its type counts for that field.
 func TestEveryNameIsDocumented(t *testing.T) {
 	public := exported(t)
 	for _, s := range sources(t) {
@@ -199,8 +199,8 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	}
 }
 
-// members reports the exported fields and methods of a type that no comment,
-// doc among them, speaks of.
+// members returns the exported fields and methods of a type that no comment mentions, doc
+// included.
 func members(path string, x ast.Expr, doc string, missing func(string)) {
 	var list *ast.FieldList
 	switch x := x.(type) {
@@ -215,7 +215,7 @@ func members(path string, x ast.Expr, doc string, missing func(string)) {
 		doc += f.Doc.Text()
 	}
 	for _, f := range list.List {
-		for _, name := range f.Names { // the embedded speak for themselves
+		for _, name := range f.Names { // embedded types have their own comments
 			if !name.IsExported() {
 				continue
 			}
@@ -244,8 +244,7 @@ func receiver(d *ast.FuncDecl) string {
 	}
 }
 
-// exported are the types of the packages that users can import, by the path
-// within the module.
+// exported returns the packages that users can import, by the path within the module.
 func exported(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	all := map[string]*types.Package{}
@@ -261,7 +260,7 @@ func exported(t *testing.T) map[string]*types.Package {
 	return all
 }
 
-// loaded are the types of every package of the module and of what it imports.
+// loaded returns every package of the module and its imports.
 func loaded(t *testing.T) map[string]*types.Package {
 	t.Helper()
 	all, err := loadOnce()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocComments looks at what comments of the public packages, of programs and
-// examples refer to: files, commands, and names in brackets.
+// TestDocComments checks the references in comments of public packages, programs and
+// examples: files, commands, and names in brackets.
 func TestDocComments(t *testing.T) {
 	public, all := exported(t), loaded(t)
 	file := regexp.MustCompile(`\b(?:docs|examples)/[\w./-]*\w`)

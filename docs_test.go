@@ -19,12 +19,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// page is a Markdown file, taken apart.
+// page is a parsed Markdown file.
 type page struct {
 	file   string
 	blocks []block
-	text   string   // without the blocks and code in lines
-	code   []string // what is in backticks
+	text   string   // without fenced blocks
+	code   []string // the inline code
 }
 
 // block is the text between two fences.
@@ -39,7 +39,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 )
 
-// pages are the project's Markdown files.
+// pages returns the project's Markdown files.
 func pages(t *testing.T) []page {
 	t.Helper()
 	var all []page
@@ -81,7 +81,7 @@ func pages(t *testing.T) []page {
 	return all
 }
 
-// anchors are the names under which a page's headings can be linked to.
+// anchors returns the anchors of a page's headings.
 func (p page) anchors() []string {
 	var all []string
 	for _, m := range heading.FindAllStringSubmatch(p.text, -1) {
@@ -129,8 +129,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// TestDocsCode looks at what is in backticks: paths of the project and
-// names of its packages.
+// TestDocsCode checks paths and names of packages in inline code.
 func TestDocsCode(t *testing.T) {
 	public := map[string]*types.Package{}
 	for _, p := range exported(t) {
@@ -147,7 +146,7 @@ func TestDocsCode(t *testing.T) {
 			word, _, _ := strings.Cut(code, " ")
 			if strings.Contains(word, "/") && first != "testdata" && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == first }) {
 				if found, err := filepath.Glob(strings.NewReplacer("NAME", "*", "/…", "", "/...", "").Replace(word)); err != nil || len(found) == 0 {
-					t.Errorf("%s: `%s` is not there", p.file, code)
+					t.Errorf("%s: `%s` does not exist", p.file, code)
 				}
 			}
 			for _, m := range name.FindAllStringSubmatch(code, -1) {
@@ -162,7 +161,7 @@ func TestDocsCode(t *testing.T) {
 	}
 }
 
-// has reports whether a package exports a name, and it the member.
+// has reports whether a package exports the name, and whether that has the member.
 func has(pkg *types.Package, name, member string) bool {
 	o := pkg.Scope().Lookup(name)
 	if o == nil || member == "" {
@@ -178,7 +177,7 @@ func TestDocsBlocks(t *testing.T) {
 			switch b.lang {
 			case "json":
 				if v := jsontext.Value(b.text); !v.IsValid() {
-					t.Errorf("%s: no JSON", b.at)
+					t.Errorf("%s: not valid JSON", b.at)
 				}
 			case "toml":
 				var v map[string]any
@@ -204,8 +203,7 @@ func TestDocsBlocks(t *testing.T) {
 	}
 }
 
-// commands checks that what a script names of the project is there: packages,
-// their flags, folders, and steps of the gate.
+// commands checks that the packages, flags, folders and steps of the gate in a script exist.
 func commands(t *testing.T, at, script string) {
 	t.Helper()
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), at)
@@ -270,7 +268,7 @@ func goCommand(t *testing.T, at, dir string, args []string) {
 			source.Write(b)
 		}
 		for j, arg := range args[i+1:] {
-			if arg[0] != '-' && args[i+j][0] != '-' { // from here on it is for another program
+			if arg[0] != '-' && args[i+j][0] != '-' { // the rest is for another program
 				break
 			}
 			name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -295,7 +293,7 @@ func TestDocsGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := os.ReadFile("CONTRIBUTING.md")
+	page, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,8 +302,8 @@ func TestDocsGate(t *testing.T) {
 		t.Fatal("the gate lists no steps")
 	}
 	for step := range strings.FieldsSeq(string(steps[1])) {
-		if !regexp.MustCompile("(?m)^\\|[^|]*`" + step + "`").Match(told) {
-			t.Errorf("CONTRIBUTING.md does not say what the step %s holds", step)
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + step + "`").Match(page) {
+			t.Errorf("CONTRIBUTING.md does not describe the step %s", step)
 		}
 	}
 }

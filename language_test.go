@@ -15,8 +15,7 @@ import (
 	"testing"
 )
 
-// idioms are turns of phrase that a reader has to translate, with what to write
-// instead.
+// idioms are phrases that a reader has to translate, with better words.
 var idioms = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -38,7 +37,7 @@ var idioms = []struct {
 	{phrase(`the like`), "the whole list, or an example"},
 }
 
-// plain are phrases with the words of an idiom that any reader expects.
+// plain are phrases that contain the words of an idiom but are common English.
 var plain = []*regexp.Regexp{
 	phrase(`there (is|are|was|were) (no|none)`),             // says that something does not exist
 	phrase(`(is|are|was|were) no (longer|more|less|later)`), // compares
@@ -52,7 +51,8 @@ func phrase(words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b` + strings.ReplaceAll(words, " ", `\s+`) + `\b`)
 }
 
-// findIdioms returns a message for each idiom in the text. line is the text's first.
+// findIdioms returns a message for each idiom in the text. line is the number of its first
+// line.
 func findIdioms(file string, line int, text string) []string {
 	for _, p := range plain {
 		text = blank(p, text)
@@ -82,7 +82,7 @@ func TestFindIdioms(t *testing.T) {
 	}
 }
 
-// unread are the files that still have idioms. Take a file off the list with its last one.
+// unread are the files that still have idioms. Remove a file when its last idiom is gone.
 var unread = []string{
 	"codexserver/streamable/cors_test.go",
 	"codexserver/streamable/envelope.go",
@@ -93,8 +93,7 @@ var unread = []string{
 	"codexserver/streamable/stream.go",
 }
 
-// TestPlainEnglish looks for idioms in comments, in what programs print or show, and in the
-// documents.
+// TestPlainEnglish looks for idioms in comments, in texts of programs, and in documents.
 func TestPlainEnglish(t *testing.T) {
 	fset := token.NewFileSet()
 	seen, left := 0, slices.Clone(unread)
@@ -140,14 +139,14 @@ func TestPlainEnglish(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(left) > 0 {
-		t.Errorf("%q have no idioms any more: take them off the list", left)
+		t.Errorf("%q no longer have idioms: remove them from the list unread", left)
 	}
 	if seen < 100 {
 		t.Fatalf("only %d files found: the walk is wrong", seen)
 	}
 }
 
-// goIdioms looks at the comments of a Go file, and at its texts unless it is a test.
+// goIdioms checks the comments of a Go file, and its texts unless it is a test.
 func goIdioms(fset *token.FileSet, file string) ([]string, error) {
 	if file == "language_test.go" {
 		return nil, nil
@@ -174,7 +173,7 @@ func goIdioms(fset *token.FileSet, file string) ([]string, error) {
 	return all, nil
 }
 
-// blank replaces what the pattern matches by its line breaks.
+// blank removes each match of the pattern, except its line breaks.
 func blank(pattern *regexp.Regexp, text string) string {
 	return pattern.ReplaceAllStringFunc(text, func(s string) string {
 		return strings.Repeat("\n", strings.Count(s, "\n"))
@@ -223,7 +222,7 @@ func TestDocSentences(t *testing.T) {
 
 var sentenceEnd = regexp.MustCompile(`[.:](\s|$)`)
 
-// checkSentence allows an article before the name, as go vet's sister staticcheck does.
+// checkSentence allows an article before the name, as staticcheck does.
 func checkSentence(t *testing.T, file, name, doc string) {
 	t.Helper()
 	if !regexp.MustCompile(`^((A|An|The) )?` + name + `\b`).MatchString(doc) {

@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/codexmcp/codexmcp"
 
-// arrows says which packages of the module a package may import, by pattern.
-// The first row that matches a package counts; ARCHITECTURE.md has the picture.
+// arrows lists, by pattern, which packages of the module a package may import. The first
+// matching row counts; ARCHITECTURE.md has the picture.
 var arrows = []struct {
 	pkg     string
 	imports []string
@@ -38,7 +38,7 @@ var arrows = []struct {
 	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/legacy", "codexserver/internal/modern", "codexserver/internal/pace", "codexserver/internal/report", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/trail", "codexserver/protocol", "elicit"}},
-	// A tool does not know the era in which it is called, and an era does not know another one.
+	// A tool does not depend on the era of its call, and an era does not depend on another one.
 	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/secretfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
@@ -55,7 +55,7 @@ var arrows = []struct {
 	{"codexserver/cmd/codex-mcp/internal/terminal", []string{"codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/cmd/codex-mcp/internal/telemetry", []string{"codexserver", "codexserver/approval", "codexserver/engine", "codexserver/internal/regularfile", "codexserver/protocol", "codexserver/streamable", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/tool", []string{"codexserver/engine", "codexserver/protocol", "codexserver/internal/*", "elicit"}},
-	// What describes a command for display decides nothing, and nothing decides by it.
+	// The description of a command for display decides nothing, and no decision uses it.
 	{"codexserver/internal/policy", []string{"codexserver/internal/script", "codexserver/protocol"}},
 	{"codexserver/internal/summary", []string{"codexserver/internal/script", "codexserver/protocol", "internal/shellword"}},
 	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
@@ -69,8 +69,7 @@ var arrows = []struct {
 	{"examples/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/engine", "codexserver/native", "codexserver/native/providertest", "codexserver/protocol", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 }
 
-// light are the packages that import, next to the module's own, the standard library and
-// the JSON package alone.
+// light are the packages that import no other module than the one for JSON.
 var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
 
 const jsonModule = "github.com/go-json-experiment/json"
@@ -94,7 +93,7 @@ func TestImportArrows(t *testing.T) {
 			return match(a.pkg, s.pkg)
 		})
 		if row < 0 {
-			t.Errorf("%s: package %s stands in no row of arrows", s.file, s.pkg)
+			t.Errorf("%s: package %s has no row in arrows", s.file, s.pkg)
 			continue
 		}
 		for _, imp := range s.syntax.Imports {
@@ -107,15 +106,15 @@ func TestImportArrows(t *testing.T) {
 			}
 			foreign := strings.Contains(strings.Split(to, "/")[0], ".")
 			if foreign && slices.Contains(light, s.pkg) && to != jsonModule && !strings.HasPrefix(to, jsonModule+"/") {
-				t.Errorf("%s: %s is to stay light, but imports %s", s.file, s.pkg, to)
+				t.Errorf("%s: %s must stay light, but imports %s", s.file, s.pkg, to)
 			}
 		}
 	}
 }
 
-// TestNoServerWithoutHTTP keeps HTTP out of programs that serve standard input and
-// output alone.
-func TestNoServerWithoutHTTP(t *testing.T) {
+// TestServerNeedsNoHTTP checks that a program that serves only standard input and output does
+// not compile HTTP and tracing packages.
+func TestServerNeedsNoHTTP(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "./codexserver").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +125,12 @@ func TestNoServerWithoutHTTP(t *testing.T) {
 	}
 	for _, dep := range deps {
 		if dep == "net/http" || strings.HasPrefix(dep, "go.opentelemetry.io/") {
-			t.Errorf("package codexserver needs %s, which is for codex-mcp http alone", dep)
+			t.Errorf("package codexserver needs %s, which only codex-mcp http may need", dep)
 		}
 	}
 }
 
-func TestPackagesTeach(t *testing.T) {
+func TestPackagesHaveDocsAndExamples(t *testing.T) {
 	docs, examples, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
 		if s.syntax.Doc != nil && !s.test {
@@ -162,13 +161,13 @@ func TestFilesStaySmall(t *testing.T) {
 	const limit = 700
 	for _, s := range sources(t) {
 		if s.lines > limit && !ast.IsGenerated(s.syntax) {
-			t.Errorf("%s has %d lines, more than %d: likely more than one concept", s.file, s.lines, limit)
+			t.Errorf("%s has %d lines, more than %d: it probably has more than one concept", s.file, s.lines, limit)
 		}
 	}
 }
 
-// TestExamplesStaySmall counts the lines of every example, nested modules
-// included: an example is read from top to bottom.
+// TestExamplesStaySmall counts the lines of every example, including nested modules: people
+// read an example from top to bottom.
 func TestExamplesStaySmall(t *testing.T) {
 	const limit = 120
 	seen := 0
@@ -210,7 +209,7 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 	}
 }
 
-// sources parses every Go file of the module, nested modules and testdata left out.
+// sources parses every Go file of the module, except nested modules and testdata.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
@@ -252,7 +251,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// match reports whether pkg is what the pattern says: itself, or with /* anything below.
+// match reports whether pkg matches the pattern: an exact path, or with /* any path below it.
 func match(pattern, pkg string) bool {
 	if below, ok := strings.CutSuffix(pattern, "/*"); ok {
 		return strings.HasPrefix(pkg, below+"/")

@@ -8,19 +8,19 @@ import (
 	"unicode"
 )
 
-// participles are words for types that do not end in -ed or -ing.
+// participles are participles that do not end in -ed or -ing.
 var participles = []string{
 	"begun", "bound", "broken", "built", "chosen", "done", "found", "frozen", "given", "gone", "held", "hidden", "kept", "known",
 	"left", "lost", "made", "meant", "paid", "read", "said", "seen", "sent", "shown", "spoken", "spent", "stuck", "taken", "told",
 	"unknown", "withdrawn", "written",
 }
 
-// nouns end like a participle.
+// nouns are nouns that end like a participle.
 var nouns = []string{"embed", "feed", "finding", "need", "reasoning", "ruling", "seed", "speed", "string", "thing", "timing"}
 
-// TestTypesAreNouns checks that no type of the server is named by a participle. A
-// name says what a value is (thread, turn, question), not what happened to it.
-// Package protocol has Codex's names.
+// TestTypesAreNouns checks that no type of the server has a participle as its name. A name
+// says what a value is (thread, turn, question), not what happened to it. Package protocol
+// is an exception, because its names are Codex's.
 func TestTypesAreNouns(t *testing.T) {
 	for _, s := range sources(t) {
 		if !strings.HasPrefix(s.pkg, "codexserver") || s.pkg == "codexserver/protocol" {
@@ -28,7 +28,7 @@ func TestTypesAreNouns(t *testing.T) {
 		}
 		ast.Inspect(s.syntax, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && isParticiple(lastWord(spec.Name.Name)) {
-				t.Errorf("%s: type %s is named by a participle", s.file, spec.Name.Name)
+				t.Errorf("%s: the name of type %s is a participle", s.file, spec.Name.Name)
 			}
 			return true
 		})

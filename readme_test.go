@@ -17,8 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// newcomer follows the README: its commands find the program where the README has it
-// installed.
+// newcomer follows the README: its commands find the program where the README installs it.
 type newcomer struct {
 	bin, home string
 }
@@ -43,7 +42,7 @@ func (n *newcomer) command(ctx context.Context, line string) *exec.Cmd {
 	return cmd
 }
 
-// wants runs a line that prints some text.
+// wants runs a line and checks that it prints the text want.
 func (n *newcomer) wants(t *testing.T, line, input, want string) {
 	t.Helper()
 	if out := n.run(t, line, input); !strings.Contains(out, want) {
@@ -51,8 +50,8 @@ func (n *newcomer) wants(t *testing.T, line, input, want string) {
 	}
 }
 
-// TestReadme runs the commands of the README from top to bottom. It knows each of
-// them: one that is new fails.
+// TestReadme runs the commands of the README from top to bottom. It fails for a command that
+// it does not know.
 func TestReadme(t *testing.T) {
 	n := &newcomer{bin: t.TempDir(), home: t.TempDir()}
 	known := map[string]func(t *testing.T, line string){
@@ -63,21 +62,21 @@ func TestReadme(t *testing.T) {
 		},
 		"go test ./...": func(*testing.T, string) {}, // the gate's step test is this line
 		"go install github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp@latest": func(t *testing.T, line string) {
-			// The module is not published. From a checkout the README has this.
+			// The module is not published, so use the README's command for a checkout.
 			n.run(t, "go install ./codexserver/cmd/codex-mcp", "")
 			n.wants(t, "codex-mcp --version", "", "codex-mcp ")
 			n.wants(t, "codex-mcp --help", "", "mcp-server")
 			n.wants(t, "codex-mcp doctor || true", "", "native")
 		},
 		"claude mcp add codex -- codex-mcp": func(t *testing.T, line string) {
-			// Claude Code is not free to install in CI; interop/claudecode drives it by hand.
+			// Claude Code cannot be installed in CI; interop/claudecode drives it by hand.
 			_, command, _ := strings.Cut(line, "-- ")
 			n.wants(t, command, greeting+"\n", `"serverInfo"`)
 		},
 		"npx @modelcontextprotocol/inspector codex-mcp": func(t *testing.T, line string) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			// The gate has the package, with the Node that it wants.
+			// The gate has installed the package, with the Node that it needs.
 			cmd := n.command(ctx, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH MCP_AUTO_OPEN_ENABLED=false exec "+line)
 			awaitLine(t, cmd, cancel, "is up and running")
 		},
@@ -115,10 +114,10 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// greeting begins a session.
+// greeting is the first request of a session.
 const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
 
-// awaitLine starts a command that stays, and ends it when it has printed the words.
+// awaitLine starts a command that does not end, and calls end when it has printed the words.
 func awaitLine(t *testing.T, cmd *exec.Cmd, end func(), words string) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -129,16 +128,16 @@ func awaitLine(t *testing.T, cmd *exec.Cmd, end func(), words string) {
 		t.Fatal(err)
 	}
 	go func() { w.CloseWithError(cmd.Wait()) }()
-	var said strings.Builder
+	var output strings.Builder
 	found := false
 	for s := bufio.NewScanner(r); s.Scan(); {
-		said.WriteString(s.Text() + "\n")
+		output.WriteString(s.Text() + "\n")
 		if strings.Contains(s.Text(), words) {
 			found = true
 			end()
 		}
 	}
 	if !found {
-		t.Errorf("want %q, it said\n%s", words, said.String())
+		t.Errorf("want %q in\n%s", words, output.String())
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// readers may open files by themselves: what they open is their own, or the
-// kernel's. Everything else below codexserver reads by regularfile.
+// readers are packages that may open files directly, because the files are their own or the
+// kernel's. All other packages below codexserver use regularfile.
 var readers = []string{
 	"codexserver/internal/regularfile/",
 	"codexserver/internal/proctable/",               // what /proc says of commands
@@ -24,14 +24,14 @@ var readers = []string{
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }
 
-// opening are the functions that can wait for ever, or read without end.
+// opening are the functions that can block or read without end.
 var opening = map[string][]string{
 	"os":     {"Open", "OpenFile", "ReadFile", "DirFS"},
 	"ioutil": {"ReadFile"},
 }
 
-// A file whose name comes from a workspace, a configuration or a client can be a
-// named pipe, a device or endless.
+// A file whose name comes from a workspace, a configuration or a client can be a named pipe,
+// a device or endless.
 func TestFilesAreReadByOneReader(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || !strings.HasPrefix(s.pkg+"/", "codexserver/") {
@@ -48,7 +48,7 @@ func TestFilesAreReadByOneReader(t *testing.T) {
 			}
 			free := slices.ContainsFunc(readers, func(reader string) bool { return strings.HasPrefix(s.file, reader) })
 			if !free || s.file == "codexserver/internal/sandbox/protect.go" {
-				t.Errorf("%s calls %s.%s: read by package regularfile", s.file, x.Name, sel.Sel.Name)
+				t.Errorf("%s calls %s.%s: use package regularfile", s.file, x.Name, sel.Sel.Name)
 			}
 			return true
 		})

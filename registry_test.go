@@ -7,7 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestRegistryEntry holds server.json, what .ci/release fills, to the schema of
+// TestRegistryEntry validates server.json, which .ci/release completes, against the schema of
 // the MCP registry.
 func TestRegistryEntry(t *testing.T) {
 	validate(t, "server.schema.json", readJSON(t, "server.json"))
@@ -27,7 +27,7 @@ func readJSON(t *testing.T, file string) any {
 	return v
 }
 
-// validate holds v to a schema of testdata/registry, formats included.
+// validate checks v against a schema of testdata/registry, including formats.
 func validate(t *testing.T, schema string, v any) {
 	t.Helper()
 	c := jsonschema.NewCompiler()

@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRelease makes a release of the commit as a maintainer would, twice, and
-// uses it as people will.
+// TestRelease makes a release of the commit twice, as a maintainer would, and uses it as
+// people will.
 func TestRelease(t *testing.T) {
 	const version = "0.99.0"
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "another")
@@ -46,7 +46,7 @@ func TestRelease(t *testing.T) {
 	command(t, ".", "git", "clone", "-q", one, two)
 	dist := filepath.Join(t.TempDir(), "dist")
 	command(t, one, ".ci/release", dist)
-	command(t, two, ".ci/release") // elsewhere, and by the default name
+	command(t, two, ".ci/release") // in another folder, and with the default name
 	sums := read(t, dist, "SHA256SUMS")
 	if diff := cmp.Diff(sums, read(t, two, "dist/SHA256SUMS")); diff != "" {
 		t.Errorf("the second release differs (-first +second):\n%s", diff)
@@ -94,8 +94,8 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// tryNPM installs the packages of this system from their files, without a registry,
-// and uses the program as npx and clients start it.
+// tryNPM installs the packages of this system from their files, without a registry, and
+// starts the program as npx and clients do.
 func tryNPM(t *testing.T, dist, version string) {
 	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	launcher := filepath.Join(dist, "codexmcp-codex-mcp-"+version+".tgz")
@@ -137,7 +137,7 @@ func tryNPM(t *testing.T, dist, version string) {
 				if err := tt.end(cmd, in); err != nil {
 					t.Fatal(err)
 				}
-				if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 { // until the program has ended, and not its starter alone
+				if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 { // until the program has ended, not only its launcher
 					t.Errorf("%q, %v", rest, err)
 				}
 				if err := cmd.Wait(); cmd.ProcessState.ExitCode() != tt.code {

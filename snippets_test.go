@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// typeCheck checks a Go block: a whole file, or statements of a function that
-// has a context called ctx, in which packages of the project go by their names.
+// typeCheck type-checks a Go block: a whole file, or statements that may use a context named
+// ctx and the project's packages by their names.
 func typeCheck(t *testing.T, b block) {
 	t.Helper()
 	all := loaded(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// startRecorder is an engine that keeps what its conversations were started with.
+// startRecorder is an engine that records the configurations of its conversations.
 type startRecorder struct {
 	engine.TurnFunc
 	cfg  protocol.Config
@@ -66,9 +66,9 @@ func TestUnknownArguments(t *testing.T) {
 	})
 }
 
-// A null is an argument that was not given, and codex-reply ignores what it
-// does not know, as Codex's servers did.
-func TestArgumentsThatSayNothing(t *testing.T) {
+// TestNullArguments treats null as a missing argument. codex-reply ignores unknown
+// arguments, as Codex's servers did.
+func TestNullArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &startRecorder{TurnFunc: echo}
 		c := connectRPC(t, e)
@@ -87,7 +87,7 @@ func TestArgumentsThatSayNothing(t *testing.T) {
 	})
 }
 
-// threadOf is the thread's id in a tool's result.
+// threadOf returns the thread's id in a tool's result.
 func threadOf(t *testing.T, result string) string {
 	t.Helper()
 	var r struct {
@@ -99,7 +99,7 @@ func threadOf(t *testing.T, result string) string {
 	return r.StructuredContent.ThreadID
 }
 
-func TestIDsInAnyForm(t *testing.T) {
+func TestThreadIDForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connectRPC(t, &full{TurnFunc: echo})
 		id := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))

@@ -2,8 +2,12 @@ package codexserver_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestFolders names paths in and outside of the folders that calls are bound to.
+// TestFolders calls tools with paths inside and outside of Options.Folders.
 func TestFolders(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -91,8 +95,96 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestTurnsAtATime refuses the call that would begin one turn more than the options let.
-func TestTurnsAtATime(t *testing.T) {
+// TestFoldersOfConfig makes folders writable by the argument config. On a server with
+// Options.Folders they are checked like those of writable-roots.
+func TestFoldersOfConfig(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, second, other := filepath.Join(top, "own"), filepath.Join(top, "second"), filepath.Join(top, "other")
+	for _, dir := range []string{own + "/.git", own + "/sub", second, other} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"out": other, "in": second} {
+		if err := os.Symlink(to, filepath.Join(own, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const (
+		outside = " does not lie in one of the folders"
+		table   = "argument /config/sandbox_workspace_write"
+	)
+	roots := func(paths ...string) map[string]any {
+		return map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": paths}}
+	}
+	many := make([]string, 33)
+	for i := range many {
+		many[i] = own
+	}
+	for _, tt := range []struct {
+		name      string
+		config    map[string]any
+		arguments map[string]any
+		fault     string // "" when it is allowed
+		overrides string
+		roots     []string
+	}{
+		{"a folder", roots(second), nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{second}},
+		{"a dotted key", map[string]any{"sandbox_workspace_write.writable_roots": []string{second}}, nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{second}},
+		{"a link in", roots("in"), nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{second}},
+		{"after those of the argument", roots(second), map[string]any{"writable-roots": []string{"sub"}}, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{own + "/sub", second}},
+		{"no folder", roots(), nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, nil},
+		{"network", map[string]any{"sandbox_workspace_write.network_access": true}, nil, "", `{"sandbox_workspace_write":{"network_access":true}}`, nil},
+		{"less of the temporary folders", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true}}, nil, "", `{"sandbox_workspace_write":{"exclude_slash_tmp":true}}`, nil},
+		{"a worktree without folders", roots(), map[string]any{"worktree": true}, "argument /worktree: ", "", nil},
+		{"another's", roots(second, other), nil, table + "/writable_roots/1: " + other + outside, "", nil},
+		{"another's by a dotted key", map[string]any{"sandbox_workspace_write.writable_roots": []string{other}}, nil, table + "/writable_roots/0: " + other + outside, "", nil},
+		{"the root", roots("/"), nil, table + "/writable_roots/0: /" + outside, "", nil},
+		{"a link out", roots("out"), nil, table + "/writable_roots/0: " + own + "/out" + outside, "", nil},
+		{"above", roots("../other"), nil, table + "/writable_roots/0: " + other + outside, "", nil},
+		{"an empty name", roots(""), nil, table + "/writable_roots: want an array of folders", "", nil},
+		{"too many", roots(many...), nil, table + "/writable_roots: with those of /writable-roots they are more than 32", "", nil},
+		{"a text", map[string]any{"sandbox_workspace_write.writable_roots": other}, nil, table + "/writable_roots: want an array of folders", "", nil},
+		{"an object", map[string]any{"sandbox_workspace_write.writable_roots": map[string]any{"0": other}}, nil, table + "/writable_roots: want an array of folders", "", nil},
+		{"/tmp", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": false}}, nil, table + "/exclude_slash_tmp: leave it out or set it to true", "", nil},
+		{"$TMPDIR", map[string]any{"sandbox_workspace_write.exclude_tmpdir_env_var": "no"}, nil, table + "/exclude_tmpdir_env_var: leave it out or set it to true", "", nil},
+		{"a worktree", roots(second), map[string]any{"worktree": true}, table + "/writable_roots: a conversation with a worktree writes only there", "", nil},
+		{"the file of instructions", map[string]any{"model_instructions_file": other + "/a"}, nil, `argument /config: a call may not set "model_instructions_file"; no setting allows it on a server that limits the folders of calls`, "", nil},
+		{"a program", map[string]any{"mcp_servers.x.command": "sh"}, nil, "", `{}`, nil},
+	} {
+		for _, trusted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, trusted %v", tt.name, trusted), func(t *testing.T) {
+				e := &turnRecorder{answer: "done"}
+				c := connect(t, e, &codexserver.Options{Folders: []string{own, second}, Home: filepath.Join(top, "home"), TrustedCalls: trusted}, nil)
+				arguments := map[string]any{"prompt": "p", "sandbox": "workspace-write", "config": tt.config}
+				maps.Copy(arguments, tt.arguments)
+				got, _, err := c.call(t.Context(), "codex", arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.fault != "" {
+					if !got.IsError || !strings.Contains(got.Content, tt.fault) || e.turns != 0 {
+						t.Errorf("got %+v, want %s", got, tt.fault)
+					}
+					return
+				}
+				overrides, err := json.Marshal(e.cfg.Overrides)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(e.cfg.WritableRoots, tt.roots) || !e.cfg.FromCall {
+					t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, e.cfg.WritableRoots, tt.overrides, tt.roots)
+				}
+			})
+		}
+	}
+}
+
+// TestLimitOfTurns refuses a call for one turn more than Options.Turns.
+func TestLimitOfTurns(t *testing.T) {
 	end := make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		select {
@@ -123,7 +215,7 @@ func TestTurnsAtATime(t *testing.T) {
 	if _, _, err := c.call(t.Context(), "codex-wait", map[string]any{"threadIds": threads, "for": "all"}); err != nil {
 		t.Fatal(err)
 	}
-	// A call that begins no turn takes no place, and one that has ended has none.
+	// Neither a call without a turn nor one that has ended counts.
 	for range 5 {
 		if got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "cwd": 1}); err != nil || !got.IsError {
 			t.Errorf("a wrong call: %+v, %v", got, err)

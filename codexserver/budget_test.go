@@ -55,7 +55,7 @@ func spender() engine.Engine {
 	})
 }
 
-// outcome is how a turn ended.
+// outcome is the end of a turn.
 type outcome struct {
 	Status, Stopped, Content string
 	IsError                  bool
@@ -82,7 +82,7 @@ func endOf(t *testing.T, result string) (e outcome, thread string) {
 	return outcome{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID
 }
 
-// stops is the result of a turn that a budget stopped.
+// stops returns the result of a turn that a budget stopped.
 func stops(budget, last string) outcome {
 	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply continues."
 	if last != "" {
@@ -140,8 +140,8 @@ func (silentDesk) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage
 }
 func (silentDesk) Decided(*approval.Request, approval.Decision) {}
 
-// TestBudgetOfAQueuedTurn has two turns in the queue of one thread: the time of the
-// second begins with its turn.
+// TestBudgetOfAQueuedTurn queues two turns of one thread. The time of the second starts
+// when its turn starts.
 func TestBudgetOfAQueuedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connectWith(t, spender(), nil)
@@ -153,7 +153,7 @@ func TestBudgetOfAQueuedTurn(t *testing.T) {
 	})
 }
 
-func TestFaultyBudgets(t *testing.T) {
+func TestInvalidBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &startRecorder{TurnFunc: echo}
 		c := connectRPC(t, e)
@@ -188,8 +188,8 @@ func TestFaultyBudgets(t *testing.T) {
 	})
 }
 
-// TestBudgetBesideSteer steers into a turn that runs, and into none.
-func TestBudgetBesideSteer(t *testing.T) {
+// TestBudgetWithSteer sends a message with a budget to a running turn, and without one.
+func TestBudgetWithSteer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connectWith(t, listener{}, nil)
 		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"begin","background":true,"budget":{"minutes":5}}}`)

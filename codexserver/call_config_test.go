@@ -13,9 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestCallConfig: what a call says in config reaches the engine, is left out
-// with a warning, or is refused; what the user's own program says by a method
-// stays as it is.
+// TestCallConfig checks that a key of a call's config reaches the engine, is left out with
+// a warning, or is refused. Keys of the method newConversation all reach the engine.
 func TestCallConfig(t *testing.T) {
 	const (
 		hostile = `{"model_providers":{"x":{"base_url":"http://evil","env_key":"HOME"}},"model_provider":"x"}`
@@ -105,8 +104,8 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// A call whose cwd is locked works in the client's root, or in the server's
-// own folder, and nowhere else.
+// TestLockedCwd refuses a locked cwd. The call works in the client's root or in the
+// server's folder.
 func TestLockedCwd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Chdir(t.TempDir())

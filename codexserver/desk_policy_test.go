@@ -14,7 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// The policies for undecided questions apply with a desk as without.
+// TestDeskAndPolicies checks that the policies for undecided questions also apply with a
+// desk.
 func TestDeskAndPolicies(t *testing.T) {
 	const accept, cancel = `{"action":"accept"}`, `{"action":"cancel"}`
 	broken := func(context.Context) (string, error) { return "", errors.New("closed") }
@@ -53,9 +54,9 @@ func TestDeskAndPolicies(t *testing.T) {
 	}
 }
 
-// A question that waits for ever ends with its call and with its session, and
-// is then no approval.
-func TestQuestionForEverEnds(t *testing.T) {
+// TestQuestionWithoutTimeoutEnds ends a question without a time-out with its call or its
+// session. The end is not an approval.
+func TestQuestionWithoutTimeoutEnds(t *testing.T) {
 	for _, end := range []string{"cancelled", "closed"} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &desk{ask: later(48*time.Hour, `{"action":"accept"}`)}
@@ -79,8 +80,8 @@ func TestQuestionForEverEnds(t *testing.T) {
 	}
 }
 
-// The desk works with a client of the methods of 2025 as with any other.
-func TestDeskAndMessages(t *testing.T) {
+// TestDeskWithMessageMethods uses a desk with a client of the methods of 2025.
+func TestDeskWithMessageMethods(t *testing.T) {
 	for _, tt := range []struct {
 		client, desk, want string
 	}{
@@ -109,8 +110,9 @@ func TestDeskAndMessages(t *testing.T) {
 	}
 }
 
-// A conversation that is taken up again has not ended.
-func TestDeskSeesAConversationTakenUp(t *testing.T) {
+// TestDeskSeesResumedConversation resumes a conversation, which then has not ended for the
+// desk.
+func TestDeskSeesResumedConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{ask: silent}
 		c := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Desk: d})

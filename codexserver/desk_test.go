@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// desk answers as configured and keeps what it sees.
+// desk answers as configured and records what it sees.
 type desk struct {
 	ask func(context.Context) (string, error)
 
@@ -64,7 +64,7 @@ func says(answer string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return answer, nil }
 }
 
-// later answers an hour, or whatever it is, after the question.
+// later answers a time after the question.
 func later(d time.Duration, answer string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		select {
@@ -156,9 +156,9 @@ func TestDeskAndClient(t *testing.T) {
 	}
 }
 
-// An approval of the client's counts only until the desk has refused in the
-// same instant.
-func TestTogetherTheStricterAnswerCounts(t *testing.T) {
+// TestStricterOfTwoAnswersCounts has the client approve and the desk deny at the same
+// time. The denial counts.
+func TestStricterOfTwoAnswersCounts(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
 			arrived := make(chan struct{})
@@ -181,7 +181,7 @@ func TestTogetherTheStricterAnswerCounts(t *testing.T) {
 	}
 }
 
-func TestDeskSeesTheConversationAndStopsIt(t *testing.T) {
+func TestDeskSeesAndStopsConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
@@ -217,7 +217,8 @@ func TestDeskSeesTheConversationAndStopsIt(t *testing.T) {
 	})
 }
 
-// What an engine offers only once is not approved for longer.
+// TestPatchIsApprovedOnce does not let an approval last for the session if the engine does
+// not offer that.
 func TestPatchIsApprovedOnce(t *testing.T) {
 	for once, want := range map[bool]elicit.Decision{false: elicit.ApprovedForSession, true: elicit.Approved} {
 		synctest.Test(t, func(t *testing.T) {
@@ -247,7 +248,7 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 	}
 }
 
-func TestDecideIsAPolicyInCode(t *testing.T) {
+func TestRulesDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		rules := approval.Rules{
@@ -295,7 +296,7 @@ func TestDecideIsAPolicyInCode(t *testing.T) {
 	})
 }
 
-// A desk that panics does not answer, and ends nothing else.
+// TestDeskThatPanics checks that a panic of the desk is not an answer and ends nothing.
 func TestDeskThatPanics(t *testing.T) {
 	for name, tt := range map[string]struct {
 		client func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)
@@ -330,8 +331,9 @@ func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) 
 }
 func (fragile) Decided(*approval.Request, approval.Decision) { panic("decided") }
 
-// A rule that panics denies, and one approves for no longer than was offered.
-func TestDecideThatFails(t *testing.T) {
+// TestRulesDecideFails has a rule that panics, which denies, and rules that approve more
+// than the question offers.
+func TestRulesDecideFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		decide func(context.Context, *approval.Request) (elicit.Outcome, bool)
 		want   string
@@ -359,8 +361,9 @@ func TestDecideThatFails(t *testing.T) {
 	}
 }
 
-// A client that has failed to ask learns of the desk while the question is open there.
-func TestClientThatFailsIsToldOfTheDesk(t *testing.T) {
+// TestFailingClientGetsInvitation sends the desk's invitation to a client that could not
+// ask, while the question is open at the desk.
+func TestFailingClientGetsInvitation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t, asking, &codexserver.Options{Desk: &desk{ask: later(time.Minute, `{"action":"accept"}`)}}, fails)
 		go func() { _, _, _ = c.call(context.Background(), "codex", map[string]any{"prompt": "p"}) }()
@@ -374,7 +377,7 @@ func TestClientThatFailsIsToldOfTheDesk(t *testing.T) {
 	})
 }
 
-// bare is an engine whose turns get the server's own host.
+// bare is an engine whose turns get the server's host unchanged.
 type bare struct {
 	host engine.Host
 	turn func(context.Context, engine.Host)
@@ -388,9 +391,9 @@ func (e *bare) Start(ctx context.Context, cfg protocol.Config, host engine.Host)
 	}).Start(ctx, cfg, host)
 }
 
-// A question of another kind is recorded with all that was asked. A client that cannot
-// show it learns of the desk, whatever methods it speaks.
-func TestOtherQuestion(t *testing.T) {
+// TestQuestionOfAnotherKind records the whole question. A client that cannot show it gets
+// the desk's invitation, whether it uses tools or the methods of 2025.
+func TestQuestionOfAnotherKind(t *testing.T) {
 	for _, method := range []string{"codex", "sendUserMessage"} {
 		synctest.Test(t, func(t *testing.T) {
 			done := make(chan elicit.Decision, 1)
@@ -428,7 +431,7 @@ func TestOtherQuestion(t *testing.T) {
 	}
 }
 
-// Threads of different servers are distinguished.
+// TestThreadsOfServers checks that a desk can distinguish threads of two servers.
 func TestThreadsOfServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[string]bool{}
@@ -456,7 +459,7 @@ func TestThreadsOfServers(t *testing.T) {
 	})
 }
 
-// threads keeps the conversations that it is notified of.
+// threads is a desk that records the conversations of its events.
 type threads struct {
 	fragile
 	seen []approval.Thread
@@ -464,9 +467,9 @@ type threads struct {
 
 func (d *threads) Event(c approval.Thread, _ protocol.EventMsg) { d.seen = append(d.seen, c) }
 
-// TestReplaceableProgramIsApprovedOnce has an engine that found the program
-// where commands may write: the question says where, no rule answers it, and an
-// approval for the session holds once.
+// TestReplaceableProgramIsApprovedOnce asks about a program that lies where commands may
+// write. The question says where, no rule answers it, and an approval for the session holds
+// once.
 func TestReplaceableProgramIsApprovedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {

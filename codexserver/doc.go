@@ -1,14 +1,14 @@
-// Package codexserver is the Codex MCP server: an MCP client hands it a coding task with
-// the tool codex, continues with codex-reply, follows the work in codex/event
-// notifications, and decides by elicitation what may run.
+// Package codexserver is the Codex MCP server. An MCP client starts a coding task with the
+// tool codex, continues it with codex-reply, follows the work in codex/event
+// notifications, and answers elicitations about what may run.
 //
 //	client ── tools/call codex ──▶ Server ── Start, Turn ──▶ engine.Engine
 //	   ▲                             │ ▲                          │
 //	   ├── codex/event ◀─────────────┤ └── Emit, ApproveExec … ◀──┘
 //	   └── elicitation/create ◀──────┘
 //
-// What runs the turns is behind [engine.Engine]; the server does not depend on its
-// insides. A whole server, on the native engine and standard input and output:
+// An [engine.Engine] runs the turns; the server knows only that interface. A whole server
+// with the native engine, on standard input and output:
 //
 //	native.Main() // the first line of your main
 //	e, err := native.New(nil) // $CODEX_HOME/config.toml
@@ -18,68 +18,70 @@
 //	defer e.Close()
 //	return codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
 //
-// With appserver.New(nil) the installed Codex runs the turns, with an engine.TurnFunc a
-// function of yours.
+// With appserver.New(nil) the installed Codex runs the turns. With an engine.TurnFunc a
+// function of yours does.
 //
 // # What a client sees
 //
-// Both eras of MCP on one connection: requests after a handshake, up to 2025-11-25, and
-// requests that say everything by themselves, from 2026-07-28 on.
+// One connection serves both eras of MCP: requests after a handshake, up to 2025-11-25,
+// and requests that are complete by themselves, from 2026-07-28 on. A client has
 //
-// The tools codex, codex-reply, codex-review, codex-wait, codex-show, codex-worktree,
-// codex-list, codex-interrupt and codex-models; events as codex/event with the id of the
-// call they belong to; progress for calls that bring a token; and the JSON-RPC methods of September 2025 (newConversation,
-// sendUserMessage and their like), each group of them when the engine has the interface
-// behind it. A call is answered when its turn has ended, with the thread's id in
-// structuredContent.
+//   - the tools codex, codex-reply, codex-review, codex-wait, codex-show, codex-worktree,
+//     codex-list, codex-interrupt and codex-models;
+//   - events as codex/event, with the id of the call that they belong to;
+//   - progress for calls with a progress token;
+//   - the JSON-RPC methods of September 2025, such as newConversation and
+//     sendUserMessage. A group of methods exists if the engine has its interface.
+//
+// A call is answered when its turn has ended. The thread's id is in structuredContent.
 //
 // # Who decides
 //
-// When an engine asks for an approval, [approval.Rules] come first: lists of commands,
-// then a function of yours. What they leave open is put to the client and the
-// [approval.Desk], if there is one, at once. The first answer counts, of two that arrive
-// together the stricter one:
+// When an engine asks for an approval, [approval.Rules] come first: lists of commands, then
+// a function of yours. If they do not decide, the client and the [approval.Desk], if there
+// is one, are asked at once. The first answer counts. If two arrive together, the stricter
+// one counts:
 //
 //	ApproveExec ─▶ Rules ─▶ client: elicitation/create ─┐
 //	                     └▶ Desk.Ask ───────────────────┴▶ approval.Decision
 //
-// [Options].Approvals sets how to ask and what happens to a question without an answer;
-// by default it is a denial after ten minutes. [Options].Record gets every question with
-// its decision and who made it.
+// [Options].Approvals sets how to ask, and what happens without an answer: by default the
+// question is denied after ten minutes. Every question is written to [Options].Record,
+// with the decision and who made it.
 //
 // # Promises
 //
-//   - Every request is answered, also before initialize and also when its method
-//     is unknown; the one exception is a request that the client cancelled,
-//     which MCP leaves without an answer.
-//   - An approval that cannot be had is a denial, never a hang: package elicit
-//     has the table. The reason is in the tool's result.
-//   - Turns of one conversation run one after another, conversations side by side.
-//   - When the client's input ends, or the context of Serve does, every turn is
-//     interrupted, calls in flight are answered with what there is, and Serve
-//     returns.
+//   - Every request is answered, even before initialize and even if its method is
+//     unknown. The one exception is a request that the client cancelled: MCP forbids
+//     an answer.
+//   - If no approval can be obtained, the action is denied; nothing hangs. Package
+//     elicit has the table. The reason is in the tool's result.
+//   - The turns of a conversation run one after another. Conversations run at the same
+//     time.
+//   - When the client's input or the context of Serve ends, every turn is interrupted,
+//     open calls are answered with what was done, and Serve returns.
 //
 // # What can go wrong
 //
-// A client that cannot show elicitations gets the reason in the second block of a tool's
-// result; a desk or rules help. A turn that fails or is aborted is an isError result with
-// the reason, and its conversation stays usable. An engine that cannot start a
-// conversation says why in the result of the call. Serve returns an error only when the
-// connection itself broke; the program that makes an engine closes it.
+// If the client cannot show elicitations, the second block of the tool's result says so; a
+// desk or rules help. A turn that fails or is aborted is an isError result with the reason,
+// and its conversation stays usable. If the engine cannot start a conversation, the call's
+// result says why. Serve returns an error only if the connection broke. The server does
+// not close its engine.
 //
-// A caller of the tool may choose its policy, its sandbox mode and its configuration:
-// SECURITY.md says what that means.
+// A call may choose its approval policy, its sandbox mode and its configuration: SECURITY.md
+// explains what that means.
 //
 // # Concurrency
 //
-// A [Server] has no state outside its value, and any number of Serve may run at a time,
-// one session each. Several servers can run in one program.
+// A [Server] has no global state, so several can run in one program. Any number of calls
+// of Serve may run at a time, each for one session.
 //
 // # Where to go next
 //
-// Package approval decides, engine is the seam, native and appserver are the engines,
-// protocol has the events, elicit the questions, jsonrpc the transports. docs/wire.md of
-// the module lists every tool, method and event, docs/approvals.md every answer,
-// docs/differences.md where the server of September 2025 and this one part, and
-// docs/embedding.md has whole programs.
+// Package approval decides about approvals. Package engine has the interface of engines;
+// native and appserver are two of them. Package protocol has the events, elicit the
+// questions, jsonrpc the transports. Of the module's documents, docs/wire.md lists every
+// tool, method and event, docs/approvals.md every answer, docs/differences.md the
+// differences from the server of September 2025, and docs/embedding.md has whole programs.
 package codexserver

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// A server with an engine of one's own, and a client that calls it.
+// A server with an engine made of a function, and a client that calls it.
 func Example() {
 	echo := engine.TurnFunc(func(_ context.Context, host engine.Host, input []protocol.InputItem) error {
 		host.Emit(protocol.AgentMessage{Message: "You said: " + protocol.TextOf(input)})
@@ -44,8 +44,8 @@ func Example() {
 	// <nil>
 }
 
-// A policy in code answers before anybody is asked. What it leaves open goes to
-// the client, which cannot be asked here.
+// A function answers before a person is asked. If it does not decide, the client is asked,
+// which is not possible here.
 func ExampleRules() {
 	rules := approval.Rules{
 		Allow: [][]string{{"go", "test"}},

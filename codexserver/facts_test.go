@@ -45,9 +45,9 @@ func blockOf(text string, a *mcptypes.Annotations) block {
 	return block{text, a.Audience}
 }
 
-// TestFacts looks for the block that says what a turn did where the client hands its
-// model the texts alone, which is of errors.
-func TestFacts(t *testing.T) {
+// TestFactsOfAFailedTurn looks for the text block that says what a turn did. It is in error
+// results, because clients pass only the texts of errors to their models.
+func TestFactsOfAFailedTurn(t *testing.T) {
 	for _, tt := range []struct {
 		prompt string
 		text   string

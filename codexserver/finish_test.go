@@ -33,8 +33,7 @@ const (
 	ownJob = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 )
 
-// TestEndOfInput plays files of messages: the whole input is there before the
-// first turn has begun.
+// TestEndOfInput sends files of messages, whose input ends before the first turn begins.
 func TestEndOfInput(t *testing.T) {
 	const (
 		finished    = `"text":"denied"`
@@ -72,8 +71,8 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
-// TestEndOfInputBeforeTheTurn ends a session while its conversation is started,
-// which takes Codex half a second.
+// TestEndOfInputBeforeTheTurn ends a session while its conversation starts. With Codex that
+// takes half a second.
 func TestEndOfInputBeforeTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := startFunc(func(ctx context.Context, _ protocol.Config, _ engine.Host) (engine.Conversation, error) {
@@ -132,7 +131,7 @@ func TestEndOfInputInAQuestion(t *testing.T) {
 	}
 }
 
-// TestSignalEndsFinishing interrupts calls that are being finished.
+// TestSignalEndsFinishing interrupts calls that finish after the end of the input.
 func TestSignalEndsFinishing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -152,7 +151,7 @@ func TestSignalEndsFinishing(t *testing.T) {
 	})
 }
 
-// TestFolder looks where conversations work that name no folder.
+// TestFolder checks the working folder of calls without cwd.
 func TestFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got protocol.Config

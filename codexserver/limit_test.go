@@ -13,7 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestStalledCalls lets calls hang, and looks at what is answered all the same.
+// TestStalledCalls lets as many calls hang as the server takes. Short requests are still
+// answered.
 func TestStalledCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stall := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {

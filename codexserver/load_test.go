@@ -18,9 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// TestManyConversationsAtOnce runs 200 conversations on one server, each with
-// a question that is answered in random order. Each event and each answer
-// belongs to its own call.
+// TestManyConversationsAtOnce runs 200 conversations on one server. Each has a question, and
+// they are answered in random order. Each event and answer belongs to its call.
 func TestManyConversationsAtOnce(t *testing.T) {
 	const n = 200
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -70,8 +69,8 @@ func TestManyConversationsAtOnce(t *testing.T) {
 	calls.Wait()
 }
 
-// TestEventsBelongToTheirCall sends calls side by side and looks at the request
-// id of every event.
+// TestEventsBelongToTheirCall sends calls at the same time and checks the request id of
+// every event.
 func TestEventsBelongToTheirCall(t *testing.T) {
 	e := engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
 		for range 20 {
@@ -126,8 +125,8 @@ func TestEventsBelongToTheirCall(t *testing.T) {
 	}
 }
 
-// BenchmarkIdleConversation states the memory that an open conversation of the
-// server itself holds, without its engine's.
+// BenchmarkIdleConversation measures the memory that the server needs for an open
+// conversation, without the engine's.
 func BenchmarkIdleConversation(b *testing.B) {
 	ours, theirs := jsonrpc.Pipe()
 	peer := jsonrpc.NewPeer(ours, nil, nil)
@@ -151,8 +150,7 @@ func BenchmarkIdleConversation(b *testing.B) {
 	}
 }
 
-// FuzzSession sends whatever the fuzzer makes, a line each, and then asks for a
-// sign of life.
+// FuzzSession sends lines of the fuzzer, and checks that the server still answers.
 func FuzzSession(f *testing.F) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}`,

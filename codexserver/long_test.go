@@ -15,9 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestLongAnswerIsHeldFewTimes serves an answer of 32 MiB to a client that reads. It is
-// on the wire three times: in two events, and whole in the text of the result.
-func TestLongAnswerIsHeldFewTimes(t *testing.T) {
+// TestMemoryOfALongAnswer serves an answer of 32 MiB to a client that reads, and bounds the
+// memory for it. The answer is sent three times: in two events and in the result.
+func TestMemoryOfALongAnswer(t *testing.T) {
 	const size = 32 << 20
 	text := strings.Repeat("x", size)
 	e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {

@@ -181,7 +181,7 @@ func connectWith(t *testing.T, e engine.Engine, o *codexserver.Options) *rpcClie
 	return c
 }
 
-// ask calls a method with params as text, in which %s stands for the thread.
+// ask calls a method with params as text. In it, %s stands for the thread.
 func (c *rpcClient) ask(t *testing.T, method, params string) string {
 	t.Helper()
 	var result json.RawMessage
@@ -268,7 +268,7 @@ func TestListenersGetEveryEvent(t *testing.T) {
 	})
 }
 
-func TestMessagesAskInTheOldWay(t *testing.T) {
+func TestApprovalRequestsOf2025(t *testing.T) {
 	for decision, want := range map[string]string{
 		`{"decision":"approved"}`:                    "approved",
 		`{"decision":"approved_for_session"}`:        "approved_for_session",
@@ -376,7 +376,7 @@ func TestNotificationsAfterLogin(t *testing.T) {
 	})
 }
 
-func TestASearchEndsTheOneBeforeIt(t *testing.T) {
+func TestSearchCancelsPreviousSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connectRPC(t, &full{TurnFunc: echo})
 		slow := c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"t"}`))
@@ -390,8 +390,8 @@ func TestASearchEndsTheOneBeforeIt(t *testing.T) {
 	})
 }
 
-// TestBadParamsNameTheMember sends every method what it cannot use. Each
-// answer names the member, and the next request works.
+// TestBadParamsNameTheMember sends every method wrong params. Each answer names the member,
+// and the next request works.
 func TestBadParamsNameTheMember(t *testing.T) {
 	const turn = `{"conversationId":"%s","items":[],"cwd":"/","approvalPolicy":"never","sandboxPolicy":{"mode":"read-only"},"model":"m","summary":"auto"`
 	synctest.Test(t, func(t *testing.T) {

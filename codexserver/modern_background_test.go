@@ -30,7 +30,7 @@ func waitFor(seconds int, threads ...string) string {
 	return fmt.Sprintf(`{%s"seconds":%d}`, ids, seconds)
 }
 
-// rows are the threads of a result of codex-wait, by what they say.
+// rows returns the threads in a result of codex-wait, by their texts.
 func (a answer) rows() string {
 	var rows []string
 	for _, r := range a.structured().Threads {
@@ -86,7 +86,7 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// TestBackgroundAsks asks about turns in the background where a codex-wait is.
+// TestBackgroundAsks asks the questions of turns in the background at a call of codex-wait.
 func TestBackgroundAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -126,8 +126,8 @@ func TestAnswerIsNotLost(t *testing.T) {
 	})
 }
 
-// TestResultIsNotLost leaves a codex-wait at its question. What it would have returned
-// goes to the next one.
+// TestResultIsNotLost abandons a codex-wait at its question. The next codex-wait returns
+// the result.
 func TestResultIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -169,8 +169,8 @@ func TestTwoWaits(t *testing.T) {
 	})
 }
 
-// TestBackgroundWithoutForms decides at once if the client cannot be asked, and keeps a
-// question until its time is over if it can.
+// TestBackgroundWithoutForms decides a question at once if the client cannot be asked. If it
+// can, the question stays open until its time-out.
 func TestBackgroundWithoutForms(t *testing.T) {
 	for _, tt := range []struct {
 		capabilities, want string
@@ -203,8 +203,8 @@ func TestBackgroundWithoutForms(t *testing.T) {
 	}
 }
 
-// TestEndOfModernInput ends the input while turns run, wait for an answer, and run in
-// the background.
+// TestEndOfModernInput ends the input while one turn runs, one waits for an answer, and one
+// runs in the background.
 func TestEndOfModernInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -225,8 +225,8 @@ func TestEndOfModernInput(t *testing.T) {
 	})
 }
 
-// TestQuestionsOfOthers waits for a turn that is queued behind another client's. Its
-// questions are not shown.
+// TestQuestionsOfOthers waits for a turn that is queued behind another client's turn. The
+// questions of that turn are not shown.
 func TestQuestionsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}

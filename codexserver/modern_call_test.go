@@ -26,9 +26,9 @@ func (c *modernClient) told(request string) map[string]int {
 	return n
 }
 
-// TestWhatARequestIsTold sends each request what it asked for, and no more. The client
-// checks that nothing comes after the answer.
-func TestWhatARequestIsTold(t *testing.T) {
+// TestNotificationsOfARequest checks that each request gets the notifications that it asked
+// for, and no others. The client checks that none comes after the answer.
+func TestNotificationsOfARequest(t *testing.T) {
 	const (
 		progress = "notifications/progress"
 		message  = "notifications/message"
@@ -73,8 +73,8 @@ func TestWhatARequestIsTold(t *testing.T) {
 	}
 }
 
-// TestProgressOfRounds sends progress under the token of the request that waits, and none
-// while no request waits.
+// TestProgressOfRounds sends progress with the token of the waiting request, and none while
+// no request waits.
 func TestProgressOfRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -101,8 +101,8 @@ func TestProgressOfRounds(t *testing.T) {
 	})
 }
 
-// TestCancelledRequests ends the turn of a request that is cancelled, which has no
-// answer; the cancellation of a round that was answered does nothing.
+// TestCancelledRequests ends the turn of a cancelled request, which gets no answer. The
+// cancellation of a round that was answered does nothing.
 func TestCancelledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -136,9 +136,9 @@ func TestCancelledRequests(t *testing.T) {
 	})
 }
 
-// TestCancelledAsItAsks cancels a request around the moment when its question goes out.
-// Either there is an answer, or the turn has ended.
-func TestCancelledAsItAsks(t *testing.T) {
+// TestCancelDuringAQuestion cancels a request at about the time when its question is sent.
+// Either the request is answered, or its turn ends.
+func TestCancelDuringAQuestion(t *testing.T) {
 	for i := range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			w := &worker{}
@@ -154,8 +154,8 @@ func TestCancelledAsItAsks(t *testing.T) {
 	}
 }
 
-// TestManyQuestions asks more often than clients accept. The ninth question is left to
-// codex-wait, which counts from the start.
+// TestManyQuestions asks more questions in a call than clients accept. The ninth one waits
+// for codex-wait, which counts from the start again.
 func TestManyQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -190,7 +190,7 @@ func TestManyQuestions(t *testing.T) {
 	})
 }
 
-// TestUnansweredRounds is a client that comes back without an answer. It is bounded too.
+// TestUnansweredRounds retries without an answer. The number of such rounds is bounded too.
 func TestUnansweredRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -210,7 +210,7 @@ func TestUnansweredRounds(t *testing.T) {
 	})
 }
 
-// TestHugeArguments digests what is large, and refuses what is deep.
+// TestHugeArguments accepts large arguments and refuses deeply nested ones.
 func TestHugeArguments(t *testing.T) {
 	w := &worker{}
 	c := connectModern(t, w.engine(), nil)
@@ -243,9 +243,9 @@ func members(n int) string {
 	return strings.Join(b, ",")
 }
 
-// TestIDsInUse sends one id twice. The first request keeps it; after its answer the
+// TestDuplicateRequestIDs sends one id twice. The first request keeps it; after its answer the
 // retry may use it again.
-func TestIDsInUse(t *testing.T) {
+func TestDuplicateRequestIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
 		c := connectModern(t, w.engine(), nil)
@@ -272,7 +272,7 @@ func TestIDsInUse(t *testing.T) {
 	})
 }
 
-// TestManyParkedCalls begins calls whose client answers none of their questions. All of
+// TestManyParkedCalls starts many calls whose questions the client never answers. All of
 // them end.
 func TestManyParkedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

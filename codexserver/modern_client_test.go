@@ -23,9 +23,9 @@ const (
 	withEvents = `{"elicitation":{},"extensions":{"io.github.codexmcp/events":{}}}`
 )
 
-// modernClient is a client of MCP 2026-07-28. It checks every message of the
-// server: its form, that it belongs to a request that is open and asked for it,
-// and that no request is among them, but for a connection that is also legacy.
+// modernClient is a client of MCP 2026-07-28. It checks every message of the server: its
+// form, and that it belongs to an open request that asked for it. Requests of the server
+// are allowed only on a connection that is also used with a handshake.
 type modernClient struct {
 	t            *testing.T
 	transport    jsonrpc.Transport
@@ -59,7 +59,7 @@ type exchange struct {
 	answer chan answer
 }
 
-// answer is what a request is answered with: one of the members.
+// answer is the answer to a request; one of the members is set.
 type answer struct {
 	raw    json.RawMessage // any result
 	result *modern.CallToolResult
@@ -236,14 +236,14 @@ func (x *exchange) read(result json.RawMessage, e *jsonrpc.Error) answer {
 	return a
 }
 
-// write sends a line as it is.
+// write sends a line unchanged.
 func (c *modernClient) write(line string) {
 	if err := c.transport.Write(context.Background(), [][]byte{[]byte(line)}); err != nil {
 		c.t.Errorf("write: %v", err)
 	}
 }
 
-// meta is the _meta of the request with that id.
+// meta returns the _meta of the request with that id.
 func (c *modernClient) meta(id string) string {
 	level := ""
 	if c.level != "" {

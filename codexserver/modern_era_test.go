@@ -21,8 +21,8 @@ const (
 	modernMeta   = `"_meta":{` + version2026 + `,` + capabilities + `}`
 )
 
-// TestModernErrors has the errors of a request, in the order in which they are
-// looked for. None of them starts anything.
+// TestModernErrors lists wrong requests, in the order in which the server checks them. None
+// of them starts anything.
 func TestModernErrors(t *testing.T) {
 	const (
 		call         = `"name":"codex","arguments":{"prompt":"p"}`
@@ -93,8 +93,7 @@ func TestModernErrors(t *testing.T) {
 	}
 }
 
-// checkData looks at the data of an error: the path of a member, or what else the
-// code promises.
+// checkData checks the data of an error: the path of a member, or what the code requires.
 func checkData(t *testing.T, e *jsonrpc.Error, path string) {
 	t.Helper()
 	var data struct {
@@ -218,7 +217,7 @@ func TestDiscover(t *testing.T) {
 	})
 }
 
-// TestModernStart looks for an effect of a start that nothing came of.
+// TestModernStart checks that a refused start has no effect.
 func TestModernStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := t.TempDir() + "/home"

@@ -12,11 +12,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// promptOf is the arguments of codex with a prompt.
+// promptOf returns the arguments of codex with a prompt.
 func promptOf(prompt string) string { return fmt.Sprintf(`{"prompt":%q}`, prompt) }
 
-// TestRounds answers the questions of one call: a retry for each answer but the last
-// one of a row.
+// TestRounds answers the questions of one call, with a retry for each answer.
 func TestRounds(t *testing.T) {
 	const session = `{"action":"accept","content":{"decision":"approved_for_session"}}`
 	for _, tt := range []struct {
@@ -66,8 +65,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestQuestionForm looks at a question and at the moment when it goes out: 20 ms after
-// the first one that is open.
+// TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the
+// first open one.
 func TestQuestionForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -93,8 +92,8 @@ func TestQuestionForm(t *testing.T) {
 	})
 }
 
-// TestAskedAgain asks again for the answer that is missing, and does not start the
-// question's clock again.
+// TestAskedAgain asks again for a missing answer. The time-out of the question does not
+// start again.
 func TestAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
@@ -117,7 +116,7 @@ func TestAskedAgain(t *testing.T) {
 	})
 }
 
-// TestDecidedElsewhere answers a question at the desk while it is out with the client.
+// TestDecidedElsewhere answers a question at the desk while the client has it too.
 func TestDecidedElsewhere(t *testing.T) {
 	for _, tt := range []struct{ prompt, answer, want, did string }{
 		{"git", accepts, "git: approved", "1 git"},
@@ -141,8 +140,8 @@ func TestDecidedElsewhere(t *testing.T) {
 	}
 }
 
-// TestAbandonedRounds leaves a call at its question. The turn ends with the time for
-// the answer, whatever it asked.
+// TestAbandonedRounds abandons a call at its question. The turn ends with the question's
+// time-out, whatever it asked.
 func TestAbandonedRounds(t *testing.T) {
 	for _, tt := range []struct {
 		prompt  string

@@ -21,8 +21,8 @@ func refusedState(a answer) bool {
 	return a.err != nil && a.err.Code == modern.CodeInvalidParams && strings.Contains(string(a.err.Data), `"/requestState"`)
 }
 
-// TestStateIsOfOneCall retries with a state that is not of that call. Each retry is
-// refused, and the state is still good for its own call.
+// TestStateIsOfOneCall retries with the state of another call. Each retry is refused, and
+// the state still works for its own call.
 func TestStateIsOfOneCall(t *testing.T) {
 	const own = `{"prompt":"git","config":{"a":[1,{"x":"é"}],"b":2}}`
 	for _, tt := range []struct {
@@ -151,7 +151,7 @@ func TestManyRetriesAtOnce(t *testing.T) {
 	}
 }
 
-func TestStateIsGoodForADay(t *testing.T) {
+func TestStateExpires(t *testing.T) {
 	for _, tt := range []struct {
 		after time.Duration
 		want  string
@@ -168,8 +168,8 @@ func TestStateIsGoodForADay(t *testing.T) {
 	}
 }
 
-// TestStateOfAnotherSession takes a state to another session of the server, and to
-// another server with the same key.
+// TestStateOfAnotherSession sends a state in another session of the server, and to another
+// server with the same key.
 func TestStateOfAnotherSession(t *testing.T) {
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestStateOfAnotherSession(t *testing.T) {
 	}
 }
 
-// TestRestartWhileWaiting is the retry of a codex-wait, which has no thread of its own.
+// TestRestartWhileWaiting retries a codex-wait after a restart of the server.
 func TestRestartWhileWaiting(t *testing.T) {
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

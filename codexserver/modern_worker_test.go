@@ -21,8 +21,8 @@ import (
 
 // worker is an engine that does what its prompt says, word by word: "sleep:2s" waits,
 // "say:x" says x, "form" asks a question other than an approval, anything else is a
-// command to be approved. Words joined by + are asked for at once. Its answer says what
-// became of each command.
+// command that needs an approval. Commands joined by + are asked about at once. The answer
+// says how each was decided.
 type worker struct {
 	mu    sync.Mutex
 	turns int
@@ -39,7 +39,7 @@ func (w *worker) did() string {
 	return strings.TrimSpace(fmt.Sprint(w.turns) + " " + strings.Join(w.ran, " "))
 }
 
-// ended reports whether every turn has.
+// ended reports whether every turn has ended.
 func (w *worker) ended() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *modernClient) state(a answer) string {
 	return *a.input.RequestState
 }
 
-// keys are the keys of an answer that asks, in order.
+// keys returns the keys of an answer that asks, in order.
 func (a answer) keys() string {
 	if a.input == nil {
 		return ""
@@ -160,7 +160,7 @@ func (a answer) keys() string {
 	return strings.Join(keys, " ")
 }
 
-// text is what an answer says in one line.
+// text returns an answer as one line.
 func (a answer) text() string {
 	switch {
 	case a.err != nil:
@@ -183,7 +183,7 @@ func (a answer) text() string {
 	return words
 }
 
-// structure is the structured content of a result.
+// structure returns the structured content of a result.
 type structure struct {
 	ThreadID, Content, Status string
 	Threads                   []struct{ ThreadID, Content, Status, Since string }
@@ -203,5 +203,5 @@ func noFile(t *testing.T, path string) {
 	}
 }
 
-// pass lets time pass in a bubble.
+// pass waits in a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }

@@ -10,49 +10,49 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Observer sees what a server does, for metrics and traces. It is safe for concurrent
-// use, and its methods do not block. It does not see turns that methods of September
-// 2025 begin.
+// Observer receives what a server does, for metrics and traces. It must be safe for
+// concurrent use, and its methods must not block. It does not see turns that methods of
+// September 2025 start.
 type Observer interface {
-	// Begin reports that a request begins, and returns what observes it. Nil observes
-	// nothing of it. ctx is that of [Server.Run]; of a transport that has a method
-	// RequestContext(jsonrpc.ID) context.Context it is what that returns, with the
-	// values of an HTTP request say.
+	// Begin reports the start of a request and returns its observer; nil observes
+	// nothing. ctx is the context of the call of [Server.Run] or of the connection. If
+	// the transport has a method RequestContext(jsonrpc.ID) context.Context, ctx is its
+	// result, which may have the values of an HTTP request.
 	Begin(ctx context.Context, r *Request) CallObserver
 }
 
-// Request is what an [Observer] learns of a request.
+// Request describes a request to an [Observer].
 type Request struct {
-	// Principal is whose request it is; "" where a server has one user.
+	// Principal is the user who sent the request; "" if the server has only one user.
 	Principal string
-	// RPC is the request, which the observer does not change or keep. Nil is
+	// RPC is the request. The observer must not change or keep it. Nil means a call of
 	// [Server.Run].
 	RPC *jsonrpc.Request
 }
 
-// CallObserver sees one request, and the turns that it begins. They may outlive it.
+// CallObserver receives what one request does. Turns that it starts may outlive it.
 type CallObserver interface {
-	// Turn reports that a turn of a thread begins, which has used that many tokens
-	// before. Nil observes nothing of it.
+	// Turn reports the start of a turn and returns its observer; nil observes nothing.
+	// used is what the thread has used before.
 	Turn(thread string, used protocol.TokenUsage) TurnObserver
-	// End reports the answer to the request, which is an error or not.
+	// End reports the end of the request; err is nil unless it failed.
 	End(err error)
 }
 
-// TurnObserver sees one turn.
+// TurnObserver receives what happens in one turn.
 type TurnObserver interface {
-	// Event reports an event of the turn. It is called in order.
+	// Event reports an event of the turn. Events are reported in order.
 	Event(m protocol.EventMsg)
-	// Asked and Decided report a question and its end, from several goroutines at a
-	// time. Both have the same request.
+	// Asked and Decided report a question and its decision, with the same request. They
+	// may be called by several goroutines at a time.
 	Asked(r *approval.Request)
 	Decided(r *approval.Request, d approval.Decision)
-	// End reports the end of the turn. It is nil, an *engine.TurnError, or an
-	// *engine.AbortError for a turn that was interrupted.
+	// End reports the end of the turn. err is nil, an *engine.TurnError for a turn that
+	// failed, or an *engine.AbortError for one that was interrupted.
 	End(err error)
 }
 
-// turns are the turns of a call, as package thread reports them.
+// turns adapts a CallObserver to package thread.
 type turns struct{ CallObserver }
 
 // Turn implements [thread.CallObserver].
@@ -63,14 +63,15 @@ func (t turns) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
 	return nil
 }
 
-// requestContext is a transport that knows the context in which a request came.
+// requestContext is a transport that knows the context of a request.
 type requestContext interface {
 	RequestContext(id jsonrpc.ID) context.Context
 }
 
 var errPanicked = errors.New("the handler panicked")
 
-// observed returns h with the server's observer of each request, which comes over t.
+// observed returns a handler that reports each request over t to the server's observer
+// and calls h.
 func (s *Server) observed(principal string, t jsonrpc.Transport, h jsonrpc.Handler) jsonrpc.Handler {
 	if s.observer == nil {
 		return h

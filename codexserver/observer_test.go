@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// notes is an observer that writes down what it sees of calls of tools and of Run.
+// notes is an observer that records calls of tools and of Run.
 type notes struct {
 	mu   sync.Mutex
 	seen []string
@@ -59,14 +59,14 @@ func (w noteTurn) Decided(_ *approval.Request, d approval.Decision) {
 }
 func (w noteTurn) End(error) { w.note("end") }
 
-// of returns what was seen but for what is not of the test.
+// of returns what was recorded, without what the test does not check.
 func (w *notes) of() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.seen), func(s string) bool { return s == "session_configured" || s == "background_event" })
 }
 
-// TestObserver observes the same turn by each way that it can come.
+// TestObserver observes the same turn, started in each possible way.
 func TestObserver(t *testing.T) {
 	turn := []string{"turn", "task_started", "exec_approval_request", "asked", "decided approved", "agent_message", "task_complete", "end"}
 	for _, tt := range []struct {

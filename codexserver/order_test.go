@@ -44,7 +44,7 @@ func (w *writer) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 func (w *writer) LoginAPIKey(_ context.Context, key string) error { return w.write(key) }
 func (w *writer) Logout(context.Context) error                    { return w.write("") }
 
-// TestChangesHappenInOrder sends twenty changes with one write.
+// TestChangesHappenInOrder sends twenty changes in one write.
 func TestChangesHappenInOrder(t *testing.T) {
 	for name, request := range map[string]func(i int) (method, params, change string){
 		"setDefaultModel": func(i int) (string, string, string) {
@@ -82,7 +82,7 @@ func TestChangesHappenInOrder(t *testing.T) {
 	}
 }
 
-// TestChangeThatPanics loses no other change.
+// TestChangeThatPanics checks that a panic in one change affects no other.
 func TestChangeThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &writer{next: time.Second}
@@ -101,8 +101,8 @@ func TestChangeThatPanics(t *testing.T) {
 	})
 }
 
-// TestInterruptRightAfterTheMessage sends a message and its interrupt with one
-// write, many times: the turn has mostly not begun when the interrupt arrives.
+// TestInterruptRightAfterTheMessage sends a message and its interrupt in one write, many
+// times. Mostly the turn has not begun when the interrupt arrives.
 func TestInterruptRightAfterTheMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := serveLines(t, engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// flood is an engine whose turns emit as many deltas of a size as they can, count
-// them, and end when they were interrupted.
+// flood is an engine whose turns emit and count deltas of a size until they are
+// interrupted.
 type flood struct {
 	engine.TurnFunc
 	most    int
@@ -49,7 +49,7 @@ func newFlood(most int) *flood {
 	return f
 }
 
-// relay is a flood that cannot wait.
+// relay is a flood that is a Streamer, so it does not wait for clients.
 type relay struct{ *flood }
 
 func (relay) StreamsEvents() {}
@@ -74,8 +74,8 @@ func send(t *testing.T, end jsonrpc.Transport, line string) {
 	}
 }
 
-// events reads the wire until a message with the text has come, and returns how many
-// deltas came, and the words of the background events.
+// events reads until a message with the text. It returns the number of deltas, and the
+// texts of background events.
 func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words []string) {
 	t.Helper()
 	for {
@@ -98,8 +98,8 @@ func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words
 	}
 }
 
-// TestTurnWaitsForItsClient floods clients that do not read.
-func TestTurnWaitsForItsClient(t *testing.T) {
+// TestTurnWaitsForSlowClient floods clients that do not read.
+func TestTurnWaitsForSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlood(1 << 14) // 128 MiB
 		end := serveWith(t, f, unreads)
@@ -131,9 +131,9 @@ func TestTurnWaitsForItsClient(t *testing.T) {
 	})
 }
 
-// TestSessionEndsThoughNobodyReads closes the client's end of a session whose turn
-// waits for it; the cleanup waits for the server.
-func TestSessionEndsThoughNobodyReads(t *testing.T) {
+// TestSessionEndsWithoutReader closes the client's end while a turn waits for the client.
+// The cleanup waits for the end of the session.
+func TestSessionEndsWithoutReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlood(1 << 14)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -150,9 +150,9 @@ func TestSessionEndsThoughNobodyReads(t *testing.T) {
 	})
 }
 
-// TestDeltasAreLeftOut floods a client that does not read from an engine that cannot
+// TestDeltasAreDropped floods a client that does not read, with an engine that does not
 // wait, and then reads.
-func TestDeltasAreLeftOut(t *testing.T) {
+func TestDeltasAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 3000
 		f := newFlood(most)
@@ -182,9 +182,9 @@ func TestDeltasAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestQuestionGoesOnThoughNobodyReads asks at the desk while the client of the turn reads
-// nothing: the desk's answer counts.
-func TestQuestionGoesOnThoughNobodyReads(t *testing.T) {
+// TestDeskAnswersWithoutReader asks at the desk while the client of the turn does not read.
+// The desk's answer counts.
+func TestDeskAnswersWithoutReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		decided := make(chan string, 1)
 		full := newFlood(1 << 14)
@@ -217,9 +217,9 @@ func TestQuestionGoesOnThoughNobodyReads(t *testing.T) {
 	})
 }
 
-// TestNothingElseIsLeftOut floods a client that does not read with events other than
-// deltas, from an engine that cannot wait: the session ends.
-func TestNothingElseIsLeftOut(t *testing.T) {
+// TestOtherEventsAreNotDropped floods a client that does not read with events other than
+// deltas, from an engine that does not wait. The session ends.
+func TestOtherEventsAreNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Repeat("x", 1<<16)
 		f := &flood{TurnFunc: func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {

@@ -11,12 +11,12 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Principal is one user of a server whose requests come over many connections, as
-// over HTTP. Its tasks, open questions and open threads are its own. It is safe for
+// Principal is a user of a server whose requests come over many connections, as with HTTP.
+// No other principal sees its tasks, open questions and open threads. It is safe for
 // concurrent use.
 //
-// History files are not divided: a thread that is not open can be taken up by every
-// principal that knows its id, and codex-list names all of them.
+// Principals share the files of closed threads: every principal that knows the id of such a
+// thread can resume it, and codex-list lists all of them.
 type Principal struct {
 	server  *Server
 	eras    eras
@@ -30,8 +30,8 @@ type Principal struct {
 	clients map[*tools.Jobs]bool // the turns of clients with a handshake
 }
 
-// Principal returns what the user of that name has here, to be closed. Its turns end
-// with ctx. A program makes one for each name.
+// Principal returns the principal of that name, which the caller must close. Its turns end
+// with ctx. A program makes only one for each name.
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	return s.newPrincipal(ctx, name, s.eras)
 }
@@ -52,12 +52,12 @@ func (s *Server) newPrincipal(ctx context.Context, name string, eras eras) *Prin
 	}
 }
 
-// withoutQuestions is the key of a context whose client gets no questions.
+// withoutQuestions is the context's key that [WithoutQuestions] sets.
 type withoutQuestions struct{}
 
-// WithoutQuestions returns a context for [Principal.Serve] and [Principal.Exchange]
-// whose client is not asked, whatever it declares: it may not approve. Its questions are
-// decided by [Options].Approvals, as those of a client that shows no forms.
+// WithoutQuestions returns a context for [Principal.Serve] and [Principal.Exchange] whose
+// client may not approve. The client is not asked, whatever it declares. [Options].Approver
+// or [Options].Approvals decide its questions, as for a client that cannot show forms.
 func WithoutQuestions(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutQuestions{}, true)
 }
@@ -65,23 +65,23 @@ func WithoutQuestions(ctx context.Context) context.Context {
 // asks reports whether the client of a context may be asked.
 func asks(ctx context.Context) bool { return ctx.Value(withoutQuestions{}) == nil }
 
-// Serve is [Server.Serve] for a client of the principal, with a handshake. It has MCP
-// alone: the JSON-RPC methods of September 2025 run commands and choose the sandbox
-// without asking, as the user who started the server may.
+// Serve is [Server.Serve] for a client of the principal, with a handshake. The client has
+// only MCP. It does not have the JSON-RPC methods of September 2025, which run commands and
+// choose the sandbox without a question, because only the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return p.server.serve(ctx, p, t)
 }
 
-// Exchange serves requests that say everything in their _meta (MCP 2026-07-28), until
-// the input of t has ended and they are answered. Their calls outlive it. When ctx
-// ends they are cancelled if its cause is [jsonrpc.ErrCancelled].
+// Exchange serves requests without a handshake (MCP 2026-07-28), until the input of t has
+// ended and all requests are answered. Tool calls may continue afterwards. When ctx ends
+// with the cause [jsonrpc.ErrCancelled], they are cancelled.
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	hooks := p.server.trace
 	handler := p.server.observed(p.name, t, p.session.Handler(asks(ctx)))
 	return verdict(ctx, jsonrpc.NewPeer(t, handler, p.server.peerOptions(&hooks)).Run(ctx))
 }
 
-// joined adds the turns of a client with a handshake.
+// joined adds the turns of a client with a handshake, until left is called.
 func (p *Principal) joined(jobs *tools.Jobs) (left func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,8 +93,7 @@ func (p *Principal) joined(jobs *tools.Jobs) (left func()) {
 	}
 }
 
-// Busy reports whether a turn is under way, in the background too, or a call that did
-// not come over [Principal.Serve].
+// Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
 	if p.session.Busy() || p.jobs.Busy() {
 		return true
@@ -109,7 +108,7 @@ func (p *Principal) Busy() bool {
 	return false
 }
 
-// Close ends the principal's turns and closes its threads. Exchange and Serve must
+// Close ends the principal's turns and closes its threads. Call it after Exchange and Serve
 // have returned.
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)

@@ -10,25 +10,25 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Turn is work for [Server.Run]. Only Prompt must be set.
+// Turn is a turn for [Server.Run]. Only Prompt is required.
 type Turn struct {
 	// Prompt is the task.
 	Prompt string
 	// Thread is the id of the thread to continue. Default: a new one.
 	Thread string
-	// Config is the configuration of a new thread. The caller is trusted: what
-	// [Options] lock for calls of tools is open here. Default: the engine's.
+	// Config is the configuration of a new thread. The caller is trusted: the limits of
+	// [Options] on calls of tools do not apply. Default: the engine's.
 	Config protocol.Config
 	// Event is called with each event, in order. It must not block. Nil ignores
 	// events.
 	Event func(protocol.EventMsg)
-	// Approve decides what [Options].Rules leave open, together with the desk. It may be
-	// called by several goroutines at a time, and returns soon after ctx ends. A panic,
-	// or an outcome without a decision, denies. Nil denies.
+	// Approve answers questions that [Options].Rules do not decide, at the same time as
+	// the desk. It may be called by several goroutines at a time, and must return soon
+	// after ctx ends. A panic, or an outcome without a decision, denies. Nil denies.
 	Approve func(ctx context.Context, r *approval.Request) elicit.Outcome
 }
 
-// Answer is what came of a [Turn].
+// Answer is the result of a [Turn].
 type Answer struct {
 	// Thread is the id of the thread.
 	Thread string
@@ -38,10 +38,10 @@ type Answer struct {
 
 // Run runs a turn without MCP and waits for its end. The end of ctx interrupts the turn.
 //
-// A fault in the configuration is an *engine.ConfigError, a turn that fails an
-// *engine.TurnError, one that was interrupted an *engine.AbortError. The answer has the
-// thread's id in the last two cases. A thread that no other session uses is closed at the
-// end; only an engine that is an engine.Resumer can continue it.
+// The error is an *engine.ConfigError for a fault in the configuration, an
+// *engine.TurnError for a turn that failed, and an *engine.AbortError for one that was
+// interrupted. With the last two, the answer has the thread's id. The thread is closed at
+// the end unless another session uses it; then only an engine.Resumer can continue it.
 func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	share := s.threads.Share("")
 	defer func() {

@@ -28,83 +28,83 @@ import (
 // Options change what a [Server] does. Nil is valid; the zero value of each
 // field is its default.
 type Options struct {
-	// Approvals says how approvals are asked for and what happens when they
-	// cannot be. The zero value denies whatever was not approved.
+	// Approvals says how to ask for approvals, and what happens if that is not possible.
+	// The zero value denies everything that was not approved.
 	Approvals elicit.Options
-	// Rules answer some questions before anybody is asked. None by default.
+	// Rules answer some questions before a person is asked. None by default.
 	Rules approval.Rules
 	// Desk is a second place where questions are answered. None by default.
 	Desk approval.Desk
-	// Approver is the name of the principal that decides for principals whose clients
-	// are not asked (see [WithoutQuestions]): their questions wait until one of its
-	// clients calls codex-wait. By default Approvals.OnUnsupported decides.
+	// Approver is the name of the principal that decides for clients that may not approve
+	// (see [WithoutQuestions]). Their questions wait until a client of the approver calls
+	// codex-wait. By default Approvals.OnUnsupported decides.
 	Approver string
-	// Record gets every question with its decision, a JSON object a line. It
-	// is written to by one goroutine at a time. Default: none.
+	// Record receives every question with its decision, one JSON object a line. One
+	// goroutine at a time writes to it. Default: none.
 	Record io.Writer
-	// Trace gets every message, secrets replaced. Default: none.
+	// Trace receives every message, with secrets replaced. Default: none.
 	Trace io.Writer
 	// Tools are the tools to offer besides codex and codex-reply, such as "codex-wait".
-	// Arguments whose results are had with a tool that is not offered are refused.
-	// Default, when nil: all that the engine can serve.
+	// An argument whose result needs a tool that is not offered, such as background, is
+	// refused. Default, when nil: all that the engine can serve.
 	Tools []string
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool
-	// Home is a folder for what outlives the process: tasks, the key that seals
-	// the state of calls, and git worktrees, in folders below it whose names begin
-	// with codex-mcp. They are made on first use. By default nothing outlives the
-	// process, calls do not become tasks, and conversations get no worktrees.
+	// Home is a folder for data that outlives the process: tasks, the key that seals the
+	// state of calls, and git worktrees. They are in subfolders whose names begin with
+	// codex-mcp, which are made on first use. Without Home, calls do not become tasks and
+	// conversations have no worktrees.
 	Home string
 	// MaxResult bounds the structured content of a result, in bytes of JSON.
 	// Default: 80,000.
 	MaxResult int
-	// Stall is how long a model may be silent before progress, tasks and codex-wait
-	// call it stuck; nothing is ended by that. Default: five minutes; less than 0 is
-	// for ever.
+	// Stall is how long a model may be silent before progress, tasks and codex-wait report
+	// it as stuck. Its turn continues. Default: five minutes. A negative value means that
+	// it is never reported.
 	Stall time.Duration
-	// Tasks says how calls of clients that poll become tasks (MCP extension
-	// io.modelcontextprotocol/tasks).
+	// Tasks says how calls of clients with tasks (MCP extension
+	// io.modelcontextprotocol/tasks) become tasks.
 	Tasks TaskOptions
-	// LockedArguments are arguments of the tool codex that a call may not
-	// choose, such as "config" and "sandbox": the tool does not offer them, and
-	// a call that has one is refused. What fills in a call is mostly a model.
-	// None by default.
+	// LockedArguments are arguments of the tool codex that a call may not have, such as
+	// "config" and "sandbox": the tool does not offer them, and a call with one is
+	// refused. Calls are mostly written by a model. None by default.
 	LockedArguments []string
-	// TrustedCalls lets the argument config of the tool codex set every key of
-	// the engine's configuration. By default it may set the model, how much it
-	// reasons, the sandbox and the approval policy, and some others; what could
-	// name a program, a provider or a file is refused or left out with a
-	// warning.
+	// TrustedCalls lets the argument config of the tool codex set every key of the
+	// engine's configuration. By default it may set the model, its effort, the sandbox,
+	// the approval policy and some others. Keys that could name a program, a provider or a
+	// file are refused, or left out with a warning.
 	TrustedCalls bool
-	// Folder is where conversations work whose caller names no folder; it is
-	// absolute. Default: the client's first root, else the process's own folder.
+	// Folder is the working folder of conversations whose caller names none, an absolute
+	// path. Default: the client's first root, else the process's working folder.
 	Folder string
-	// Folders bound what a call may name: where its conversation works, what it
-	// makes writable, its images and its repository. Paths are judged by where they
-	// lead. They are absolute; the first one is also the default of Folder. Default,
-	// when nil: no bound.
+	// Folders limit what a call may name: its working folder, the folders that it
+	// makes writable, its images and its repository. A symbolic link counts as the
+	// place that it leads to. TrustedCalls has no effect with them. They do not limit
+	// the sandbox mode danger-full-access, which LockedArguments can rule out. They are
+	// absolute; the first one is also the default of Folder. Default, when nil: no
+	// limit.
 	Folders []string
-	// Turns is how many turns are under way or queued at a time; a call that would
-	// begin one more gets an error result. Default: no bound.
+	// Turns is how many turns may run or wait at a time. A call for one more gets an error
+	// result. Default: no limit.
 	Turns int
-	// Finish lets calls under way finish when the client's input ends. By default those
-	// of a client that has said initialize are interrupted then; input without
-	// initialize, such as a file of requests, is always finished. Approvals.OnUnsupported
-	// decides a question that no client is left to answer.
+	// Finish lets running calls finish when the client's input ends. By default they are
+	// interrupted if the client has sent initialize; input without initialize, such as a
+	// file of requests, is always finished. Approvals.OnUnsupported decides questions
+	// after the client has gone.
 	Finish bool
-	// MaxUnread is how many bytes of events may wait for a client that does not
-	// read. A turn waits for its client at an eighth of it. Turns that cannot wait
-	// (see [engine.Streamer]) lose their deltas beyond it, of which an event says
-	// how many; at twice as much the session ends. Default: 64 MiB.
+	// MaxUnread is how many bytes of events may wait for a client that does not read. A
+	// turn waits for its client from an eighth of that on. Turns that cannot wait (see
+	// [engine.Streamer]) lose deltas beyond MaxUnread, and an event reports how many. At
+	// twice as much the session ends. Default: 64 MiB.
 	MaxUnread int
-	// EngineName and EngineReason say in serverInfo which engine it is and why.
-	// Default: nothing is said.
+	// EngineName is the engine in serverInfo, and EngineReason is why it was chosen.
+	// Default: left out.
 	EngineName, EngineReason string
-	// Version is the server's version as clients see it, "dev" by default.
+	// Version is the server's version that clients see. Default: "dev".
 	Version string
-	// Observer sees requests, turns and what happens in them. None by default.
+	// Observer receives requests and turns, for metrics and traces. None by default.
 	Observer Observer
-	// Logger gets what an operator should know. Default: nothing is logged.
+	// Logger logs what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -112,10 +112,10 @@ type Options struct {
 type TaskOptions struct {
 	// Never keeps calls synchronous.
 	Never bool
-	// Grace is how long a call is waited for before it becomes a task. Default: a second;
-	// a negative value means no time.
+	// Grace is how long a call runs before it becomes a task. Default: a second. With a
+	// negative value it becomes a task at once.
 	Grace time.Duration
-	// Limit is how many tasks of one principal are unfinished at a time. Default: 64.
+	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
 	Limit int
 }
 
@@ -123,7 +123,7 @@ const (
 	defaultMaxUnread = 64 << 20
 	defaultGrace     = time.Second
 	defaultTasks     = 64
-	maxLooks         = 8 // at folders, at a time
+	maxLooks         = 8 // folders compared at a time
 )
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
@@ -132,7 +132,7 @@ type Server struct {
 	deciding eras   // for an approver that only decides
 	approver string // "" without one
 	threads  *thread.Table
-	trace    jsonrpc.Hooks // one lock for the messages of every session
+	trace    jsonrpc.Hooks // shared by all sessions, so that lines do not mix
 	log      *slog.Logger
 
 	observer Observer // nil without one
@@ -231,16 +231,15 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 }
 
-// Serve is one session with one client. It returns nil when the client's input
-// (see [Options].Finish) or ctx has ended, every turn of the session has, and
-// every answer that the client still took was written. A thread is closed with the
-// last session that has used it.
+// Serve serves one client until its input (see [Options].Finish) or ctx ends. It returns nil
+// after every turn of the session has ended and every answer that the client still reads
+// is written. A thread is closed with the last session that used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return s.serve(ctx, nil, t)
 }
 
-// serve is [Server.Serve]. A client of a principal does not have the methods of
-// September 2025.
+// serve is [Server.Serve]. A client of a principal p does not have the methods of September
+// 2025.
 func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) error {
 	principal, serves := "", s.eras
 	if p != nil {
@@ -277,7 +276,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, t jsonrpc.Transport) e
 	return verdict(handling, err)
 }
 
-// peerOptions are those of a peer that has requests of today's era alone.
+// peerOptions returns the options of a peer for requests without a handshake.
 func (s *Server) peerOptions(hooks *jsonrpc.Hooks) *jsonrpc.Options {
 	return &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
@@ -291,7 +290,8 @@ func (s *Server) peerOptions(hooks *jsonrpc.Hooks) *jsonrpc.Options {
 	}
 }
 
-// verdict is what serving returns when its peer has returned err.
+// verdict returns the error of Serve for the error of its peer. The end of the context, or
+// of the client, is not an error.
 func verdict(handling context.Context, err error) error {
 	if err != nil && handling.Err() == nil && !clientGone(err) {
 		return fmt.Errorf("codexserver: %w", err)
@@ -299,8 +299,8 @@ func verdict(handling context.Context, err error) error {
 	return nil
 }
 
-// byEra returns the handler of both eras of MCP. Each request says by itself of
-// which one it is.
+// byEra returns the handler of both eras of MCP. A request with the _meta of the new era
+// goes to own, any other to before.
 func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session, asks bool) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
@@ -315,8 +315,8 @@ func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session, ask
 	})
 }
 
-// clientGone reports whether the connection broke because the client no longer
-// reads, which is one of its ways to end a session.
+// clientGone reports whether a write failed because the client has closed its end, which
+// is one way to end a session.
 func clientGone(err error) bool {
 	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }

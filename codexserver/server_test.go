@@ -31,8 +31,8 @@ type client struct {
 	logs   []string
 }
 
-// connect serves e to a client that answers questions with answer; a nil
-// answer is a client without elicitation.
+// connect serves e to a client that answers questions with answer. With a nil answer the
+// client has no elicitation.
 func connect(t *testing.T, e engine.Engine, o *codexserver.Options, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *client {
 	t.Helper()
 	c := &client{ended: make(chan error, 1)}
@@ -82,7 +82,7 @@ func connect(t *testing.T, e engine.Engine, o *codexserver.Options, answer func(
 	return c
 }
 
-// result is what the tests look at in a tool's result.
+// result is the part of a tool's result that the tests check.
 type result struct {
 	Texts   []string // those for everybody
 	Content string
@@ -112,7 +112,7 @@ func (c *client) call(ctx context.Context, tool string, arguments map[string]any
 	return r, structured.ThreadID, nil
 }
 
-// asking is an engine that asks for one command and says what was decided.
+// asking is an engine that asks about one command and reports the decision.
 var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
 	if out.Decision == elicit.Abort {
@@ -170,7 +170,7 @@ func TestApprovalsAlwaysEnd(t *testing.T) {
 	}
 }
 
-func TestTurnsOfAConversationWaitForEachOther(t *testing.T) {
+func TestTurnsOfAConversationAreSequential(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most int
 		var mu sync.Mutex
@@ -362,8 +362,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// TestResourcesByVersion lists resources for clients of the versions that have them
-// here.
+// TestResourcesByVersion lists resources for clients of each version that has them.
 func TestResourcesByVersion(t *testing.T) {
 	for version, has := range map[string]bool{"2024-11-05": false, "2025-06-18": false, "2025-11-25": true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -390,8 +389,7 @@ func TestResourcesByVersion(t *testing.T) {
 	}
 }
 
-// TestVersions checks that clients of every version get what that version has, and always
-// the thread's id.
+// TestVersions checks the results for clients of every version. All have the thread's id.
 func TestVersions(t *testing.T) {
 	for _, tt := range []struct {
 		asked, spoken             string
@@ -428,7 +426,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestElicitationCapability asks only clients that said they show forms.
+// TestElicitationCapability asks only clients that declared forms.
 func TestElicitationCapability(t *testing.T) {
 	for capabilities, asked := range map[string]bool{
 		`{}`:                                   false,
@@ -492,7 +490,7 @@ func TestMissingCwdIsTheClientsRoot(t *testing.T) {
 	})
 }
 
-// startFunc is an engine made of its Start.
+// startFunc is an engine made of its method Start.
 type startFunc func(context.Context, protocol.Config, engine.Host) (engine.Conversation, error)
 
 func (f startFunc) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {

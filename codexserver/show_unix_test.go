@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -82,7 +83,7 @@ func (s *shop) legacy() (ask asker, end func()) {
 	return ask, end
 }
 
-// modern connects a client whose requests stand for themselves.
+// modern connects a client without a handshake.
 func (s *shop) modern() (ask asker, end func()) {
 	s.t.Helper()
 	c := connectModernTo(s.t, s.server)
@@ -112,7 +113,7 @@ func (s *shop) modern() (ask asker, end func()) {
 	}
 }
 
-// shopPage is what a page has.
+// shopPage is a page of codex-show.
 type shopPage struct {
 	Content                  string
 	Offset, Next, Total, Cut int64
@@ -148,7 +149,7 @@ func (ask asker) tool(t *testing.T, name string, arguments map[string]any) shopP
 	return p
 }
 
-// show reads a whole text page by page.
+// show reads a whole text, page by page.
 func (ask asker) show(t *testing.T, arguments map[string]any) (string, shopPage) {
 	t.Helper()
 	var all strings.Builder
@@ -209,8 +210,8 @@ func (ask asker) readAll(t *testing.T, uri string) string {
 	}
 }
 
-// A turn with 10,000 changed files and 50 MiB of output stays under the bound of a
-// result, and is had page by page, in both eras.
+// TestShowOfABigTurn reads a turn with 10,000 changed files and 50 MiB of output page by
+// page, in both eras. Its result stays under the limit.
 func TestShowOfABigTurn(t *testing.T) {
 	const files, printed = 10_000, 50 << 20
 	script := fmt.Sprintf(`seq 1 %d | sed 's/^/é /' | split -a 4 -l 1 - f; echo first; yes 0123456789abcde | head -c %d; echo last`, files, printed)
@@ -269,7 +270,7 @@ func TestShowOfABigTurn(t *testing.T) {
 	}
 }
 
-// TestShow reads what there is, and refuses what there is not, in both eras.
+// TestShow reads what a thread has, and checks the errors for what it has not, in both eras.
 func TestShow(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -392,7 +393,54 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// refused calls a method that is to fail with a code.
+// TestShowOfAMessage reads the diff of turns that methods of September 2025 started, in the
+// folder of each turn.
+func TestShowOfAMessage(t *testing.T) {
+	s := newShop(t,
+		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made")), providertest.Say("made it"),
+		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > elsewhere")), providertest.Say("made it"),
+		providertest.Call(providertest.Shell("1", "rm", "elsewhere")), providertest.Say("took it away"))
+	ask, _ := s.legacy()
+	raw, err := ask("newConversation", map[string]any{"cwd": s.dir})
+	var r struct{ ConversationID string }
+	if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
+		t.Fatal(err)
+	}
+	items := []any{map[string]any{"type": "text", "data": map[string]any{"text": "make"}}}
+	other := filepath.Join(t.TempDir(), "other")
+	if out, err := exec.Command("git", "init", "-q", other).CombinedOutput(); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	soon, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for i, turn := range []struct {
+		method  string
+		members map[string]any
+		want    string
+	}{
+		{"sendUserMessage", map[string]any{}, "+++ b/made\n"},
+		{"sendUserTurn", map[string]any{
+			"cwd": other, "approvalPolicy": "never", "sandboxPolicy": map[string]any{"mode": "danger-full-access"}, "model": "scripted", "summary": "auto",
+		}, "+++ b/elsewhere\n"},
+		{"sendUserMessage", map[string]any{}, "--- a/elsewhere\n"}, // in the folder of the turn before
+	} {
+		turn.members["conversationId"], turn.members["items"] = r.ConversationID, items
+		if _, err := ask(turn.method, turn.members); err != nil {
+			t.Fatal(err)
+		}
+		diff, heading := "", fmt.Sprintf("# turn %d\n", i+1)
+		for !strings.Contains(diff, heading) { // the diff comes soon after the turn, and no event says so
+			if diff, _ = ask.show(t, map[string]any{"threadId": r.ConversationID, "what": "diff"}); soon.Err() != nil {
+				t.Fatalf("%s: no diff: %q", turn.method, diff)
+			}
+		}
+		if _, diff, _ = strings.Cut(diff, heading); !strings.Contains(diff, turn.want) {
+			t.Errorf("%s: the diff is %q, want %q in it", turn.method, diff, turn.want)
+		}
+	}
+}
+
+// refused calls a method that must fail with a code.
 func (s *shop) refused(ask asker, method string, members map[string]any, code int, words string) {
 	s.t.Helper()
 	result, err := ask(method, members)
@@ -402,8 +450,8 @@ func (s *shop) refused(ask asker, method string, members map[string]any, code in
 	}
 }
 
-// TestShowOfAWorktree shows what a conversation with a worktree of its own changed
-// there, in a repository that would run programs.
+// TestShowOfAWorktree shows what a conversation changed in its worktree. The repository's
+// configuration names programs, which must not run.
 func TestShowOfAWorktree(t *testing.T) {
 	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared")), providertest.Say("done"))
 	ran := filepath.Join(t.TempDir(), "ran")

@@ -18,8 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// mute is an engine whose model is silent for 7 minutes, waits 10 for a command,
-// is silent for 6, and says its words; the engine itself says something each minute.
+// mute is an engine whose model is silent for 7 minutes, waits 10 minutes for a command, is
+// silent for 6, and then answers. The engine emits an event of its own each minute.
 var mute = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 	wait := func(minutes int) {
 		for range minutes {
@@ -39,7 +39,7 @@ var mute = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []proto
 	return context.Cause(ctx)
 })
 
-// stuckAt are the whole minutes of such a turn in which words say that it is stuck.
+// stuckAt returns the minutes of such a turn in which it is reported as stuck.
 func stuckAt(t *testing.T, words func(minute int) string) (minutes []int) {
 	t.Helper()
 	for minute := range 23 {
@@ -160,7 +160,7 @@ func TestStuckInProgress(t *testing.T) {
 	})
 }
 
-// TestStuckTask reads the status message of a task, here and as other processes do.
+// TestStuckTask reads the status message of a task, by a request and from its file.
 func TestStuckTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// eventClient keeps the events of its calls and the threads of the questions.
+// eventClient records the events of its calls and the threads of the questions.
 type eventClient struct {
 	*jsonrpc.Peer
 	mu        sync.Mutex
@@ -66,8 +66,8 @@ func (c *eventClient) ask(t *testing.T, method, params string) string {
 	return string(result)
 }
 
-// TestMembersOf2026 checks that the events keep their types and members of 2025 and also
-// have the ids that Codex added later, and so do the questions.
+// TestMembersOf2026 checks that events and questions have their types and members of 2025,
+// and the ids that Codex added later.
 func TestMembersOf2026(t *testing.T) {
 	everything := &startRecorder{}
 	everything.TurnFunc = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {

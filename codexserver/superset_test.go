@@ -24,9 +24,9 @@ type schemaShape struct {
 	AdditionalProperties any                    `json:"additionalProperties"`
 }
 
-// TestToolsAreASuperset: whatever the tools of Codex's own servers took, ours
-// take, and what they promised of a result, ours do. The recordings hold the
-// lists' names, types and enums.
+// TestToolsAreASuperset checks that our tools take all arguments that the tools of Codex's
+// servers took, and return all that those promised. The recordings have the names, types
+// and enums of their lists.
 func TestToolsAreASuperset(t *testing.T) {
 	files, err := filepath.Glob("testdata/tools-*.json")
 	if err != nil || len(files) != 2 {
@@ -82,7 +82,7 @@ func TestToolsAreASuperset(t *testing.T) {
 	}
 }
 
-// takes checks that whatever fits the one schema fits the other.
+// takes checks that every value that fits one schema fits the other.
 func takes(t *testing.T, at string, theirs, ours schemaShape) {
 	t.Helper()
 	if theirs.Type != ours.Type {

@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// TestMemoryOfFinishedTasks finishes a thousand tasks with results of 10 kB: what the
-// server keeps of each in memory is little.
+// TestMemoryOfFinishedTasks finishes a thousand tasks with results of 10 kB, of which the
+// server keeps little in memory.
 func TestMemoryOfFinishedTasks(t *testing.T) {
 	const warm, tasks, most = 100, 1000, 2 << 10
 	release := make(chan struct{})
@@ -45,7 +45,7 @@ func TestMemoryOfFinishedTasks(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns how many bytes of the heap are in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC() // also what had a finalizer
@@ -54,8 +54,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestTaskFileSaysWhatItDoes reads a task's file as another process does while it works.
-func TestTaskFileSaysWhatItDoes(t *testing.T) {
+// TestTaskFileStatus reads the file of a running task, as another process does.
+func TestTaskFileStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 			<-time.After(10 * time.Second)

@@ -52,7 +52,7 @@ func poll(ctx context.Context, p *jsonrpc.Peer, method, members string) (json.Ra
 	return result, err
 }
 
-// newTask starts a turn, which is to become a task, and returns its id.
+// newTask starts a turn that must become a task, and returns its id.
 func newTask(t testing.TB, p *jsonrpc.Peer, prompt string) string {
 	t.Helper()
 	raw, err := poll(t.Context(), p, "tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q},`, prompt))
@@ -79,9 +79,9 @@ func getTask(t testing.TB, p *jsonrpc.Peer, id string) modern.DetailedTask {
 	return r.Task
 }
 
-// TestTasksAnsweredTwice answers the questions of 64 tasks from two connections, each
-// question four times at once and not alike. Each is decided once, and the turn hears
-// what the record says.
+// TestTasksAnsweredTwice answers the questions of 64 tasks from two connections. Each
+// question gets four different answers at once. It is decided once, and the turn gets the
+// decision that is recorded.
 func TestTasksAnsweredTwice(t *testing.T) {
 	const tasks = 64
 	var asked atomic.Int64
@@ -147,7 +147,7 @@ func TestTasksAnsweredTwice(t *testing.T) {
 	}
 }
 
-// recorded returns the line of a thread.
+// recorded returns the record's line about a thread.
 func recorded(record, thread string) string {
 	for line := range strings.Lines(record) {
 		if strings.Contains(line, thread) {

@@ -76,8 +76,8 @@ func TestSessionTools(t *testing.T) {
 	})
 }
 
-// TestChosenTools offers some of the tools, and no argument whose result is had with
-// another one.
+// TestChosenTools offers some of the tools. Arguments whose results need another tool are
+// not offered.
 func TestChosenTools(t *testing.T) {
 	for _, tt := range []struct {
 		chosen, tools []string
@@ -192,6 +192,32 @@ func TestLockedArguments(t *testing.T) {
 			`{"prompt":"p","approval-policy":"never","Config":{}}`: "unknown argument /Config",
 		} {
 			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", args, got, want)
+			}
+		}
+	})
+}
+
+// TestLockedInConfig sends keys of config that choose what a locked argument chooses.
+func TestLockedInConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connectWith(t, asking, &codexserver.Options{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}})
+		for args, want := range map[string]string{
+			`"config":{"model_reasoning_effort":"low"}`:                    `"text":"denied"`,
+			`"config":{"tools":{"view_image":false}}`:                      `"text":"denied"`,
+			`"config":{"approval_policy":"never"}`:                         "approval_policy is locked with the argument /approval-policy",
+			`"config":{"approval\u005fpolicy":"never"}`:                    "approval_policy is locked with the argument /approval-policy",
+			`"config":{"profile":"loose"}`:                                 "profile is locked with the argument /profile",
+			`"config":{"sandbox_mode":"danger-full-access"}`:               "sandbox_mode is locked with the argument /sandbox",
+			`"config":{"sandbox_workspace_write":{"network_access":true}}`: "sandbox_workspace_write is locked with the argument /sandbox",
+			`"config":{"sandbox_workspace_write.network_access":true}`:     "sandbox_workspace_write is locked with the argument /sandbox",
+			`"config":{"sandbox_workspace_write.writable_roots":["/"]}`:    "sandbox_workspace_write is locked with the argument /sandbox",
+			`"config":{"tools":{"web_search":true}}`:                       "tools.web_search is locked with the argument /web-search",
+			`"config":{"tools.web_search":true}`:                           "tools.web_search is locked with the argument /web-search",
+			`"config":{"permissions.mine.extends":"full"}`:                 "permissions is locked with the argument /sandbox",
+			`"writable-roots":["/"]`:                                       "argument /writable-roots is locked",
+		} {
+			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+args+`}}`); !strings.Contains(got, want) {
 				t.Errorf("%s: %s, want %s", args, got, want)
 			}
 		}

@@ -34,14 +34,14 @@ func trace(w io.Writer) *jsonrpc.Hooks {
 	return &jsonrpc.Hooks{Received: write("<"), Sent: write(">")}
 }
 
-// secrets are the members whose values no trace shows, in lower case.
+// secrets are the names, in lower case, of members whose values a trace must not show.
 var secrets = []string{
 	"apikey", "api_key", "openai_api_key", "authtoken", "auth_token", "authorization",
 	"access_token", "refresh_token", "id_token", "token", "authurl", "password", "secret",
 }
 
-// links are those of a page on this machine that admits everyone who has them, as in a
-// desk's invitation.
+// links matches links of the approvals page, as in a desk's invitation. A person who
+// has the secret in such a link can approve.
 var links = regexp.MustCompile(`(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`)
 
 // redact replaces the values of secret members at any depth, and the secrets of links.

@@ -145,7 +145,7 @@ func (w *workshop) connect() *client {
 	})
 }
 
-// questions returns those that were asked since it was last called.
+// questions returns the questions since its last call.
 func (w *workshop) questions() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +168,7 @@ func (w *workshop) begin(c *client, prompt string, more ...string) (id string, r
 	return id, r
 }
 
-// act calls codex-worktree, which is to say what is wanted.
+// act calls codex-worktree, whose result must contain a text.
 func (w *workshop) act(c *client, id, action string, failed bool, want string, more ...string) string {
 	w.t.Helper()
 	arguments := map[string]any{"threadId": id, "action": action}
@@ -182,7 +182,7 @@ func (w *workshop) act(c *client, id, action string, failed bool, want string, m
 	return r.Content
 }
 
-// tree returns all of the repository's files but git's own of worktrees.
+// tree returns the repository's files, without git's files about worktrees.
 func (w *workshop) tree() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}

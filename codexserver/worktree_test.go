@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWorktrees runs five threads at once, and brings back what they did.
+// TestWorktrees runs five threads at once, and applies their changes.
 func TestWorktrees(t *testing.T) {
 	w := newWorkshop(t)
 	before := w.tree()
@@ -120,7 +120,7 @@ func TestWorktreeAfterRestart(t *testing.T) {
 	w.same("after it was applied", before)
 }
 
-// TestProtectedFilesOfAWorktree are named as such in the question.
+// TestProtectedFilesOfAWorktree checks that the question marks protected files.
 func TestProtectedFilesOfAWorktree(t *testing.T) {
 	w := newWorkshop(t)
 	c := w.connect()
@@ -131,8 +131,7 @@ func TestProtectedFilesOfAWorktree(t *testing.T) {
 	}
 }
 
-// TestWorktreeThatIsTooBigToShow checks that it is not applied and that no question is
-// asked.
+// TestWorktreeThatIsTooBigToShow refuses to apply changes that a question cannot show.
 func TestWorktreeThatIsTooBigToShow(t *testing.T) {
 	w := newWorkshop(t)
 	c := w.connect()
@@ -149,7 +148,7 @@ func TestWorktreeThatIsTooBigToShow(t *testing.T) {
 	w.same("after it was not applied", before)
 }
 
-// TestWorktreeWhileATurnRuns leaves it alone.
+// TestWorktreeWhileATurnRuns refuses to apply a worktree while a turn runs in it.
 func TestWorktreeWhileATurnRuns(t *testing.T) {
 	w := newWorkshop(t)
 	w.engine.hold = make(chan struct{})
@@ -270,8 +269,8 @@ func TestWorktreeWithoutSession(t *testing.T) {
 	}
 }
 
-// TestListIsShort: what every client hands to its model at the beginning.
-func TestListIsShort(t *testing.T) {
+// TestToolListIsShort bounds the list of tools, which clients pass to their models.
+func TestToolListIsShort(t *testing.T) {
 	c := connectWith(t, struct {
 		*full
 		engine.ModelLister

@@ -20,17 +20,16 @@ import (
 type Tool struct {
 	// Server must be set.
 	Server *codexserver.Server
-	// Config is the configuration of new conversations, which the model does not
-	// choose. Default: the engine's.
+	// Config is the configuration of new conversations; the model cannot change it.
+	// Default: the engine's.
 	Config protocol.Config
-	// Event is called with each event. It must not block. Nil ignores events.
+	// Event is called for each event. It must not block. Nil ignores events.
 	Event func(protocol.EventMsg)
-	// Approve decides what the server's rules leave open. It may be called by
-	// several goroutines at a time. Nil denies.
+	// Approve decides what the server's rules leave open. Several goroutines may call
+	// it at a time. Nil denies.
 	Approve func(ctx context.Context, r *approval.Request) elicit.Outcome
 }
 
-// Tool is one of eino's.
 var _ tool.InvokableTool = (*Tool)(nil)
 
 // Info implements [tool.BaseTool].
@@ -38,7 +37,7 @@ func (t *Tool) Info(context.Context) (*schema.ToolInfo, error) {
 	return &schema.ToolInfo{
 		Name: "codex",
 		Desc: "Hand a coding task to Codex, an agent that works in a folder of its own and answers when it is done. " +
-			"With a threadId it continues the conversation that has answered before.",
+			"With a threadId it continues an earlier conversation.",
 		ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{
 			"prompt":   {Type: schema.String, Required: true, Desc: "The task, in plain words; Codex sees nothing else."},
 			"threadId": {Type: schema.String, Desc: "The conversation to continue."},
@@ -46,25 +45,24 @@ func (t *Tool) Info(context.Context) (*schema.ToolInfo, error) {
 	}, nil
 }
 
-// arguments are those of a call.
+// arguments are the arguments of a call.
 type arguments struct {
 	Prompt   string `json:"prompt"`
 	ThreadID string `json:"threadId"`
 }
 
-// result is what the model reads.
+// result is the text that the model reads.
 type result struct {
 	ThreadID string `json:"threadId,omitzero"`
 	Status   string `json:"status"` // completed or failed
 	Content  string `json:"content"`
 }
 
-// InvokableRun implements [tool.InvokableTool]. It returns a JSON object with
-// threadId, status (completed or failed) and content. The error is the cause of ctx
-// when that has ended.
+// InvokableRun implements [tool.InvokableTool]. It returns a JSON object with threadId,
+// status (completed or failed) and content. If ctx has ended, it returns the cause.
 func (t *Tool) InvokableRun(ctx context.Context, argumentsInJSON string, _ ...tool.Option) (string, error) {
 	if t.Server == nil {
-		return "", errors.New("einotool: the tool has no server")
+		return "", errors.New("einotool: Tool.Server is nil")
 	}
 	var a arguments
 	err := json.Unmarshal([]byte(argumentsInJSON), &a, json.RejectUnknownMembers(true))

@@ -39,7 +39,7 @@ func approve(_ context.Context, r *approval.Request) elicit.Outcome {
 
 var threads = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
-// A node of an agent calls the tool as a model asked for it.
+// An agent's node calls the tool for a model.
 func Example() {
 	ctx := context.Background()
 	codex := &einotool.Tool{Server: codexserver.New(engine.TurnFunc(pusher), nil), Approve: approve}

@@ -12,18 +12,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Read reads the result of an elicitation/create request. It accepts what
-// clients send in practice:
+// Read reads the result of an elicitation/create request. It accepts what clients send in
+// practice:
 //
-//   - MCP's own answer, {"action":"accept"}, with or without content; in the
-//     content, a decision or a boolean such as approved may say more;
+//   - MCP's own answer, {"action":"accept"}, with or without content; a decision in the
+//     content, or a boolean such as approved, can refine it;
 //   - the flat answer of Codex's first server, {"decision":"approved"};
 //   - both at once.
 //
-// An answer approves only when all of it does. Where parts contradict each
-// other the most restrictive counts, and what cannot be read for certain,
-// such as duplicate members, {"Action":"accept"} or an unknown word, denies.
-// The outcome speaks of a command; Question.Read has the words for q.
+// An answer approves only if all its parts do. If parts contradict each other, the most
+// restrictive counts. An ambiguous answer denies: duplicate members, {"Action":"accept"},
+// an unknown word. The texts of the outcome are about a command; Question.Read returns
+// texts that fit its question.
 func Read(result json.RawMessage, o *Options) Outcome {
 	return read(result, o, notRun)
 }
@@ -46,13 +46,13 @@ func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	opt, top, content := o.resolved(), answer.top, answer.content
 	switch {
 	case answer.action == "" && !top.cast:
-		return unread("no action or decision in  " + answer.keys)
+		return unread("no action or decision in " + answer.keys)
 	case answer.action == "" && opt.NoLegacyFlat:
-		return unread("a flat answer, which is switched off: " + answer.keys)
+		return unread("a flat answer, which the options refuse: " + answer.keys)
 	case answer.action == "", answer.action == "accept":
 		vote := top.and(content)
 		if vote.unread && vote.decision == Denied {
-			return unread("no decision that is known in " + answer.keys)
+			return unread("an unknown decision in " + answer.keys)
 		}
 		out := answer.decided(vote)
 		out.flat = answer.action == ""
@@ -81,8 +81,8 @@ func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	return unread("an unknown action in " + answer.keys)
 }
 
-// decided turns a vote that could be read into an outcome. No vote at all
-// leaves the action accept, which approves.
+// decided turns a readable vote into an outcome. If no vote was cast, the action is accept
+// alone, which approves.
 func (a *answer) decided(v vote) Outcome {
 	out := Outcome{Decision: v.decision}
 	switch {
@@ -115,7 +115,7 @@ func declinedWords(feedback string) string {
 	return "declined: " + feedback
 }
 
-// An answer is the parts of a result that decide.
+// An answer holds the parts of a result that matter for the decision.
 type answer struct {
 	action   string // "" if absent, "?" if not a string
 	top      vote   // the decision next to action
@@ -124,10 +124,10 @@ type answer struct {
 	keys     string // the members, for the log
 }
 
-// A vote is what one part of an answer says.
+// A vote is the decision in one part of an answer.
 type vote struct {
-	cast     bool     // it says something
-	decision Decision // what; Denied if it could not be read
+	cast     bool     // there is a decision
+	decision Decision // Denied if it could not be read
 	unread   bool     // some of it could not be read
 	split    bool     // its parts disagree
 }
@@ -158,17 +158,17 @@ var (
 	errSyntax    = errors.New("not valid JSON in UTF-8")
 )
 
-// parse reads a result strictly: as one JSON object in valid UTF-8 without
-// duplicate members at any depth, and without members that only differ from
-// ours by case, which a laxer reader might take for ours.
+// parse reads a result strictly, as one JSON object in valid UTF-8. It refuses duplicate
+// members at any depth, and members that differ from ours only by case, which a laxer
+// reader might take for ours.
 func parse(result json.RawMessage) (*answer, error) {
 	top, err := object(jsontext.Value(result))
 	if err != nil {
 		return nil, err
 	}
 	a := &answer{keys: names(top)}
-	if shifted(top) {
-		return nil, errors.New("a member that differs by case alone in " + a.keys)
+	if otherCase(top) {
+		return nil, errors.New("a member that differs only by case in " + a.keys)
 	}
 	if action, ok := top["action"]; ok {
 		if a.action, ok = text(action); !ok || a.action == "" {
@@ -188,8 +188,8 @@ func parse(result json.RawMessage) (*answer, error) {
 		return a, nil
 	}
 	a.keys += " content " + names(members)
-	if shifted(members) {
-		return nil, errors.New("a member that differs by case alone in " + a.keys)
+	if otherCase(members) {
+		return nil, errors.New("a member that differs only by case in " + a.keys)
 	}
 	for name, value := range members {
 		a.content = a.content.and(voteOf(name, value))
@@ -215,8 +215,8 @@ func object(value jsontext.Value) (map[string]jsontext.Value, error) {
 	return members, nil
 }
 
-// shifted reports whether a member differs by case alone from one that counts.
-func shifted(members map[string]jsontext.Value) bool {
+// otherCase reports whether a member differs only by case from one that counts.
+func otherCase(members map[string]jsontext.Value) bool {
 	for name := range members {
 		for _, ours := range []string{"action", "content", "decision"} {
 			if name != ours && strings.EqualFold(name, ours) {
@@ -227,7 +227,7 @@ func shifted(members map[string]jsontext.Value) bool {
 	return false
 }
 
-// flags are the booleans that hosts render a confirmation as.
+// flags are the names of booleans that hosts use for a confirmation.
 var flags = []string{"approved", "approve", "confirm", "confirmed", "allow", "allowed"}
 
 // voteOf reads one member of content.
@@ -251,7 +251,7 @@ func voteOf(name string, value jsontext.Value) vote {
 	return unreadable
 }
 
-// exact reads a decision that allows no spelling but its own.
+// exact reads a decision in its exact spelling.
 func exact(value jsontext.Value) vote {
 	word, _ := text(value)
 	if d := Decision(word); d.Valid() {
@@ -264,7 +264,7 @@ func exact(value jsontext.Value) vote {
 func spelled(word string) vote {
 	word = strings.Trim(word, " \t\r\n")
 	if strings.ContainsFunc(word, func(r rune) bool { return r > '~' }) {
-		return unreadable // before letters outside ASCII are lowered into it
+		return unreadable // because ToLower turns some letters outside ASCII into ASCII
 	}
 	vote := vote{cast: true}
 	switch strings.ToLower(word) {
@@ -282,7 +282,7 @@ func spelled(word string) vote {
 	return vote
 }
 
-// text returns the string that a valid JSON value is.
+// text returns the string of a valid JSON value, and whether the value is a string.
 func text(value jsontext.Value) (string, bool) {
 	if value.Kind() != '"' {
 		return "", false

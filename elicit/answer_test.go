@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// kinds are a question of each kind, with the clause of its refusals.
+// kinds has a question of each kind and the clause for its refusal.
 var kinds = []struct {
 	name     string
 	question *elicit.Question
@@ -41,7 +41,7 @@ var answers = []struct {
 	level    slog.Level
 	feedback string
 }{
-	// Duplicates, and members that differ by case alone.
+	// Duplicates, and members that differ only by case.
 	{0, `{"action":"accept","action":"accept"}`, denied, confused, warn, ""},
 	{0, `{"action":"accept","action":"decline"}`, denied, confused, warn, ""},
 	{0, `{"action":"accept","\u0061ction":"accept"}`, denied, confused, warn, ""},
@@ -188,7 +188,7 @@ var answers = []struct {
 	{12, `{"action":"cancel","decision":"approved"}`, abort, "cancelled", warn, ""},
 	{12, `{"action":"cancel","content":{"allow":true}}`, abort, "cancelled", warn, ""},
 
-	// Nothing to go by.
+	// No answer at all.
 	{13, `{}`, denied, confused, warn, ""},
 	{13, `{"content":{"decision":"approved"}}`, denied, confused, warn, ""},
 	{13, `{"approved":true}`, denied, confused, warn, ""},
@@ -226,7 +226,7 @@ func TestReadTable(t *testing.T) {
 				t.Errorf("row %d, %s: %s: for the caller %q, detail %q", tt.row, kind.name, tt.result, out.ForCaller(), out.Detail)
 			}
 		}
-		// The function speaks of a command and is otherwise the same.
+		// The function's texts are about a command; otherwise it does the same.
 		if out := elicit.Read(json.RawMessage(tt.result), nil); out != kinds[0].question.Read(json.RawMessage(tt.result), nil) {
 			t.Errorf("row %d: %s: Read differs: %+v", tt.row, tt.result, out)
 		}
@@ -278,19 +278,19 @@ func TestReadOptions(t *testing.T) {
 	}
 }
 
-// The log learns which members an answer has, and none of their values.
+// The log has the names of an answer's members, never their values.
 func TestReadDetail(t *testing.T) {
 	for _, tt := range []struct{ result, detail string }{
-		{`{"b":"secret","a":"secret"}`, `approval answer not understood: no action or decision in  {"a", "b"}`},
+		{`{"b":"secret","a":"secret"}`, `approval answer not understood: no action or decision in {"a", "b"}`},
 		{`{"action":"x","content":{"decision":"secret"}}`, `approval answer not understood: an unknown action in {"action", "content"} content {"decision"}`},
-		{`{"action":"accept","content":{"decision":"secret"}}`, `approval answer not understood: no decision that is known in {"action", "content"} content {"decision"}`},
+		{`{"action":"accept","content":{"decision":"secret"}}`, `approval answer not understood: an unknown decision in {"action", "content"} content {"decision"}`},
 		{`{"action":"accept","action":"secret"}`, `approval answer not understood: a duplicate member`},
-		{`{"Action":"secret"}`, `approval answer not understood: a member that differs by case alone in {"Action"}`},
-		{`{"\u001b[31m":1}`, `approval answer not understood: no action or decision in  {"\x1b[31m"}`},
+		{`{"Action":"secret"}`, `approval answer not understood: a member that differs only by case in {"Action"}`},
+		{`{"\u001b[31m":1}`, `approval answer not understood: no action or decision in {"\x1b[31m"}`},
 		{`["secret"]`, `approval answer not understood: not an object`},
 		{`{"secret`, `approval answer not understood: not valid JSON in UTF-8`},
 		{`{"01":0,"02":0,"03":0,"04":0,"05":0,"06":0,"07":0,"08":0,"09":0,"10":0,"11":0,"12":0,"13":0,"14":0}`,
-			`approval answer not understood: no action or decision in  {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", 2 more}`},
+			`approval answer not understood: no action or decision in {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", 2 more}`},
 		{`{"action":"decline","decision":"approved"}`, `declined by the client, although {"action", "decision"} has an approving decision`},
 		{`{"action":"accept","content":{"decision":"approved"},"decision":"denied"}`, `contradictory approval answer, the most restrictive part counts: {"action", "content", "decision"} content {"decision"}`},
 	} {
@@ -300,7 +300,7 @@ func TestReadDetail(t *testing.T) {
 	}
 }
 
-// A question that offers no approval for the session gets none.
+// A question that does not offer an approval for the session takes one as plain.
 func TestReadOnce(t *testing.T) {
 	q := &elicit.Question{Message: "?", Once: true}
 	for result, want := range map[string]elicit.Decision{

@@ -12,20 +12,18 @@ import (
 const method = "elicitation/create"
 
 // A Caller sends requests to the client; *jsonrpc.Peer is one. Call must return when ctx
-// ends, and should send the client notifications/cancelled, since the answer is no longer
-// wanted. An error answer must be a *jsonrpc.Error in the error's chain, a lost
-// connection jsonrpc.ErrClosed.
+// ends, and should then send the client notifications/cancelled. The error of an error
+// answer must wrap a *jsonrpc.Error, that of a lost connection jsonrpc.ErrClosed.
 type Caller interface {
 	Call(ctx context.Context, method string, params, result any) error
 }
 
-// A CallFunc is a Caller made of a function that sends one elicitation/create
-// request with the given params and returns its raw result. It adapts any SDK
-// that can send one.
+// A CallFunc is a function that sends one elicitation/create request with the given params
+// and returns the raw result. It makes a Caller of any SDK that can send one.
 type CallFunc func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 
-// Call calls f. The method is always elicitation/create here, params always a
-// json.RawMessage and result always a *json.RawMessage.
+// Call calls f. It ignores the method, which is always elicitation/create. params is
+// always a json.RawMessage, result always a *json.RawMessage.
 func (f CallFunc) Call(ctx context.Context, _ string, params, result any) error {
 	sent, _ := params.(json.RawMessage)
 	received, ok := result.(*json.RawMessage)
@@ -46,11 +44,11 @@ type Asker struct {
 	options *Options
 	open    *slots
 
-	warnedUnsupported, toldFlat atomic.Bool
+	warnedUnsupported, loggedFlat atomic.Bool
 }
 
-// NewAsker returns an Asker that reaches client by way of caller. It keeps no
-// goroutines and needs no closing.
+// NewAsker returns an Asker that reaches client through caller. It starts no goroutines
+// and does not have to be closed.
 func NewAsker(caller Caller, client Client, o *Options) *Asker {
 	opt := o.resolved()
 	return &Asker{
@@ -63,18 +61,18 @@ func NewAsker(caller Caller, client Client, o *Options) *Asker {
 }
 
 // Ask asks q and returns how it ended. It always returns an outcome, at the latest soon
-// after ctx ends. ctx is the turn's: its end means Abort, even if an approval has just
-// come in.
+// after ctx ends. Pass the turn's context: when it ends, the decision is Abort, even if an
+// approval has just arrived.
 func (a *Asker) Ask(ctx context.Context, q *Question) Outcome {
 	out := a.ask(ctx, q)
-	// What is the same for every question is logged at a higher level only once.
+	// A message that would be the same for every question gets a high level only once.
 	switch {
 	case out.Reason == ReasonUnsupported && out.Decision != Approved:
 		if a.warnedUnsupported.Swap(true) {
 			out.Level = slog.LevelDebug
 		}
 	case out.flat && out.Level == slog.LevelInfo:
-		if a.toldFlat.Swap(true) {
+		if a.loggedFlat.Swap(true) {
 			out.Level = slog.LevelDebug
 		}
 	}

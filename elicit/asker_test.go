@@ -19,8 +19,8 @@ import (
 // able is a client that can be asked.
 var able = elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-06-18"}
 
-// A desk is a client whose human has a pile of questions to answer. It is a
-// Caller; like a peer it returns when the context of a call ends.
+// A desk is a client with many open questions. It is a Caller and, like a peer, returns when
+// the context of a call ends.
 type desk struct {
 	mu      sync.Mutex
 	asked   []string // messages, in order of arrival
@@ -71,7 +71,7 @@ func (d *desk) seen() (asked, revoked []string) {
 	return slices.Clone(d.asked), slices.Clone(d.revoked)
 }
 
-// ask asks in the background and returns where the outcome comes.
+// ask asks in the background and returns a channel for the outcome.
 func ask(ctx context.Context, a *elicit.Asker, message string) <-chan elicit.Outcome {
 	out := make(chan elicit.Outcome, 1)
 	go func() { out <- a.Ask(ctx, &elicit.Question{Message: message}) }()
@@ -124,7 +124,7 @@ func TestAskUnsupported(t *testing.T) {
 			t.Errorf("%s: asked %q", capabilities, asked)
 		}
 	}
-	// An approval without a question is worth a line each time.
+	// An approval without a question is logged each time.
 	a := elicit.NewAsker(newDesk(), elicit.Client{}, &elicit.Options{OnUnsupported: "approve-safe-only"})
 	for range 2 {
 		if out := a.Ask(t.Context(), &elicit.Question{Safe: true}); out.Decision != approved || out.Level != warn {
@@ -133,7 +133,7 @@ func TestAskUnsupported(t *testing.T) {
 	}
 }
 
-func TestAskFlatToldOnce(t *testing.T) {
+func TestAskFlatLoggedOnce(t *testing.T) {
 	d := newDesk()
 	a := elicit.NewAsker(d, able, nil)
 	for i, level := range []any{info, debug, debug} {
@@ -203,14 +203,14 @@ func TestAskInterrupted(t *testing.T) {
 		if _, revoked := d.seen(); !slices.Equal(revoked, []string{"?"}) {
 			t.Errorf("revoked %q", revoked)
 		}
-		// A turn that has ended asks nothing more.
+		// A turn that has ended asks no further questions.
 		if got := a.Ask(ctx, &elicit.Question{Message: "late"}); got.Decision != abort {
 			t.Errorf("%+v", got)
 		}
 		if asked, _ := d.seen(); slices.Contains(asked, "late") {
 			t.Errorf("asked %q", asked)
 		}
-		// The other question is not concerned.
+		// The other question is not affected.
 		d.answer("other", `{"action":"accept"}`)
 		if got := <-other; got.Decision != approved {
 			t.Errorf("%+v", got)
@@ -274,7 +274,7 @@ func TestAskQueue(t *testing.T) {
 			if asked, _ := d.seen(); len(asked) != tt.open {
 				t.Fatalf("max %d: %d open", tt.max, len(asked))
 			}
-			// One that waits can be given up without having been asked.
+			// The turn of a waiting question may end before it is asked.
 			gone := -1
 			if tt.open < len(names) {
 				gone = tt.open

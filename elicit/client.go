@@ -7,21 +7,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Client is what a server knows about its client: from initialize, or since MCP
-// 2026-07-28 from each request by itself, see RequestClient.
+// A Client is what a server knows about its client. It comes from initialize, or since
+// MCP 2026-07-28 from each request (see RequestClient).
 type Client struct {
-	// Capabilities is the capabilities object as it arrived. Raw, because a
-	// decoded one no longer distinguishes {"elicitation":null} from {}.
+	// Capabilities is the capabilities object as it arrived. It is raw because decoding
+	// loses the difference between {"elicitation":null} and {}.
 	Capabilities json.RawMessage
-	// ProtocolVersion is the version agreed upon, such as "2025-06-18".
+	// ProtocolVersion is the negotiated version, such as "2025-06-18".
 	ProtocolVersion string
-	// Name is the client's name for itself.
+	// Name is the name that the client sent for itself.
 	Name string
 }
 
-// CanAsk reports whether the client declared that it answers elicitations in
-// form mode: {"elicitation":{}}, or {"elicitation":{"form":{}}} since MCP
-// 2025-11-25, where {"url":{}} alone means that it shows no forms.
+// CanAsk reports whether the client declared that it answers elicitations in form mode:
+// with {"elicitation":{}}, or since MCP 2025-11-25 with {"elicitation":{"form":{}}}. A
+// client with {"elicitation":{"url":{}}} shows no forms.
 func (c Client) CanAsk() bool {
 	elicitation, ok := member(c.Capabilities, "elicitation")
 	if !ok || elicitation.Kind() != '{' {
@@ -36,7 +36,7 @@ func (c Client) CanAsk() bool {
 
 func (c Client) rendersForms() bool { return slices.Contains(formClients, c.Name) }
 
-// member returns a member of a JSON object, if raw is one and has it.
+// member returns the value of a member if raw is a JSON object that has it.
 func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
 	var object map[string]jsontext.Value
 	if unmarshal(raw, &object) != nil {

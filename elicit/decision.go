@@ -1,15 +1,14 @@
 package elicit
 
-// A Decision is what the client decided about one question, or what was
-// decided for it when it could not be asked. The four words are those of
-// Codex's own protocol.
+// A Decision is what the client decided about one question, or what a Policy decided when
+// the client did not. The four values are those of Codex's own protocol.
 type Decision string
 
 const (
-	// Approved allows what was asked, this once.
+	// Approved allows what was asked, once.
 	Approved Decision = "approved"
-	// ApprovedForSession allows it, and the same again without a question
-	// until the session ends.
+	// ApprovedForSession allows it now, and again without a question until the session
+	// ends.
 	ApprovedForSession Decision = "approved_for_session"
 	// Denied refuses it; the turn continues and the model may try another way.
 	Denied Decision = "denied"
@@ -21,7 +20,7 @@ const (
 // not valid; treat it as Denied.
 func (d Decision) Valid() bool { return d.rank() > 0 }
 
-// approves reports whether d lets anything happen.
+// approves reports whether d allows what was asked.
 func (d Decision) approves() bool { return d == Approved || d == ApprovedForSession }
 
 // rank orders the decisions from the least to the most restrictive.

@@ -37,7 +37,7 @@ func Example() {
 	// denied - declined: use the makefile
 }
 
-// Without a connection of ours, the two pure halves do.
+// Without an Asker, a program uses the two pure halves and sends the params itself.
 func ExampleQuestion_Params() {
 	patch := elicit.PatchQuestion{
 		Subject: "Robot",
@@ -59,8 +59,8 @@ func ExampleQuestion_Params() {
 	// denied - the approval answer was not understood, so the changes were not applied
 }
 
-// A server of MCP 2026-07-28 asks in the result of a call, and reads the answer
-// when the call is repeated. requestState is what ties the two together.
+// A server of MCP 2026-07-28 asks in the result of a call, and reads the answer when the
+// client repeats the call. requestState connects the two.
 func ExampleQuestion_InputRequest() {
 	meta := json.RawMessage(`{
 		"io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -85,8 +85,7 @@ func ExampleQuestion_InputRequest() {
 	// denied - the approval answer was not understood, so the command was not run
 }
 
-// A command shown next to a question, in a log or on a terminal, cannot hide anything
-// either.
+// A program can show a command in a log or on a terminal without hidden characters.
 func ExampleShowCommand() {
 	fmt.Println(elicit.ShowCommand([]string{"git", "commit", "-m", "two words"}))
 	fmt.Println(elicit.ShowCommand([]string{"echo", "a\x1b[2Kb"}))

@@ -13,31 +13,28 @@ import (
 //
 //	Allow Codex to run `git init` in `/work`?
 //
-// and lists everything else that matters on separate lines. All fields but Notes may come
-// from a model: they cannot end the sentence, hide a character, or pass for words of the
-// asking program.
+// and lists everything else on separate lines. All fields but Notes may come from a model:
+// they cannot end the sentence, hide a character, or pass for words of the asking program.
 type ExecQuestion struct {
 	// Subject is who wants to run the command. Empty means "Codex".
 	Subject string
 	// Command is the program with its arguments.
 	Command []string
-	// Cwd is the folder it is to run in.
+	// Cwd is the folder that the command runs in.
 	Cwd string
-	// Reason is why, in the model's own words; it is shown as such.
+	// Reason is why, in the model's own words, which the message quotes as the model's.
 	Reason string
-	// Program is the path that Command[0] stands for. Set it when Command[0]
-	// is found inside the workspace, where the model may have put a program
-	// of a well-known name.
+	// Program is the path that Command[0] resolves to. Set it when that path is inside the
+	// workspace, where the model may have put a program with a well-known name.
 	Program string
-	// Unsandboxed says that an approved command runs outside the sandbox that
-	// the session otherwise has.
+	// Unsandboxed means that the approved command runs outside the session's sandbox.
 	Unsandboxed bool
 	// Notes are further lines, in the asking program's own words.
 	Notes []string
 }
 
-// Question builds the question. A command too long to be shown whole sets Once: what was
-// not seen is not approved for a whole session.
+// Question builds the question. It sets Once if the command is too long to be shown whole:
+// an approval for the session must not cover what was not shown.
 func (e *ExecQuestion) Question() *Question {
 	shown, hidden := showCommand(e.Command)
 	cut := clip(shown, commandHead, commandTail)
@@ -76,15 +73,15 @@ func (e *ExecQuestion) Question() *Question {
 	}
 }
 
-// subject returns who asks, fit to be shown.
+// subject returns the name of who asks, escaped for display.
 func subject(name string) string { return showLine(cmp.Or(name, "Codex")) }
 
-// reasonLine presents words of the model.
+// reasonLine returns the line that quotes the model's reason.
 func reasonLine(reason string) string {
 	return "Reason given by the model: " + showQuote(reason)
 }
 
-// countLines returns how many lines argv would take if it were not escaped.
+// countLines returns how many lines argv has before it is escaped.
 func countLines(argv []string) int {
 	n := 1
 	for _, word := range argv {

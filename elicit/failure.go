@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// ErrUnsupported stands for a client that cannot be asked, so that nothing was sent. Pass
-// it to ReadError when Client.CanAsk returns false.
+// ErrUnsupported means that the client cannot be asked and nothing was sent. Pass it to
+// ReadError if Client.CanAsk returns false.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 
 // ReadError reads the failure of an elicitation/create request:
@@ -23,9 +23,10 @@ var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 //	context.DeadlineExceeded  no answer within Options.Timeout
 //	context.Canceled          the turn ended
 //	jsonrpc.ErrClosed, io.EOF the client is gone
-//	any other                 the request failed, as an error answer
+//	any other                 the request failed; handled as an error answer
 //
-// The outcome speaks of a command; Question.ReadError has the words for q.
+// The texts of the outcome are about a command; Question.ReadError returns texts that fit
+// its question.
 func ReadError(err error, o *Options) Outcome {
 	return readError(err, o, &Question{})
 }
@@ -38,7 +39,7 @@ func readError(err error, o *Options, q *Question) Outcome {
 		return readUnsupported(opt, q)
 	case errors.As(err, &answer):
 		code := ""
-		if answer.Code != 0 { // which SDKs send for any error of a program
+		if answer.Code != 0 { // SDKs send 0 for any error of a program
 			code = " (" + strconv.FormatInt(int64(answer.Code), 10) + ")"
 		}
 		return q.failed(opt, opt.OnError, Outcome{
@@ -63,7 +64,7 @@ func readError(err error, o *Options, q *Question) Outcome {
 		return Outcome{
 			Decision: Abort,
 			Reason:   ReasonPeerGone,
-			Detail:   "the client was gone while the approval request was open",
+			Detail:   "the client left while the approval request was open",
 			model:    "the client is gone",
 		}
 	}
@@ -90,9 +91,9 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 	})
 }
 
-// failed completes the outcome of a question that no human decided, by the
-// policy for it. The caller reads the same words as the model, and the hint
-// where the client cannot be asked or the policy is PolicyFailCall.
+// failed completes the outcome of a question that no human decided, following the policy.
+// The caller gets the same words as the model, and the hint if the client cannot be asked
+// or the policy is PolicyFailCall.
 func (q *Question) failed(opt *Options, policy Policy, out Outcome) Outcome {
 	out = refuse(policy, out)
 	out.Level = slog.LevelWarn
@@ -106,7 +107,7 @@ func (q *Question) failed(opt *Options, policy Policy, out Outcome) Outcome {
 	return out
 }
 
-// sentence makes a clause of ours, which begin with ASCII letters, a sentence.
+// sentence makes a sentence of a clause that begins with a lower-case ASCII letter.
 func sentence(clause string) string {
 	return string(clause[0]-'a'+'A') + clause[1:] + "."
 }

@@ -111,7 +111,7 @@ func TestApproveSafeOnly(t *testing.T) {
 	}
 }
 
-// What the client wrote into its error is escaped in the log.
+// The message of the client's error is escaped in the log.
 func TestReadErrorDetail(t *testing.T) {
 	out := elicit.ReadError(&jsonrpc.Error{Code: -1, Message: "no\nway"}, nil)
 	if want := "error answer to the approval request: (-1) `\"no\\nway\"`"; out.Detail != want {

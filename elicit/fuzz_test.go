@@ -76,8 +76,8 @@ func duplicates(v any) bool {
 	return false
 }
 
-// mayApprove is the decision table over again, written for nothing but the
-// question of whether an answer approves (rows 1 to 3, 10 and 11), and how.
+// mayApprove is a second implementation of the decision table. It only finds whether an
+// answer approves (rows 1 to 3, 10 and 11), and how.
 func mayApprove(result []byte) (yes, forSession bool, err error) {
 	if !utf8.Valid(result) {
 		return false, false, errors.New("not UTF-8")

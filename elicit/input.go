@@ -7,14 +7,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Since MCP 2026-07-28 a server sends no requests. It answers a call with
-// questions, by keys of its own (inputRequests), and the client repeats the call
-// with the answers by the same keys (inputResponses):
+// Since MCP 2026-07-28 a server sends no requests. It answers a call with questions under
+// keys that it chooses (inputRequests). The client repeats the call with the answers under
+// the same keys (inputResponses):
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr.
 
-// RequestClient returns what a request of MCP 2026-07-28 says of its client, by the
-// request's own _meta as it arrived. What is missing in the _meta, or cannot be read for
-// certain, stays empty: such a client cannot be asked. Earlier requests do not count.
+// RequestClient returns what the _meta of a request of MCP 2026-07-28 says about its
+// client. A member that is missing or ambiguous leaves its field empty; a client without
+// Capabilities cannot be asked. Do not use the result for another request: each request
+// declares its own client.
 func RequestClient(meta json.RawMessage) Client {
 	const prefix = "io.modelcontextprotocol/"
 	var members map[string]jsontext.Value
@@ -30,8 +31,8 @@ func RequestClient(meta json.RawMessage) Client {
 }
 
 // InputRequest returns q as one of the inputRequests of a result: the method
-// elicitation/create with the Params for that client. Ask only a client that
-// CanAsk. It fails as Params does.
+// elicitation/create with the Params for that client. Use it only if client.CanAsk()
+// returns true. It fails as Params does.
 func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, error) {
 	params, err := q.Params(client, o)
 	if err != nil {
@@ -44,13 +45,13 @@ func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, err
 	return raw, nil
 }
 
-// ReadInputResponse reads the answer to q from inputResponses, the value by the key of
-// the InputRequest, as it arrived. It decides as Read does, but the flat {"decision": …}
-// never counts here, whatever o says: no server asks a client of this version for it.
+// ReadInputResponse reads the answer to q: the raw value in inputResponses under the key of
+// the InputRequest. It decides as Read does, except that the flat {"decision": …} never
+// counts, whatever o says: no server asks a client of this version for it.
 //
-// The caller makes sure of the rest: that this question was asked in a result and is
-// still open, that it is answered once, and that the repeated call has the tool and the
-// arguments of the first. A missing key means that there is no answer yet: ask again.
+// The caller checks the rest: the question was asked in a result and is still open, it is
+// answered once, and the repeated call has the tool and the arguments of the first. A
+// missing key means that there is no answer yet: ask again.
 func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outcome {
 	modern := Options{}
 	if o != nil {

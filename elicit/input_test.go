@@ -47,7 +47,7 @@ func TestRequestClient(t *testing.T) {
 	}
 }
 
-// What the two halves take and make are the protocol's own messages.
+// Both halves read and write messages of the protocol.
 func TestInputRequest(t *testing.T) {
 	q := (&elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}).Question()
 	q.Extra = map[string]any{"codex_call_id": "c"}
@@ -77,7 +77,7 @@ func TestInputRequest(t *testing.T) {
 	}
 }
 
-// An answer in inputResponses counts as it would as a result, flat ones apart.
+// An answer in inputResponses counts as it would in a result, except a flat one.
 func TestReadInputResponse(t *testing.T) {
 	for _, tt := range answers {
 		for _, o := range []*elicit.Options{nil, {OnCancel: "deny"}} {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Commands and the sentence that the real server asked about them.
+// The real server's sentence for each recorded command is the expected one.
 func TestExecRecorded(t *testing.T) {
 	var recorded []struct {
 		Command      []string
@@ -125,7 +125,7 @@ func TestPatchMessage(t *testing.T) {
 		}}, sentence + "\n- add `../etc/passwd` (outside the workspace)\n- add `/etc/passwd` (outside the workspace)\n" +
 			"- add `/w2/x` (outside the workspace) and move it to `../x` (outside the workspace)\n" +
 			"- add\\n ``$'a`\\n\\u{202e}'`` (contains hidden characters)\n- add `..x/y`"},
-		{"workspace that is no path", elicit.PatchQuestion{Cwd: "w", Changes: []elicit.Change{{Kind: "add", Path: "/w/x"}}},
+		{"workspace that is not a path", elicit.PatchQuestion{Cwd: "w", Changes: []elicit.Change{{Kind: "add", Path: "/w/x"}}},
 			sentence + "\n- add `/w/x` (outside the workspace)"},
 		{"behind links", elicit.PatchQuestion{Cwd: "/w", Changes: []elicit.Change{
 			{Kind: "update", Path: "/home/u/.bashrc", Via: "/w/notes.txt", Added: 1},
@@ -146,8 +146,7 @@ func TestPatchMessage(t *testing.T) {
 	}
 }
 
-// visible fails when a message holds what a human cannot see, or more lines
-// than it should.
+// visible fails if a message has a character that a human cannot see, or too many lines.
 func visible(t *testing.T, message string, lines int) {
 	t.Helper()
 	if !utf8.ValidString(message) {
@@ -193,7 +192,7 @@ func spans(line string) []string {
 	return found
 }
 
-// checkExec holds a message to what every message has to keep.
+// checkExec checks the properties that every message has.
 func checkExec(t *testing.T, argv []string, cwd, reason string) {
 	t.Helper()
 	q := (&elicit.ExecQuestion{Command: argv, Cwd: cwd, Reason: reason}).Question()

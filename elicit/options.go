@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Policy says what happens to a question that no human decided.
+// A Policy is the outcome of a question that no human decided.
 type Policy string
 
 // The policies. Not every field of Options takes each of them.
@@ -20,7 +20,7 @@ const (
 	PolicyAbort Policy = "abort"
 	// PolicyFailCall is PolicyAbort, and the caller reads the Hint.
 	PolicyFailCall Policy = "fail-call"
-	// PolicySafeOnly answers Approved if Question.Safe is set, and else Denied.
+	// PolicySafeOnly answers Approved if Question.Safe is set, otherwise Denied.
 	PolicySafeOnly Policy = "approve-safe-only"
 )
 
@@ -33,16 +33,16 @@ const (
 	FormEmpty Form = "empty"
 	// FormDecision lets the human choose among the four decisions and write feedback.
 	FormDecision Form = "decision"
-	// FormAuto is FormDecision for clients known to render forms, and else FormEmpty.
+	// FormAuto is FormDecision for clients known to render forms, otherwise FormEmpty.
 	FormAuto Form = "auto"
-	// FormDecisionBoth is FormDecision, with the choice in the old and the new way at once.
+	// FormDecisionBoth is FormDecision with the choice as an enum with enumNames (MCP
+	// 2025-06-18) and as a oneOf with titles (MCP 2025-11-25).
 	FormDecisionBoth Form = "decision-both"
 )
 
 // Options set what happens without a human's decision, and how questions are asked. Nil
 // and the zero value mean the safe defaults: every failure denies, and no question waits
-// longer than ten minutes. A policy or form that Validate refuses counts as the field's
-// default.
+// longer than ten minutes. A value that Validate refuses is replaced by the default.
 type Options struct {
 	// OnUnsupported applies when the client cannot be asked: PolicyDeny (the default),
 	// PolicyAbort, PolicyFailCall or PolicySafeOnly.
@@ -57,24 +57,23 @@ type Options struct {
 	// no choice: PolicyAbort (the default) or PolicyDeny.
 	OnCancel Policy
 
-	// Timeout is how long an answer may take, counted from the moment the
-	// question is sent. 0 means DefaultTimeout, less than 0 for ever.
+	// Timeout is how long an answer may take, counted from the moment the question is
+	// sent. 0 means DefaultTimeout, a negative value no limit.
 	Timeout time.Duration
 
 	// Schema is the form that a question shows. Default: FormEmpty.
 	Schema Form
 
-	// NoLegacyFlat refuses the answer {"decision":"approved"} without an
-	// action, which Codex's own server demanded and clients came to send.
+	// NoLegacyFlat refuses the answer {"decision":"approved"} without an action. Codex's
+	// own server demanded that answer, so some clients send it.
 	NoLegacyFlat bool
 
-	// MaxPending is how many questions an Asker keeps open at a time; more of
-	// them wait for their turn. 0 means DefaultMaxPending, less than 0 no limit.
+	// MaxPending is how many questions an Asker keeps open at a time; further ones wait in
+	// order of arrival. 0 means DefaultMaxPending, a negative value no limit.
 	MaxPending int
 
-	// Hint is what the caller of a tool is advised to do about a client that
-	// cannot be asked, as one sentence. Empty means a hint to use a client
-	// with elicitation.
+	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
+	// be asked. Empty means a hint to use a client with elicitation.
 	Hint string
 }
 
@@ -86,7 +85,7 @@ const (
 	DefaultMaxPending = 32
 )
 
-// The words each field takes, its default first.
+// The values that each field accepts, the default first.
 var (
 	unsupportedWords = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall), string(PolicySafeOnly)}
 	failureWords     = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall)}
@@ -94,8 +93,8 @@ var (
 	schemaWords      = []string{string(FormEmpty), string(FormDecision), string(FormAuto), string(FormDecisionBoth)}
 )
 
-// Validate returns an error that names the first field with a word that it
-// does not take, by the field's name in lower case with underscores.
+// Validate returns an error that names the first field with a value that it does not
+// accept. The name is that of the configuration, such as on_unsupported.
 func (o *Options) Validate() error {
 	if o == nil {
 		return nil
@@ -124,8 +123,8 @@ func (o *Options) words() []wordField {
 	}
 }
 
-// resolved returns a copy of o with every default filled in, and every word
-// that a field does not take replaced by its default.
+// resolved returns a copy of o with every default filled in. The default also replaces a
+// value that the field does not accept.
 func (o *Options) resolved() *Options {
 	full := new(Options)
 	if o != nil {
@@ -142,8 +141,8 @@ func (o *Options) resolved() *Options {
 	return full
 }
 
-// WithTimeout returns a context that ends when the time for an answer is over. Its
-// cause is what a peer may send the client as the reason of a cancellation.
+// WithTimeout returns a context that ends when the time for an answer is over. Its cause
+// is suitable as the reason in notifications/cancelled.
 func (o *Options) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	timeout := DefaultTimeout
 	if o != nil {

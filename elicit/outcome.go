@@ -4,17 +4,17 @@ import (
 	"log/slog"
 )
 
-// An Outcome is how one question ended. There is always one, and exactly one.
+// An Outcome is how one question ended. Every question has exactly one.
 type Outcome struct {
 	// Decision is what to do.
 	Decision Decision
-	// Reason is why, where no plain approval was given.
+	// Reason is why; it is empty for a plain approval.
 	Reason Reason
-	// Feedback is what the human wrote for the model when refusing. At most
-	// 2,000 characters are kept.
+	// Feedback is what the human wrote for the model when refusing. At most 2,000
+	// characters are kept.
 	Feedback string
-	// Detail is a line for the log. It names members of an answer, never
-	// their values.
+	// Detail is a line for the log. It has the names of an answer's members, never their
+	// values.
 	Detail string
 	// Level is the level to log Detail at.
 	Level slog.Level
@@ -52,7 +52,7 @@ const (
 // a full stop: "declined: use the makefile", or "the client could not show the
 // approval request (-32601)". It is empty when the decision approves.
 //
-// An Outcome that was made by hand says that it was declined, with the feedback.
+// For an Outcome that this package did not make, it returns "declined" with the feedback.
 func (out Outcome) ForModel() string {
 	approved := out.Decision == Approved || out.Decision == ApprovedForSession
 	switch {
@@ -64,12 +64,12 @@ func (out Outcome) ForModel() string {
 	return "declined"
 }
 
-// ForCaller returns the words for the caller of the tool, in sentences, when
-// the client could not be asked, failed or did not answer in time. It belongs
-// after the model's own text in the tool's result. It is empty otherwise.
+// ForCaller returns sentences for the caller of the tool if the client could not be asked,
+// failed or did not answer in time. Append them to the model's own text in the tool's
+// result. It is empty otherwise.
 func (out Outcome) ForCaller() string { return out.caller }
 
-// refuse applies the policy for a question that no human decided.
+// refuse sets the decision of a question that no human decided, following the policy.
 func refuse(policy Policy, out Outcome) Outcome {
 	out.Decision = Denied
 	switch policy {

@@ -15,7 +15,7 @@ func TestParams(t *testing.T) {
 		"codex_elicitation": "exec-approval", "codex_mcp_tool_call_id": "2", "codex_event_id": "2", "codex_call_id": "call_1_0",
 		"codex_command": []string{"bash", "-lc", "echo hi > made.txt"}, "codex_cwd": "$CWD",
 	}
-	// As the real server sends it.
+	// The real server sends this.
 	const recorded = `{"codex_call_id":"call_1_0","codex_command":["bash","-lc","echo hi > made.txt"],"codex_cwd":"$CWD","codex_elicitation":"exec-approval",` +
 		`"codex_event_id":"2","codex_mcp_tool_call_id":"2","message":"Allow Codex to run ` + "`bash -lc 'echo hi > made.txt'` in `$CWD`?" + `",` +
 		`"requestedSchema":{"type":"object","properties":{}}}`

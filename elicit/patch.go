@@ -13,23 +13,21 @@ import (
 //
 //	Allow Codex to apply proposed code changes?
 //
-// with the reason before it, when there is one, and the files after it. As with
-// an ExecQuestion, nothing in the fields can pass for words of the asking
-// program, Notes excepted.
+// with the reason before it, if there is one, and the files after it. As in an
+// ExecQuestion, only Notes can pass for words of the asking program.
 type PatchQuestion struct {
 	// Subject is who wants to make the changes. Empty means "Codex".
 	Subject string
 	// Changes are the files, in the order in which to show them.
 	Changes []Change
-	// Cwd is the folder that relative paths start from. When it is set,
-	// changes outside of it are marked so, by their name: the caller follows
-	// symbolic links and fills in Change.Via.
+	// Cwd is the folder that relative paths start from. If it is set, changes outside of it
+	// are marked. Only names are compared: the caller follows symbolic links and fills in
+	// Change.Via.
 	Cwd string
-	// Reason is why, in the model's own words; it is shown as such, in the
-	// first line.
+	// Reason is why, in the model's own words. The first line quotes it as the model's.
 	Reason string
-	// GrantRoot is the folder in which an approval for the session allows
-	// later changes too, if any.
+	// GrantRoot is the folder in which an approval for the session also allows later
+	// changes. Empty means none.
 	GrantRoot string
 	// Notes are further lines, in the asking program's own words.
 	Notes []string
@@ -40,7 +38,7 @@ type Change struct {
 	Kind    string // add, delete, update
 	Path    string // the file, relative to the question's Cwd or absolute
 	MoveTo  string // its new path, if an update moves it
-	Via     string // the path that was asked for, if symbolic links lead from it to Path
+	Via     string // the path in the patch, if symbolic links lead from it to Path
 	MoveVia string // the same for MoveTo
 	Added   int    // lines added; shown when it or Removed is set
 	Removed int    // lines removed
@@ -49,8 +47,8 @@ type Change struct {
 // maxChanges is how many changes a message lists.
 const maxChanges = 40
 
-// Question builds the question. With more changes than a message lists it sets
-// Once.
+// Question builds the question. It sets Once if there are more changes than a message
+// lists.
 func (p *PatchQuestion) Question() *Question {
 	var lines []string
 	if p.Reason != "" {
@@ -59,7 +57,7 @@ func (p *PatchQuestion) Question() *Question {
 	lines = append(lines, "Allow "+subject(p.Subject)+" to apply proposed code changes?")
 	changes, left := p.Changes, len(p.Changes)-maxChanges
 	if left > 0 {
-		// What is unusual is not left out.
+		// Unusual changes come first, so that they are listed.
 		changes = slices.Clone(changes)
 		slices.SortStableFunc(changes, func(a, b Change) int { return p.unusual(b) - p.unusual(a) })
 		changes = changes[:maxChanges]
@@ -87,8 +85,8 @@ func (p *PatchQuestion) Question() *Question {
 	}
 }
 
-// unusual is 1 for a change that is named by way of links or leaves the workspace,
-// else 0.
+// unusual returns 1 for a change that goes through links or leaves the workspace,
+// otherwise 0.
 func (p *PatchQuestion) unusual(c Change) int {
 	leaves := func(path string) bool { return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) }
 	if c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo) {
@@ -98,9 +96,9 @@ func (p *PatchQuestion) unusual(c Change) int {
 }
 
 func (p *PatchQuestion) changeLine(c Change) string {
-	line := "- " + showLine(clip(c.Kind, 20, 0)) + " " + p.led(c.Via, c.Path)
+	line := "- " + showLine(clip(c.Kind, 20, 0)) + " " + p.resolved(c.Via, c.Path)
 	if c.MoveTo != "" {
-		line += " and move it to " + p.led(c.MoveVia, c.MoveTo)
+		line += " and move it to " + p.resolved(c.MoveVia, c.MoveTo)
 	}
 	if c.Added != 0 || c.Removed != 0 {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
@@ -108,15 +106,15 @@ func (p *PatchQuestion) changeLine(c Change) string {
 	return line
 }
 
-// led returns a path, after the one from which links lead to it if there is one.
-func (p *PatchQuestion) led(via, path string) string {
+// resolved returns a path, preceded by the path whose links lead to it if there is one.
+func (p *PatchQuestion) resolved(via, path string) string {
 	if via == "" {
 		return p.place(path)
 	}
 	return codePath(via) + " → " + p.place(path)
 }
 
-// codePath returns a path without detours in a code span.
+// codePath returns the cleaned path in a code span.
 func codePath(path string) string {
 	shown, hidden := showPath(filepath.Clean(path))
 	shown = codeSpan(clip(shown, pathHead, pathTail))
@@ -126,7 +124,7 @@ func codePath(path string) string {
 	return shown
 }
 
-// place returns a path, marked when it leaves the workspace.
+// place returns a path, marked if it leaves the workspace.
 func (p *PatchQuestion) place(path string) string {
 	shown := codePath(path)
 	if p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) {

@@ -9,13 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Question is one elicitation/create request in the making. ExecQuestion and
-// PatchQuestion build the two that Codex asks; any other is built by hand.
+// A Question is what one elicitation/create request asks. ExecQuestion and PatchQuestion
+// build the two questions of Codex; fill in the fields for any other.
 //
-// A Question is not changed by asking it and may be asked several times.
+// Asking a Question does not change it, and it may be asked several times.
 type Question struct {
-	// Message is what the human reads. Many clients show nothing else, so it
-	// has to hold everything that is needed to decide.
+	// Message is what the human reads. Many clients show nothing else, so it must contain
+	// everything that is needed to decide.
 	Message string
 
 	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
@@ -24,28 +24,27 @@ type Question struct {
 	// Extra holds members to send besides message and requestedSchema, such as
 	// codex_command. MCP allows them, but the SDKs of most clients drop them. Bytes that
 	// are not UTF-8 are sent as U+FFFD. The members that MCP defines (message,
-	// requestedSchema, mode, _meta) cannot be set here.
+	// requestedSchema, mode, _meta) are ignored here.
 	Extra map[string]any
 
 	// Meta holds the members of params._meta, which SDKs keep.
 	Meta map[string]any
 
-	// Once says that ApprovedForSession makes no sense here. It is left out
-	// of the schema, and when a client answers it all the same, that counts
-	// as Approved.
+	// Once means that ApprovedForSession is not offered: the schema lacks it, and an answer
+	// with it counts as Approved.
 	Once bool
 
-	// Safe says that the caller knows what is asked to be harmless. It counts
-	// only where Options.OnUnsupported is PolicySafeOnly.
+	// Safe means that the caller knows the action to be harmless. It matters only if
+	// Options.OnUnsupported is PolicySafeOnly.
 	Safe bool
 
-	// NotDone is the clause that says what a refusal means, for the sentences
-	// of an Outcome. Empty means "the command was not run".
+	// NotDone is the clause for what a refusal means, used in the sentences of an Outcome.
+	// Empty means "the command was not run".
 	NotDone string
 }
 
-// Params returns the params of the elicitation/create request that asks q of
-// that client. It fails only when Extra, Meta or Schema hold what JSON cannot.
+// Params returns the params of the elicitation/create request that asks q of that client.
+// It fails only if Extra, Meta or Schema cannot be encoded as JSON.
 func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	params := maps.Clone(q.Extra)
 	if params == nil {
@@ -72,8 +71,8 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Read reads the result of q as the function Read does, and takes an approval
-// for the session as one for this once when q.Once is set.
+// Read reads the result of q as the function Read does. If q.Once is set, it takes an
+// approval for the session as a plain approval.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	return q.limit(read(result, o, q.notDone()))
 }
@@ -84,7 +83,7 @@ func (q *Question) ReadError(err error, o *Options) Outcome {
 	return readError(err, o, q)
 }
 
-// limit takes back what q did not offer.
+// limit reduces an approval for the session to a plain one if q did not offer it.
 func (q *Question) limit(out Outcome) Outcome {
 	if q.Once && out.Decision == ApprovedForSession {
 		out.Decision = Approved

@@ -9,8 +9,8 @@ import (
 // enums (oneOf). Versions are dates and compare as text.
 const versionModes = "2025-11-25"
 
-// choices are the values of the decision property, from the least to the most
-// restrictive, with their titles. Some clients show the value, some the title.
+// choices are the values of the decision property and their titles. Some clients show the
+// value, some the title.
 var choices = []struct {
 	value Decision
 	title string
@@ -25,9 +25,9 @@ var choices = []struct {
 // form with an enum. FormAuto shows it only to them.
 var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders", "claude-code", "mcp-inspector", "inspector-client"}
 
-// schema returns the requestedSchema for that client. It requires nothing, because
-// clients answer an approval with an empty form. It has no defaults, because clients fill
-// them in by themselves.
+// schema returns the requestedSchema for that client. It requires no field, because some
+// clients approve with an empty form. It has no defaults, because some clients submit them
+// without asking.
 func (o *Options) schema(client Client, once bool) json.RawMessage {
 	titled := client.ProtocolVersion >= versionModes
 	switch kind := o.resolved().Schema; {

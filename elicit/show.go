@@ -10,24 +10,24 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// What the model wrote is shown to a human who decides by it, often in a user interface
-// that renders Markdown, sometimes in a terminal. It cannot leave its place: invisible
-// characters, line breaks and the end of a code span are escaped. Everything shown can be
-// turned back into the original, unless it was cut.
+// A human decides by the model's text, often in a user interface that renders Markdown,
+// sometimes in a terminal. The text cannot imitate what surrounds it: invisible characters,
+// line breaks and the end of a code span are escaped. Everything shown can be turned back
+// into the original, unless it was cut.
 
-// hiddenMarker is added where an escaped character would not have been seen.
+// hiddenMarker is added where a character is escaped that would be invisible.
 const hiddenMarker = "(contains hidden characters)"
 
-// blank holds what prints nothing, or nothing of its own, although Unicode
-// counts it as printable.
+// blank holds characters that show nothing by themselves, although Unicode counts them as
+// printable.
 var blank = []*unicode.RangeTable{
 	unicode.Other_Default_Ignorable_Code_Point, // fillers, joiners
 	unicode.Variation_Selector,
 	{R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}}}, // braille blank
 }
 
-// unseen reports whether r has to be escaped when it comes after prev. A mark
-// that has no letter to sit on would sit on our own quotes.
+// unseen reports whether r has to be escaped when it comes after prev. A combining mark
+// without a letter before it would combine with our own quotes.
 func unseen(prev, r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
@@ -38,18 +38,17 @@ func unseen(prev, r rune) bool {
 	return unicode.Is(unicode.M, r) && !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, prev)
 }
 
-// ShowCommand returns argv as one line on which nothing is hidden, as questions
-// show it: quoted for a POSIX shell, and a word with characters that would not
-// be seen written $'…' with escapes. It is not cut.
+// ShowCommand returns argv on one line, as questions show it. Words are quoted for a POSIX
+// shell; a word with characters that a human would not see is written $'…' with escapes.
+// The line is not cut.
 func ShowCommand(argv []string) string {
 	shown, _ := showCommand(argv)
 	return shown
 }
 
-// ShowText returns text of several lines with everything escaped that a human
-// would not see, or that would move a terminal's cursor; line breaks and tabs
-// stay. Backslashes of the text stay as they are, so an escape and its
-// spelling look the same.
+// ShowText returns text of several lines. It escapes every character that a human would not
+// see or that would move a terminal's cursor, except line breaks and tabs. It does not
+// escape backslashes, so text may contain what looks like an escape.
 func ShowText(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
@@ -67,10 +66,9 @@ func ShowText(text string) string {
 	return b.String()
 }
 
-// ShowCode returns text as a Markdown code span for a question of one's own, with every
-// unseen character escaped, and whether that is the whole of it: more than 1,800
-// characters are cut in the middle, and then an approval should hold only once
-// (Question.Once).
+// ShowCode returns text as a Markdown code span for the message of a Question, with every
+// unseen character escaped. Text of more than 1,800 characters is cut in the middle: then
+// whole is false, and Question.Once should be set.
 func ShowCode(text string) (span string, whole bool) {
 	shown, _, hidden := escape(text, "")
 	cut := clip(shown, commandHead, commandTail)
@@ -123,9 +121,8 @@ func escape(s, special string) (shown string, escaped, hidden bool) {
 	return b.String(), escaped, hidden
 }
 
-// showCommand returns argv as one line. Words with nothing to escape are
-// quoted as shellword.Quote does; the others are written $'…' whole, which the
-// former never yields.
+// showCommand returns argv as one line. A word with nothing to escape is quoted as
+// shellword.Quote does; any other is written $'…', a form that Quote never returns.
 func showCommand(argv []string) (shown string, hidden bool) {
 	if len(argv) == 0 {
 		return "''", false
@@ -147,8 +144,8 @@ func showWord(word string) (shown string, hidden bool) {
 	return "$'" + shown + "'", hidden
 }
 
-// showPath returns a path bare, as Codex always did, or as a quoted word when
-// a bare one could be taken for something else.
+// showPath returns a path unquoted, as Codex always did. It quotes a path that could be
+// mistaken for something else.
 func showPath(path string) (shown string, hidden bool) {
 	_, escaped, _ := escape(path, "")
 	switch {
@@ -159,8 +156,8 @@ func showPath(path string) (shown string, hidden bool) {
 	return path, false
 }
 
-// showQuote returns a person's words on one line in double quotes, in a code
-// span when a Markdown renderer would otherwise make something of them.
+// showQuote returns words of another party on one line in double quotes. They are in a code
+// span if a Markdown renderer would otherwise format them.
 func showQuote(words string) string {
 	shown, _, hidden := escape(words, `\"`)
 	shown = `"` + clip(shown, quoteHead, quoteTail) + `"`
@@ -173,7 +170,7 @@ func showQuote(words string) string {
 	return shown
 }
 
-// showLine returns a line of the asking program's own.
+// showLine returns a line that the asking program wrote.
 func showLine(line string) string {
 	shown, _, hidden := escape(line, "")
 	if hidden {
@@ -183,8 +180,8 @@ func showLine(line string) string {
 }
 
 // codeSpan wraps s in a Markdown code span whose fence is longer than any run of
-// backticks in s (CommonMark 0.31, section 6.1). What is shown here does not begin or end
-// with a backtick, which would need blanks in between.
+// backticks in s (CommonMark 0.31, section 6.1). s must not begin or end with a backtick:
+// a space would have to separate it from the fence.
 func codeSpan(s string) string {
 	longest, run := 0, 0
 	for i := range len(s) {
@@ -206,8 +203,8 @@ const (
 	pathHead, pathTail       = 300, 200
 )
 
-// clip returns s whole when it has at most head+tail characters, and else its
-// beginning and end with the number of characters between them.
+// clip returns s if it has at most head+tail characters, otherwise its beginning and end
+// with the number of characters between them.
 func clip(s string, head, tail int) string {
 	n := utf8.RuneCountInString(s)
 	if n <= head+tail {

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// slots limits how many questions are open; the others wait in order of arrival.
+// slots limits how many questions are open. Further ones wait in order of arrival.
 type slots struct {
 	mu      sync.Mutex
 	free    int
 	limited bool
-	waiting []chan struct{} // closed, under mu, to hand over a slot
+	waiting []chan struct{} // closing one, under mu, hands over a slot
 }
 
 // newSlots returns n slots, without a limit if n < 0.
@@ -40,13 +40,13 @@ func (s *slots) acquire(ctx context.Context) error {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
 	s.mu.Unlock()
-	if i < 0 { // handed over meanwhile
+	if i < 0 { // a slot was handed over in the meantime
 		s.release()
 	}
 	return ctx.Err()
 }
 
-// release hands a slot to the next that waits.
+// release hands the slot to the next question that waits.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

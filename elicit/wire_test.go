@@ -28,7 +28,7 @@ func connect(t *testing.T, o *elicit.Options) (*elicit.Asker, jsonrpc.Transport)
 	peer := jsonrpc.NewPeer(ours, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = peer.Run(context.Background()) // how the client hangs up is not looked at here
+		_ = peer.Run(context.Background()) // the error of the client's hanging up does not matter here
 	})
 	t.Cleanup(func() {
 		_ = client.Close()
@@ -64,11 +64,11 @@ func begin(ctx context.Context, a *elicit.Asker, q *elicit.Question) <-chan elic
 	return out
 }
 
-// The rows with a result, as they come over a wire.
+// TestWireAnswers sends the rows that have a result over a pipe.
 func TestWireAnswers(t *testing.T) {
 	for _, tt := range answers {
 		if !json.Valid([]byte(tt.result)) || strings.Contains(tt.result, "\xff") {
-			continue // no line of JSON at all: the peer's part
+			continue // not JSON: the peer refuses the line
 		}
 		for _, kind := range kinds {
 			synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestWireNoAnswer(t *testing.T) {
 	}
 }
 
-// A question without an answer is taken back, and a late answer is ignored.
+// A question that times out is cancelled, and a late answer to it is ignored.
 func TestWireTimeout(t *testing.T) {
 	for _, kind := range kinds {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
-// builder makes a model from a parsed schema. Whatever it has no rule for is an
-// error that names the place.
+// builder makes a model from a parsed schema. A construct without a rule is an error that
+// names the place.
 type builder struct {
 	*parsed
 	types map[string]*goType
@@ -41,7 +41,7 @@ func buildModel(schema *parsed) (*model, error) {
 		t := b.types[name]
 		for _, f := range t.fields {
 			if f.typ.kind == refNamed && b.types[f.typ.name] == nil {
-				return nil, b.refuse(t.origin+"/"+f.json, "its type %s is not made anywhere", f.typ.name)
+				return nil, b.refuse(t.origin+"/"+f.json, "no rule makes its type %s", f.typ.name)
 			}
 		}
 		m.types = append(m.types, t)
@@ -51,7 +51,7 @@ func buildModel(schema *parsed) (*model, error) {
 	return m, err
 }
 
-// add records a type. Two places may share one, if they agree on its form.
+// add records a type. Two places may share a type of the same form.
 func (b *builder) add(t *goType) error {
 	old, ok := b.types[t.name]
 	if !ok {
@@ -120,8 +120,7 @@ func (b *builder) definition(name string, t *schemas.Type) error {
 	return b.add(out)
 }
 
-// refuse returns an error about a place of the schema, which it names by its
-// JSON pointer.
+// refuse returns an error with the JSON pointer to a place of the schema.
 func (b *builder) refuse(origin, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", b.pointer(origin), fmt.Errorf(format, args...))
 }
@@ -132,7 +131,7 @@ func (b *builder) pointer(origin string) string {
 	pointer, t := b.container+"/"+name, b.definitions[name]
 	for rest != "" {
 		member := ""
-		for m := range properties(t) { // a member's name may have slashes too
+		for m := range properties(t) { // a member's name may contain slashes
 			if (rest == m || strings.HasPrefix(rest, m+"/")) && len(m) > len(member) {
 				member = m
 			}
@@ -165,8 +164,8 @@ func properties(t *schemas.Type) map[string]*schemas.Type {
 	return t.Properties
 }
 
-// place returns where a schema is, as the tables name it: the params of a message are a
-// definition of their own, as in newer versions.
+// place returns the name of a place in the tables. They name the params of a message as
+// newer versions do, where these are a separate definition.
 func place(origin string) string {
 	for _, kind := range []string{"Request", "Notification"} {
 		definition, rest, ok := strings.Cut(origin, "/params")
@@ -177,7 +176,8 @@ func place(origin string) string {
 	return origin
 }
 
-// extend adds an extension's members to the definitions that it extends.
+// extend adds members of the extension's definitions to the definitions in the table
+// extended.
 func (b *builder) extend() {
 	for name, row := range extended {
 		from, to := b.definitions[row.by], b.definitions[name]
@@ -192,7 +192,7 @@ func (b *builder) extend() {
 	}
 }
 
-// handWritten checks that a list of types is what the hand-written type reads.
+// handWritten checks that the hand-written type goName reads exactly the types in t.
 func handWritten(goName string, t *schemas.Type) error {
 	types := strings.Join(slices.Sorted(slices.Values(t.Type)), " ")
 	if row, ok := handTypes[goName]; !ok || row.types != types {
@@ -201,9 +201,8 @@ func handWritten(goName string, t *schemas.Type) error {
 	return nil
 }
 
-// isFormValue reports whether t is what a person may enter in a field of a form
-// from version 2025-11-25 on: a list of strings, or what ElicitValue has been
-// before.
+// isFormValue reports whether t is the type of a form field's value since version
+// 2025-11-25: a list of strings, or one of the scalars of earlier versions.
 func isFormValue(t *schemas.Type) bool {
 	return len(t.AnyOf) == 2 && formOf(t.AnyOf[0]) == `{"items":{"type":["string"]},"type":["array"]}` &&
 		handWritten("ElicitValue", t.AnyOf[1]) == nil
@@ -223,12 +222,12 @@ func isClosed(t *schemas.Type) bool {
 	return t.AdditionalProperties != nil && t.AdditionalProperties.Not != nil
 }
 
-// isMap reports whether an object has members of one kind, by any names, and
-// isFree whether it has any members at all.
+// isMap reports whether t is an object with arbitrary names and values of one type.
 func isMap(t *schemas.Type) bool {
 	return slices.Equal(t.Type, []string{"object"}) && len(t.Properties) == 0 && len(t.Required) == 0 && len(t.AnyOf) == 0 && !isClosed(t)
 }
 
+// isFree reports whether t is an object with arbitrary members.
 func isFree(t *schemas.Type) bool {
 	return isMap(t) && (t.AdditionalProperties == nil || isAny(t.AdditionalProperties))
 }
@@ -242,8 +241,8 @@ func (b *builder) list(goName, origin string, t *schemas.Type) error {
 	return b.add(&goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindList, elem: *r.elem, max: r.most})
 }
 
-// typeDoc returns what our schema says of a type: the description of a
-// definition, the title of an inline schema, whose description is the member's.
+// typeDoc returns the comment of a type: the description of a definition, or the title of
+// an inline schema, because its description is that of the member.
 func typeDoc(origin string, t *schemas.Type) string {
 	if strings.Contains(origin, "/") {
 		return t.Title
@@ -355,7 +354,7 @@ func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field,
 		return nil, b.refuse(here, "the name Extra is taken by the unknown members")
 	}
 	f := &field{json: member, name: name, doc: p.Description, required: slices.Contains(t.Required, member)}
-	if s, ok := p.Const.(string); ok && !f.required { // its presence is all that it says
+	if s, ok := p.Const.(string); ok && !f.required { // an enum of one value, which may be absent
 		enum := *p
 		enum.Const, enum.Enum = nil, []any{s}
 		p = &enum
@@ -375,7 +374,7 @@ func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field,
 	return f, nil
 }
 
-// restoreMeta returns the _meta that the params at origin should have had.
+// restoreMeta returns the _meta that the schema lost from the params at origin, or nil.
 func (b *builder) restoreMeta(origin string, fields []*field) *field {
 	definition, ok := strings.CutSuffix(origin, "/params")
 	if !ok || slices.ContainsFunc(fields, func(f *field) bool { return f.json == "_meta" }) {
@@ -395,8 +394,8 @@ func (b *builder) restoreMeta(origin string, fields []*field) *field {
 	return nil
 }
 
-// use resolves the schema at a member, element or map value. A type that it has
-// to make there is called name, or what typeNames says.
+// use resolves the schema of a member, element or map value. If that needs a new type, its
+// name is that in typeNames, or else name.
 func (b *builder) use(name, origin string, t *schemas.Type) (ref, error) {
 	if row, ok := typeNames[place(origin)]; ok {
 		name = row.name

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// diffSchemas lists what differs between two schemas in structure: prose, and the order
-// of members, of required, enum and type lists and of anyOf's arms do not count. Whether
-// definitions are called $defs does not count either. A line begins with + (only in the
-// new), - (only in the old) or ~.
+// diffSchemas lists the structural differences of two schemas. It ignores prose, the order
+// of members and of lists, and whether definitions are called $defs. A line begins with +
+// (only in the new), - (only in the old) or ~ (changed).
 func diffSchemas(old, new any) (lines []string) {
 	compare(ofNewDialect(normal(old)), ofNewDialect(normal(new)), "#", &lines)
 	return lines
 }
 
-// ofNewDialect returns a schema with $defs, and without the dialect's name.
+// ofNewDialect returns the schema with $defs instead of definitions and without $schema.
 func ofNewDialect(node any) any {
 	root, ok := node.(map[string]any)
 	if !ok {
@@ -36,7 +35,7 @@ func ofNewDialect(node any) any {
 	return out
 }
 
-// normal returns a schema without prose, its unordered lists sorted.
+// normal returns a schema without prose and with sorted lists.
 func normal(node any) any {
 	object, ok := node.(map[string]any)
 	if !ok {
@@ -119,15 +118,15 @@ func compare(old, new any, path string, lines *[]string) {
 		add("~ %s %s -> %s", path, short(old), short(new))
 		return
 	}
-	gone, come := without(x, y), without(y, x)
-	if len(gone) == 1 && len(come) == 1 {
-		compare(gone[0], come[0], path+"/*", lines)
+	removed, added := without(x, y), without(y, x)
+	if len(removed) == 1 && len(added) == 1 {
+		compare(removed[0], added[0], path+"/*", lines)
 		return
 	}
-	for _, v := range gone {
+	for _, v := range removed {
 		add("- %s/* %s", path, short(v))
 	}
-	for _, v := range come {
+	for _, v := range added {
 		add("+ %s/* %s", path, short(v))
 	}
 }
@@ -146,7 +145,7 @@ func without(a, b []any) (rest []any) {
 	return rest
 }
 
-// api lists the exported names that a model becomes, each with its Go form.
+// api returns the exported names that a model becomes, each with a summary of its Go form.
 func (m *model) api() map[string]string {
 	e := &emitter{model: m, byName: m.byName()}
 	names := make(map[string]string)
@@ -194,8 +193,7 @@ func (m *model) api() map[string]string {
 	return names
 }
 
-// diffAPI lists the exported names that were added (+), removed (-) or changed
-// (~).
+// diffAPI lists the exported names that were added (+), removed (-) or changed (~).
 func diffAPI(old, new *model) (lines []string) {
 	a, b := old.api(), new.api()
 	names := maps.Clone(a)

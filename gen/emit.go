@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// source is one Go file in the making.
+// source is the text of one Go file.
 type source struct {
 	bytes.Buffer
 }
@@ -20,7 +20,7 @@ func (s *source) line(format string, args ...any) {
 	fmt.Fprintf(&s.Buffer, format+"\n", args...)
 }
 
-// comment writes text as a comment, wrapped.
+// comment writes text as a wrapped comment.
 func (s *source) comment(text string) {
 	const width = 77
 	for paragraph := range strings.SplitSeq(text, "\n") {
@@ -40,15 +40,15 @@ func (s *source) comment(text string) {
 type emitter struct {
 	*model
 	pkg    string // the package's name
-	base   string // the import path of the base package, "" in that itself
+	base   string // the import path of the base package, "" if this is the base package
 	byName map[string]*goType
 }
 
 const codecPath = "/internal/codec" // below the base package
 
-// emit returns by name the generated files of the package whose path is pkg.
-// The package with the path base, unless it is pkg itself, has the model
-// baseModel: types that are equal in both become aliases.
+// emit returns the generated files of the package with the path pkg, by name. If base is
+// another path, it is the base package with the model baseModel; types that are equal in
+// both become aliases.
 func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, error) {
 	e := &emitter{model: m, pkg: path.Base(pkg), byName: m.byName()}
 	codec := pkg + codecPath
@@ -102,7 +102,7 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 	return files, nil
 }
 
-// imports writes a declaration, the standard library's packages first.
+// imports writes an import declaration, the packages of the standard library first.
 func (s *source) imports(paths []string) {
 	if len(paths) == 1 {
 		s.line("import %q\n", paths[0])
@@ -120,7 +120,7 @@ func (s *source) imports(paths []string) {
 	s.line(")\n")
 }
 
-// uses reports whether Go text names a package that it may import.
+// uses reports whether Go text uses the package with that path.
 func uses(text, path string) bool {
 	return regexp.MustCompile(`\b` + path[strings.LastIndex(path, "/")+1:] + `\.[A-Z]`).MatchString(text)
 }
@@ -188,7 +188,7 @@ func (e *emitter) types(s *source) error {
 				s.comment(t.beside.doc)
 				s.line("%s %s", t.beside.name, t.beside.typ)
 			case !t.closed:
-				s.comment("Extra holds the members that the schema does not know; they are written back.")
+				s.comment("Extra holds members that are not in the schema; they are written back.")
 				s.line("Extra map[string]json.RawMessage")
 			}
 			s.line("}\n")
@@ -197,8 +197,8 @@ func (e *emitter) types(s *source) error {
 	return nil
 }
 
-// fieldType returns the Go type of a field: optional ones whose zero value is
-// also a value become pointers.
+// fieldType returns the Go type of a field. An optional field is a pointer if its zero value
+// does not mean absence.
 func (e *emitter) fieldType(f *field) string {
 	if f.fallback == "" && (f.required || e.nilable(f.typ)) {
 		return f.typ.String()
@@ -206,7 +206,7 @@ func (e *emitter) fieldType(f *field) string {
 	return "*" + f.typ.String()
 }
 
-// nilable reports whether a Go type has nil.
+// nilable reports whether the Go type of a use can be nil.
 func (e *emitter) nilable(r ref) bool {
 	switch r.kind {
 	case refString, refBool, refInt, refNumber:
@@ -218,7 +218,7 @@ func (e *emitter) nilable(r ref) bool {
 	return true
 }
 
-// resolve returns the type that r uses, through aliases.
+// resolve returns the type that r uses, following aliases.
 func (e *emitter) resolve(r ref) *goType {
 	t := e.byName[r.name]
 	for t != nil && t.kind == kindAlias {
@@ -252,7 +252,7 @@ func (e *emitter) enums(s *source) error {
 	return nil
 }
 
-// enumCodec writes what reads and writes an enum whose constants are names.
+// enumCodec writes the functions that read and write an enum with the constants names.
 func (e *emitter) enumCodec(s *source, t *goType, names []string) {
 	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(names, ", "))
 	s.line("func read%s(d *codec.Decoder) (%s, error) { return codec.ReadEnum(d, values%s()) }\n", t.name, t.name, t.name)
@@ -274,9 +274,9 @@ func stringList(names []string) string {
 	return "[]string{" + quoted(names) + "}"
 }
 
-// definitions writes the table that tests decode by.
+// definitions writes the table of definitions for the tests.
 func (e *emitter) definitions(s *source) error {
-	s.line("// schemaFiles are what the package was generated from.")
+	s.line("// schemaFiles are the schemas that the package was generated from.")
 	s.line("var schemaFiles = []string{%s}\n", quoted(e.files))
 	s.line("func decode(b []byte, v any) error { return %s.Decode(b, v) }\n", e.pkg)
 	s.line("func decodeStrict(b []byte, v any) error { return %s.DecodeStrict(b, v) }\n", e.pkg)

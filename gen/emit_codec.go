@@ -53,7 +53,7 @@ func (e *emitter) decoders(s *source) error {
 	return nil
 }
 
-// content returns what a list or map is as the use of a type.
+// content returns the ref of a list or map.
 func (t *goType) content() ref {
 	if t.kind == kindMap {
 		return ref{kind: refMap, elem: &t.elem}
@@ -61,12 +61,11 @@ func (t *goType) content() ref {
 	return ref{kind: refArray, elem: &t.elem, most: t.max}
 }
 
-// unknownMember is the statement that reads a member that an object's type has
-// no field for.
+// unknownMember is the statement that reads a member without a field.
 const unknownMember = "err = d.Unknown(&v.Extra, name)"
 
-// besideDecoder writes the rest of a method that reads an object whose members include
-// those of a union.
+// besideDecoder writes the rest of a method that reads an object whose members are mixed
+// with those of a union.
 func (e *emitter) besideDecoder(s *source, t *goType) {
 	union := e.resolve(t.beside.typ)
 	s.line("var err error")
@@ -126,10 +125,9 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	s.line("return nil\n}\n")
 }
 
-// guards returns the members of an object that must not occur with a name that differs by
-// case alone.
+// guards returns the members of an object that are in the table guarded.
 func (e *emitter) guards(t *goType) (names []string) {
-	const before = "2025-06-18" // that version admits such names, as its examples say
+	const before = "2025-06-18" // the examples of that version have such names
 	if e.version <= before || t.kind != kindObject {
 		return nil
 	}
@@ -170,15 +168,16 @@ func (e *emitter) readField(f *field) string {
 	return to + ", err = codec.Optional(d, " + e.reader(f.typ) + ")"
 }
 
-// decodes reports whether values of a named type are read in their place.
+// decodes reports whether values of a named type are decoded in place.
 func (e *emitter) decodes(r ref) bool {
 	k := e.resolve(r).kind
 	return k == kindObject || k == kindHand
 }
 
-// decoder returns the expression of the function that reads a value in its
-// place, and encoder of that which writes it.
+// decoder returns the expression of the function that decodes a value in place.
 func (e *emitter) decoder(r ref) string { return e.inPlace(r, "decode") }
+
+// encoder returns the expression of the function that encodes a value in place.
 func (e *emitter) encoder(r ref) string { return e.inPlace(r, "encode") }
 
 func (e *emitter) inPlace(r ref, what string) string {
@@ -188,8 +187,8 @@ func (e *emitter) inPlace(r ref, what string) string {
 	return "(*" + r.name + ")." + what
 }
 
-// call applies a function expression: a method expression as a method, a
-// literal by its body, which is one return.
+// call returns the call of a function expression: a method call for a method expression,
+// the body for a function literal, which has one return.
 func call(function, receiver string, args ...string) string {
 	if _, body, ok := strings.Cut(function, "{ return "); ok && strings.HasPrefix(function, "func(") {
 		return strings.TrimSuffix(body, " }")
@@ -203,7 +202,7 @@ func call(function, receiver string, args ...string) string {
 	return function + "(" + strings.Join(args, ", ") + ")"
 }
 
-// bounds returns the limits of a number, as Go has them.
+// bounds returns the limits of a number in Go syntax.
 func (r ref) bounds() string {
 	low, high := strconv.Itoa(math.MinInt64), strconv.Itoa(math.MaxInt64)
 	if r.min != nil {
@@ -270,7 +269,7 @@ func (e *emitter) reader(r ref) string {
 	return wrap("codec.ReadValue(d, " + e.decoder(r) + ")")
 }
 
-// walk returns the expression of a function that checks a value of a shape.
+// walk returns the expression of a function that checks a value without decoding it.
 func (e *emitter) walk(r ref) (string, error) {
 	switch r.kind {
 	case refString:
@@ -435,7 +434,7 @@ func (e *emitter) writer(r ref) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// marshalers writes the types' methods for both JSON packages.
+// marshalers writes the methods of the types for both JSON packages.
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
 		receiver, encode := "&v", "(*"+t.name+").encode"
@@ -451,7 +450,7 @@ func (e *emitter) marshalers(s *source) error {
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
 		s.line("func (v %s) MarshalJSON() ([]byte, error) { return codec.Encode(%s, %s) }\n", t.name, receiver, encode)
-		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].")
+		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return decode(b, v, false) }\n", t.name)
 		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")
 		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return codec.EncodeTo(enc, %s, %s) }\n", t.name, receiver, encode)

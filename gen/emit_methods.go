@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// methodValues writes one value per request and notification, and the table of
-// them all.
+// methodValues writes one value for each request and notification, and the table of all.
 func (e *emitter) methodValues(s *source) error {
 	s.line("// ProtocolVersion is the version of the protocol that this package's types follow.")
 	s.line("const ProtocolVersion = %q\n", e.version)
@@ -54,12 +53,11 @@ func (e *emitter) methodValues(s *source) error {
 	return nil
 }
 
-// resultDecoder writes the function that decodes a result by the method that
-// was called.
+// resultDecoder writes the function that decodes the result of a given method.
 func (e *emitter) resultDecoder(s *source, t *goType) error {
 	fromClient := t.name == "ServerResult" // the other side asked
-	s.line("// Decode%s decodes b as the result of method, of the type that the", t.name)
-	s.line("// method's row in the table names.")
+	s.line("// Decode%s decodes b as the result of method. The row of the method in", t.name)
+	s.line("// [Methods] names the type of the result.")
 	s.line("func Decode%s(method string, b []byte) (%s, error) {\nvar result interface {\n%s\ndecodable\n}\nswitch method {", t.name, t.name, t.name)
 	for _, m := range e.model.methods {
 		if m.result == "" || fromClient && !m.client || !fromClient && !m.server {
@@ -77,12 +75,12 @@ func (e *emitter) resultDecoder(s *source, t *goType) error {
 		}
 		s.line("var any %s\nif err := Decode(b, &any); err != nil {\nreturn nil, err\n}\nreturn any.(%s), nil", m.result, t.name)
 	}
-	s.line("default:\nreturn nil, fmt.Errorf(\"mcptypes: %%q is not a request that is answered here\", method)\n}")
+	s.line("default:\nreturn nil, fmt.Errorf(\"mcptypes: no result type for the method %%q\", method)\n}")
 	s.line("if err := Decode(b, result); err != nil {\nreturn nil, err\n}\nreturn result, nil\n}\n")
 	return nil
 }
 
-// constants writes the names that occur in _meta, and the codes of errors.
+// constants writes the keys of _meta and the codes of errors.
 func (e *emitter) constants(s *source) error {
 	var keys, codes source
 	done := make(map[string]bool)

@@ -28,7 +28,7 @@ func (e *emitter) unions(s *source) error {
 		s.line("")
 		e.unionReader(s, t)
 	}
-	s.line("// target returns the reader of a type that has no methods to be read by.")
+	s.line("// target returns the function that reads into v, if its type has no decode method.")
 	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
 	for _, t := range e.model.types {
 		switch {
@@ -49,9 +49,9 @@ func (e *emitter) unions(s *source) error {
 	return nil
 }
 
-// plain writes the function that encodes types without methods.
+// plain writes the function that encodes types without an encode method.
 func (e *emitter) plain(s *source) {
-	s.line("// plain returns the writer of a value that has no methods to be written by.")
+	s.line("// plain returns the function that writes v, if its type has no encode method.")
 	var cases source
 	for _, t := range e.model.types {
 		if write := map[typeKind]string{kindMembers: "Members", kindJSON: "JSON"}[t.kind]; write != "" {
@@ -68,8 +68,7 @@ func (e *emitter) plain(s *source) {
 	s.line("}\nreturn nil\n}")
 }
 
-// hasUnknown reports whether an arm that the schema does not have can stand in
-// a union.
+// hasUnknown reports whether a union also accepts values that match no arm.
 func hasUnknown(t *goType) bool { return t.member != "" && !t.loose }
 
 func armNames(t *goType) string {
@@ -84,7 +83,7 @@ func armNames(t *goType) string {
 	}
 	text := strings.Join(names, ", ")
 	if hasUnknown(t) {
-		text += "; or *[Unknown] when the member " + t.member + " belongs to none of them"
+		text += "; or *[Unknown] if the member " + t.member + " has the value of none of them"
 	}
 	return text
 }
@@ -131,8 +130,8 @@ func (e *emitter) unionReader(s *source, t *goType) {
 	}
 }
 
-// firstArm writes the rest of a function that reads a union as its first arm. A
-// name that is guarded in another arm is guarded here too.
+// firstArm writes the rest of a function that reads a union as its first arm. It also
+// guards the names that are guarded in other arms.
 func (e *emitter) firstArm(s *source, t *goType) {
 	var names []string
 	for _, a := range t.arms[1:] {
@@ -151,7 +150,7 @@ func (e *emitter) firstArm(s *source, t *goType) {
 	s.line("if err != nil {\nreturn nil, err\n}\nreturn v, nil\n}\n")
 }
 
-// shape returns what an arm is chosen by.
+// shape returns the codec.Shape that an arm is chosen by.
 func (e *emitter) shape(a *arm) string {
 	var required, optional []string
 	for _, f := range e.byName[a.name].fields {
@@ -184,8 +183,8 @@ func (e *emitter) shape(a *arm) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// taggedReader chooses arms by a constant, and among arms that share one by the members
-// that are present.
+// taggedReader writes the function that chooses an arm by the constant, and among arms with
+// the same constant by the members that are present.
 func (e *emitter) taggedReader(s *source, t *goType) {
 	s.line("func arm%s(d *codec.Decoder, tag []byte) (%s, error) {\nswitch string(tag) {", t.name, t.name)
 	done := make(map[string]bool)
@@ -218,7 +217,7 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 	s.line("}\nreturn unknownArm(d, %q, tag)\n}\n", t.member)
 }
 
-// armSwitch writes the body of a function that reads the arm with a number.
+// armSwitch writes the body of a function that reads the arm with the number arm.
 func (e *emitter) armSwitch(s *source, arms []*arm) {
 	s.line("switch arm {")
 	for i, a := range arms {

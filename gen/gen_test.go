@@ -77,7 +77,7 @@ func TestGenerateIsDeterministic(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(first, again) {
-				t.Fatal("the same schema gave other files")
+				t.Fatal("two runs on the same schema produced different files")
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestRefusals holds the message for each construct without a rule.
+// TestRefusals checks the error for each construct without a rule.
 func TestRefusals(t *testing.T) {
 	tests := []struct{ definitions, want string }{
 		{`"A":{"type":"object","patternProperties":{}}`, `#/definitions/A: keyword "patternProperties" is not known to gen`},
@@ -254,7 +254,7 @@ func TestRefusals(t *testing.T) {
 		{`"A":{"type":"object","properties":{"b/c":{"not":{}}}}`, `#/definitions/A/properties/b~1c: keyword "not" is not known to gen`},
 		{`"A":{"type":"object","propertyNames":{"enum":["b"]}}`, `#/definitions/A: keyword "propertyNames" is not known to gen`},
 
-		{`"A":{"allOf":[{"$ref":"#/definitions/A"}]}`, `#/definitions/A: it consists of itself`},
+		{`"A":{"allOf":[{"$ref":"#/definitions/A"}]}`, `#/definitions/A: the definition contains itself`},
 		{`"A":{"allOf":[{"$ref":"#/definitions/B"}]}`, `#/definitions/A/allOf/0: B is not defined`},
 		{`"A":{"allOf":[{"type":"string"}]}`, `#/definitions/A/allOf/0: no rule for a part that is neither an object nor a reference to a union`},
 		{`"A":{"allOf":[{"type":"object","additionalProperties":false}]}`, `#/definitions/A/allOf/0: no rule for a part with constraints on additional members`},
@@ -293,7 +293,7 @@ func TestRefusals(t *testing.T) {
 		{`"FooRequest":{"type":"object","properties":{"method":{"type":"string","const":"foo"},"params":{"type":"object","properties":{"_meta":{"type":"object"}}}},"required":["method"]},"ClientRequest":{"anyOf":[{"$ref":"#/definitions/FooRequest"}]}`,
 			`#/definitions/FooRequest: no result`},
 		{`"FooRequest":{"type":"object","properties":{"params":{"type":"object","properties":{"a":{}}}}}`,
-			`#/definitions/FooRequest/properties/params/_meta: its type RequestMeta is not made anywhere`},
+			`#/definitions/FooRequest/properties/params/_meta: no rule makes its type RequestMeta`},
 	}
 	for _, tt := range tests {
 		_, err := modelOf([]byte(`{"definitions":{` + tt.definitions + `}}`))

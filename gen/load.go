@@ -10,8 +10,8 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
-// What the value of each known keyword holds. A keyword that is in none of the
-// groups stops the generator: go-jsonschema drops such keywords in silence.
+// The known keywords, grouped by what their values contain. Any other keyword is an error,
+// because go-jsonschema would drop it silently.
 var (
 	keywordProse  = []string{"description", "title", "$comment", "examples", "markdownDescription"}
 	keywordPlain  = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "maxItems", "required"}
@@ -20,8 +20,7 @@ var (
 	keywordMap    = []string{"properties", "definitions", "$defs"}
 )
 
-// parsed is a schema file, with those of its extensions, of which every keyword
-// is known.
+// parsed is a schema file together with its extensions. All keywords in it are known.
 type parsed struct {
 	container   string // the JSON pointer to the definitions
 	definitions schemas.Definitions
@@ -80,8 +79,8 @@ func readDefinitions(text []byte) (container string, definitions map[string]any,
 	return "#/" + key, definitions, nil
 }
 
-// definitionsOf returns the definitions of a schema, and the keyword that they
-// stand under: newer dialects call it $defs.
+// definitionsOf returns the definitions of a schema and the keyword that contains them,
+// which newer dialects call $defs.
 func definitionsOf(tree any) (key string, definitions map[string]any) {
 	root, _ := tree.(map[string]any)
 	for _, key := range []string{"definitions", "$defs"} {
@@ -92,8 +91,8 @@ func definitionsOf(tree any) (key string, definitions map[string]any) {
 	return "", nil
 }
 
-// checkKeywords walks a schema and refuses the first keyword, in order of path,
-// whose meaning the generator does not carry over.
+// checkKeywords walks a schema in the order of paths and returns an error for the first
+// keyword that the generator does not handle.
 func checkKeywords(node any, path string) error {
 	if _, ok := node.(bool); ok {
 		return nil
@@ -107,7 +106,7 @@ func checkKeywords(node any, path string) error {
 		switch {
 		case slices.Contains(keywordProse, key), slices.Contains(keywordPlain, key):
 		case key == "additionalProperties" && isNothing(value):
-		case key == "propertyNames" && compact(value) == `{"type":"string"}`: // as every name is
+		case key == "propertyNames" && compact(value) == `{"type":"string"}`: // true of every name
 		case slices.Contains(keywordSchema, key):
 			if err := checkKeywords(value, here); err != nil {
 				return err
@@ -139,7 +138,7 @@ func checkKeywords(node any, path string) error {
 	return nil
 }
 
-// escape returns a name as a JSON pointer has it.
+// escape returns a name escaped for a JSON pointer.
 func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
 // isNothing reports whether a schema admits no value.

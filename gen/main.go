@@ -1,23 +1,22 @@
 // Gen makes Go types from a schema of the Model Context Protocol.
 //
 //	go run ./gen                     write the package mcptypes
-//	go run ./gen -check              write nothing, fail when a file would change
+//	go run ./gen -check              write nothing, fail if a file would change
 //	go run ./gen -refresh FILE|URL   take a new schema from upstream
 //
-// The flags -schema and -out name another schema and package, -extension the schema of an
-// extension, whose definitions are added to those of its core. With -base, the package
-// lies in the folder of the base package, which was made from that schema: types that are
-// equal become aliases of those there, and what is the same for every version is copied.
-// The go:generate directives of the packages have the flags in use.
+// The flags -schema and -out name another schema and package. -extension names the schema
+// of an extension; its definitions are added to those of the schema. -base names the
+// schema of the base package, which must be in the folder above -out: types that are equal
+// in both become aliases, and files that are the same for every version are copied. Each
+// package has a go:generate directive with the flags in use.
 //
-// A refresh drops upstream's prose, keeps our descriptions, prints what changes in the
-// schema and in the Go API, records where the schema came from, and generates the
-// package. With -n it only prints. Another version of the protocol goes into folders of
-// its own, schema/<version> and mcptypes/v<version>. A keyword or construct that the
-// generator has no rule for is an error with the JSON pointer to it.
+// A refresh drops upstream's prose and keeps our descriptions. It prints the changes in the
+// schema and in the Go API, records where the schema came from, and generates the package.
+// With -n it only prints. Another version of the protocol gets its own folders,
+// schema/<version> and mcptypes/v<version>. A keyword or construct without a rule is an
+// error with its JSON pointer.
 //
-// The exceptions to the generator's rules are the tables of tables.go, a reason to each
-// row.
+// The exceptions to the rules are in tables.go, each with its reason.
 package main
 
 import (
@@ -54,9 +53,9 @@ func run(args []string) error {
 		p.extensions = append(p.extensions, file)
 		return nil
 	})
-	check := flags.Bool("check", false, "write nothing, fail when a file would change")
+	check := flags.Bool("check", false, "write nothing, fail if a file would change")
 	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
-	commit := flags.String("commit", "", "upstream's `commit`, where the source's address does not name it")
+	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
 	dryRun := flags.Bool("n", false, "with -refresh: report only, write nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -79,12 +78,12 @@ func run(args []string) error {
 // project is a package and what it is made from.
 type project struct {
 	schema     string   // the schema file
-	extensions []string // those of its extensions
-	base       string   // the schema file of the base package, "" when this is the base package
+	extensions []string // the schema files of its extensions
+	base       string   // the schema file of the base package, "" if this is the base package
 	out        string   // the package's folder
 }
 
-// model reads the project's schema, whose text is given, and its extensions.
+// model returns the model of the schema in text and of the project's extensions.
 func (p project) model(text []byte) (*model, error) {
 	var extensions [][]byte
 	for _, name := range p.extensions {
@@ -97,8 +96,7 @@ func (p project) model(text []byte) (*model, error) {
 	return modelOf(text, extensions...)
 }
 
-// generate returns by name the generated files of the package, made from the
-// text of the schema.
+// generate returns the generated files by name, made from the text of the schema.
 func (p project) generate(text []byte) (map[string][]byte, error) {
 	m, err := p.model(text)
 	if err != nil {
@@ -141,8 +139,8 @@ func (p project) generate(text []byte) (map[string][]byte, error) {
 	return files, copyCommon(files, out)
 }
 
-// commonFiles are files of the base package that every other package has too,
-// and their names there. The test of examples goes to who has examples.
+// commonFiles maps files of the base package to the names of their copies in the other
+// packages. Only packages with examples get examples_test.go.
 var commonFiles = map[string]string{
 	"codec.go":          "zz_codec.go",
 	"examples_test.go":  "zz_examples_test.go",
@@ -152,8 +150,8 @@ var commonFiles = map[string]string{
 
 const examples = "testdata/spec-examples.ndjson.gz"
 
-// copyCommon adds to files what the package in the folder out has in common with
-// the base package, in the folder above.
+// copyCommon adds the common files to those of the package in the folder out. The base
+// package is in the folder above.
 func copyCommon(files map[string][]byte, out string) error {
 	clause := regexp.MustCompile(`(?m)^package mcptypes`)
 	base := filepath.Dir(out)
@@ -171,8 +169,7 @@ func copyCommon(files map[string][]byte, out string) error {
 	return nil
 }
 
-// importPath returns the import path of the package in dir, which lies in a
-// module.
+// importPath returns the import path of the package in dir.
 func importPath(dir string) (string, error) {
 	for root, rest := dir, ""; ; root, rest = filepath.Dir(root), path.Join(filepath.Base(root), rest) {
 		text, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -183,14 +180,15 @@ func importPath(dir string) (string, error) {
 					return path.Join(strings.TrimSpace(module), rest), nil
 				}
 			}
-			return "", fmt.Errorf("%s/go.mod names no module", root)
+			return "", fmt.Errorf("%s/go.mod has no module line", root)
 		case filepath.Dir(root) == root:
-			return "", fmt.Errorf("%s lies in no module", dir)
+			return "", fmt.Errorf("%s is not in a module", dir)
 		}
 	}
 }
 
-// write replaces the files in dir that differ.
+// write writes the files that differ from those in dir. With check it returns an error for
+// each of them instead.
 func write(dir string, files map[string][]byte, check bool) error {
 	var changed []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -200,7 +198,7 @@ func write(dir string, files map[string][]byte, check bool) error {
 			continue
 		}
 		if check {
-			changed = append(changed, fmt.Errorf("%s is not up to date", path))
+			changed = append(changed, fmt.Errorf("%s is not up to date: go generate ./... updates it", path))
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -2,12 +2,12 @@ package main
 
 import "fmt"
 
-// model is what the emitters see of a schema: every Go type the package gets,
-// sorted by name, and the methods of the protocol.
+// model is the emitters' input: every Go type of the package, sorted by name, and the
+// methods of the protocol.
 type model struct {
 	version string   // "2025-06-18", from the schema's folder
 	digest  string   // sha256 of the schema file
-	files   []string // the schema file and those of extensions, seen from the package's folder
+	files   []string // the schema file and its extensions, relative to the package's folder
 	types   []*goType
 	methods []*method
 
@@ -17,27 +17,27 @@ type model struct {
 // goType is one generated Go type.
 type goType struct {
 	name   string
-	origin string // where in the schema: "CallToolRequest/params"
+	origin string // the place in the schema: "CallToolRequest/params"
 	doc    string
 	kind   typeKind
 
 	fields []*field // kindObject, kindShape; sorted by JSON name, constants included
-	closed bool     // kindObject: without any other members
+	closed bool     // kindObject: no members but fields
 	beside *field   // kindObject: a union whose members are mixed with fields
 	values []string // kindEnum
 	elem   ref      // kindList, kindMap
-	max    int      // kindList: the most elements, 0 for any number
+	max    int      // kindList: the maximum number of elements, 0 for any
 
 	target string // kindAlias
 
-	member   string   // kindUnion: the member that selects the arm, "" when presence does
-	ifAbsent string   // kindUnion: what member stands for where it is absent, "" when it is required
+	member   string   // kindUnion: the member that selects the arm, "" if present members do
+	ifAbsent string   // kindUnion: the value that an absent member means, "" if it is required
 	arms     []*arm   // kindUnion, in the order they are tried
 	lists    []string // kindUnion: arms that are lists
-	first    bool     // kindUnion: not decidable from the value alone, the first arm stands for all
-	loose    bool     // kindUnion: member is only looked at, and may be anything
+	first    bool     // kindUnion: the value alone does not decide, so the first arm is used
+	loose    bool     // kindUnion: member may have any value
 
-	shared bool // the same type as that of the base package
+	shared bool // an alias of the base package's type
 }
 
 type typeKind int
@@ -47,7 +47,7 @@ const (
 	kindShape           // an object that stays raw JSON in Go and is only checked
 	kindUnion
 	kindEnum
-	kindString // a string with a name of its own
+	kindString // a named string type
 	kindAlias
 	kindMembers // any object, as a map of raw members
 	kindJSON    // any JSON value but null and fractions, kept raw
@@ -56,8 +56,8 @@ const (
 	kindHand // written by hand in the base package
 )
 
-// arm is one alternative of a union: chosen when the union's member has one of
-// tags (if the union has a member) and every name in present is there.
+// arm is one alternative of a union. It is chosen if the union's member has one of tags
+// (in a union with a member) and every member in present is there.
 type arm struct {
 	name    string
 	tags    []string
@@ -73,17 +73,17 @@ type field struct {
 	required bool
 	constant bool   // typ.constant is the only value; not a Go field
 	restored bool   // not in the schema, see lostMeta
-	fallback string // what is written for a nil pointer, "" when the member is left out
+	fallback string // what is written for a nil pointer, "" if the member is omitted
 }
 
 // ref is the use of a type.
 type ref struct {
 	kind     refKind
-	name     string   // refNamed, refShape: the goType; refMembers, refJSON: its alias, if it has one
+	name     string   // refNamed, refShape: the goType; refMembers, refJSON: its alias, if any
 	elem     *ref     // refArray, refMap, refNullable
 	min, max *float64 // refInt, refNumber
-	most     int      // refArray: the most elements, 0 for any number
-	constant string   // as JSON has it, for a number; without quotes, for a string
+	most     int      // refArray: the maximum number of elements, 0 for any
+	constant string   // the JSON text of a number, or a string without its quotes
 }
 
 type refKind int
@@ -100,7 +100,7 @@ const (
 	refNamed
 	refArray
 	refMap
-	refNullable // null is a value, apart from absence
+	refNullable // null is a value and differs from absence
 	refJSON     // kindJSON
 )
 
@@ -152,7 +152,7 @@ func (r ref) String() string {
 	return r.name
 }
 
-// form returns what refs of one meaning share, whatever their names.
+// form returns a text that is equal for refs of the same meaning, whatever their names.
 func (r ref) form() string {
 	text := r.String()
 	if r.kind == refMembers {

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// goName turns a name of the schema into an exported Go name: the schema's own letters,
-// the first raised, and the first after anything that a Go name cannot contain
-// ("tools/call" is ToolsCall, "date-time" is DateTime).
+// goName turns a name of the schema into an exported Go name. It drops characters that a Go
+// name cannot contain, and makes the first letter and each letter after a dropped
+// character upper case: "tools/call" becomes ToolsCall, "date-time" DateTime.
 func goName(s string) (string, error) {
 	var b strings.Builder
 	raise := true
@@ -30,5 +30,5 @@ func goName(s string) (string, error) {
 	return name, nil
 }
 
-// lower returns a Go name with its first letter lowered.
+// lower returns a Go name with its first letter in lower case.
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

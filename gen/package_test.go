@@ -33,8 +33,8 @@ func packageFiles(t *testing.T) (*token.FileSet, []*ast.File) {
 	return fset, files
 }
 
-// TestImports checks that users of the package get the standard library and
-// one JSON package, no more.
+// TestImports checks that the package imports only the standard library and one JSON
+// package.
 func TestImports(t *testing.T) {
 	_, files := packageFiles(t)
 	for _, f := range files {
@@ -50,7 +50,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestEveryNameIsDocumented looks at what go doc would show.
+// TestEveryNameIsDocumented checks that every name in go doc has a comment.
 func TestEveryNameIsDocumented(t *testing.T) {
 	fset, files := packageFiles(t)
 	p, err := doc.NewFromFiles(fset, files, "mcptypes")
@@ -99,6 +99,6 @@ func TestEveryNameIsDocumented(t *testing.T) {
 		}
 	}
 	if names < 1000 {
-		t.Errorf("only %d names seen", names)
+		t.Errorf("only %d names found", names)
 	}
 }

@@ -2,36 +2,36 @@ package main
 
 import "strings"
 
-// commonFields describes members that mean the same everywhere, and those that a schema's
-// flattening lost. Our schema describes the others.
+// commonFields describes members that mean the same everywhere, and members that upstream's
+// flattening lost. Our copy of the schema describes all others.
 var commonFields = map[string]string{
-	"_meta":          "Meta is for the protocol and its extensions, by names with a prefix; nil is absent.",
-	"annotations":    "Annotations are hints to a client on how to use it.",
-	"cacheScope":     "CacheScope says who may share the result where it is kept.",
+	"_meta":          "Meta holds data of the protocol and its extensions under prefixed names; nil is absent.",
+	"annotations":    "Annotations are hints for the client.",
+	"cacheScope":     "CacheScope says who may share a cached copy of the result.",
 	"createdAt":      "CreatedAt is when the task began, in ISO 8601.",
-	"cursor":         "Cursor is where to continue, from the previous page; nil starts at the beginning.",
-	"data":           "Data says more, in a form of its own.",
-	"icons":          "Icons are pictures of it for a user interface.",
+	"cursor":         "Cursor is the NextCursor of the previous page; nil starts at the beginning.",
+	"data":           "Data has details, in no fixed form.",
+	"icons":          "Icons are pictures for a user interface.",
 	"id":             "Id names the request.",
 	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil means no answers.",
 	"lastUpdatedAt":  "LastUpdatedAt is when the task changed last, in ISO 8601.",
 	"message":        "Message says what went wrong, in one sentence.",
 	"mimeType":       "MimeType is the format, if it is known.",
 	"nextCursor":     "NextCursor is where the next page begins; nil ends the list.",
-	"params":         "Params are what the message says.",
+	"params":         "Params are the parameters of the message.",
 	"pollIntervalMs": "PollIntervalMs is how long to wait before asking again, in milliseconds.",
-	"requestState":   "RequestState is what an [InputRequiredResult] wanted back; nil is absent.",
-	"result":         "Result is the result.",
-	"resultType":     "ResultType says what kind of result this is; nil is written as what it is by its Go type.",
-	"statusMessage":  "StatusMessage says more of the status, for a person to read.",
+	"requestState":   "RequestState is the state from an [InputRequiredResult], unchanged; nil is absent.",
+	"result":         "Result is the result of the request.",
+	"resultType":     "ResultType is the kind of the result; nil is written as the kind of the Go type.",
+	"statusMessage":  "StatusMessage describes the status for a person.",
 	"taskId":         "TaskId names the task.",
 	"taskIds":        "TaskIds are the tasks to send a [TaskStatusNotification] for.",
-	"title":          "Title is for people to know it by; Name stands in for one that is nil.",
-	"ttlMs":          "TtlMs is how long the result may be kept, in milliseconds.",
-	"uri":            "Uri is its address, in whatever scheme the server understands.",
+	"title":          "Title is the name to show to people; nil means that Name is shown.",
+	"ttlMs":          "TtlMs is how long the result may be cached, in milliseconds.",
+	"uri":            "Uri is the address, in any scheme that the server understands.",
 }
 
-// pages lists the definitions that follow a page of the specification.
+// pages lists the definitions that each page of the specification describes.
 var pages = map[string]string{
 	"basic": "BaseMetadata EmptyResult JSONRPCError JSONRPCMessage JSONRPCNotification JSONRPCRequest JSONRPCResponse " +
 		"Notification Request RequestId Result ClientNotification ClientRequest ClientResult ServerNotification ServerRequest ServerResult " +
@@ -66,8 +66,7 @@ var pages = map[string]string{
 	"server/utilities/pagination": "Cursor PaginatedRequest PaginatedRequestParams PaginatedResult",
 }
 
-// moved lists, in the same way, the pages that are elsewhere or new in versions
-// from 2026-07-28 on.
+// moved lists the pages that are new since version 2026-07-28 or have other definitions.
 var moved = map[string]string{
 	"basic":                       "ClientCapabilities Implementation ServerCapabilities",
 	"basic/patterns/cancellation": "CancelledNotification CancelledNotificationParams",
@@ -82,8 +81,7 @@ const (
 	tasksPage     = "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md"
 )
 
-// pageOf returns the page of a version's specification that a definition
-// follows.
+// pageOf returns the page of the version's specification that describes a definition.
 func (m *model) pageOf(definition string) (page string, ok bool) {
 	if m.extension[definition] {
 		return tasksPage, true

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// maxSchema is the most that is read of a schema: some 20 times its size today.
+// maxSchema is the largest schema that is read, in bytes: about 20 times today's size.
 const maxSchema = 4 << 20
 
-// upstreams say where a schema of the project comes from, by its file's name.
+// upstreams maps the file name of a schema to its place in upstream's repository.
 var upstreams = map[string]struct{ repository, path string }{
 	"schema.json": {"https://github.com/modelcontextprotocol/modelcontextprotocol", "schema/%s/schema.json"}, // by version
 	"tasks.json":  {"https://github.com/modelcontextprotocol/ext-tasks", "schema/draft/schema.json"},
@@ -30,22 +30,20 @@ var (
 	commitHash    = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 )
 
-// refresher takes a new schema from upstream in place of the one the project
-// has.
+// refresher replaces the project's schema by a new one from upstream.
 type refresher struct {
 	project
-	commit string // upstream's commit, "" when the source's address names it
+	commit string // upstream's commit, "" if the URL contains it
 	dryRun bool
 	now    time.Time
 	report io.Writer
 }
 
-// refresh reads the schema at source, a file or a URL, reports what it would
-// change in the schema and in the Go API, and writes it with its origin and the
-// types made from it. Another version of the protocol than the project's goes
-// into folders of its own, with the ledger of the project's to begin with. The
-// schema of an extension has another name than schema.json; go generate makes
-// the types of both.
+// refresh reads the schema at source, a file or a URL. It reports the changes in the schema
+// and in the Go API, then writes the schema, its origin and the generated types. A schema
+// of another version gets its own folders and starts with a copy of the project's
+// deviations. For the schema of an extension, whose file is not named schema.json, it
+// writes no types: go generate does.
 func (r refresher) refresh(ctx context.Context, source string) error {
 	text, err := readSource(ctx, source)
 	if err != nil {
@@ -158,8 +156,8 @@ func readSource(ctx context.Context, source string) ([]byte, error) {
 	return text, nil
 }
 
-// compare reports the differences between the old schema file and upstream's
-// new one, and returns the latter without its prose, with our descriptions.
+// compare reports the differences between the old schema file and upstream's new one. It
+// returns the new one with our descriptions instead of upstream's prose.
 func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	var was, is any
 	if err := json.Unmarshal(old, &was); err != nil {
@@ -173,7 +171,7 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	}
 	is = strip(is)
 	if at := proseLeft(is, "#"); at != "" {
-		return nil, fmt.Errorf("%s: text is left after the prose was dropped", at)
+		return nil, fmt.Errorf("%s: a text is left although all prose keywords were dropped", at)
 	}
 	r.list("schema", diffSchemas(was, is))
 	keepDescriptions(was, is)
@@ -182,7 +180,7 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 		return nil, err
 	}
 	if r.isExtension() {
-		return stripped, nil // its types are made with those of its core
+		return stripped, nil // its types are generated with those of the core schema
 	}
 	oldModel, err := r.model(old)
 	if err != nil {
@@ -212,8 +210,8 @@ func (r refresher) list(title string, lines []string) {
 	}
 }
 
-// record writes where the schema came from into SOURCE next to it, or for an extension
-// into a file with its name.
+// record writes the origin of the schema into the file SOURCE next to it, or SOURCE.<name>
+// for an extension.
 func (r refresher) record(source string, upstream []byte) error {
 	name := filepath.Base(r.schema)
 	from, ok := upstreams[name]
@@ -234,9 +232,9 @@ func (r refresher) record(source string, upstream []byte) error {
 	}
 	switch old, err := os.ReadFile(file); {
 	case commit == "" && err == nil && strings.Contains(string(old), sum):
-		return nil // recorded before, and better
+		return nil // the record of the same schema is there, with its commit
 	case commit == "":
-		fmt.Fprintln(r.report, "upstream's commit is not known: name it with -commit")
+		fmt.Fprintln(r.report, "upstream's commit is not known: pass it with -commit")
 		commit = "not known"
 		if isFile {
 			source = "a file"

@@ -48,7 +48,7 @@ func writeFile(t *testing.T, name string, text []byte) {
 	}
 }
 
-// withProse returns the project's schema as upstream might write it.
+// withProse returns the project's schema with prose and a layout like upstream's.
 func withProse(t *testing.T) string {
 	var tree any
 	if err := json.Unmarshal(readFile(t, projectSchema), &tree); err != nil {
@@ -129,12 +129,11 @@ func TestRefreshReportsChanges(t *testing.T) {
 	}
 }
 
-// TestRefreshRefuses checks that a construct without a rule leaves everything
-// as it was.
+// TestRefreshRefuses checks that a refresh changes nothing if a construct has no rule.
 func TestRefreshRefuses(t *testing.T) {
 	tests := []struct{ old, new, want string }{
 		{`"Role": {`, `"Role": { "not": {},`, `#/definitions/Role: keyword "not" is not known to gen`},
-		{`"format": "byte"`, `"format": "as one pleases"`, "#/definitions/AudioContent/properties/data/format: text is left after the prose was dropped"},
+		{`"format": "byte"`, `"format": "as one pleases"`, "#/definitions/AudioContent/properties/data/format: a text is left although all prose keywords were dropped"},
 		{`{`, ``, "read schema: "},
 	}
 	for _, tt := range tests {
@@ -148,13 +147,13 @@ func TestRefreshRefuses(t *testing.T) {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
 		if !bytes.Equal(before, readFile(t, r.schema)) {
-			t.Error("the schema was written all the same")
+			t.Error("the schema was written although the refresh failed")
 		}
 	}
 }
 
-// TestRefreshOfExtension takes in the schema of an extension, which has no
-// package of its own.
+// TestRefreshOfExtension refreshes the schema of an extension, which has no package of its
+// own.
 func TestRefreshOfExtension(t *testing.T) {
 	dir := t.TempDir()
 	source, schema := filepath.Join(dir, "upstream.json"), filepath.Join(dir, "2026-07-28", "tasks.json")

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// share marks the types of m that are equal to those of base and can be the
-// same in Go: scalars, enums, and objects of such. The arms of a union have to
-// be types of their own, because only those of its package can satisfy it.
+// share marks the types of m that can be aliases of the same types in base: scalars, enums,
+// and objects made of these. An arm of a union cannot be an alias, because only types of
+// the union's package can have its methods.
 func share(m, base *model) {
 	types, of := m.byName(), base.byName()
 	arms := make(map[string]bool)
@@ -38,8 +38,7 @@ func share(m, base *model) {
 	}
 }
 
-// selfContained reports whether the use of a type needs no types but shared
-// ones.
+// selfContained reports whether the use of a type needs only shared types.
 func selfContained(r ref, shared map[string]bool) bool {
 	switch r.kind {
 	case refNamed:
@@ -52,8 +51,8 @@ func selfContained(r ref, shared map[string]bool) bool {
 	return true
 }
 
-// sharedTypes writes the aliases of a package that is not the base, and for
-// shared types the functions that the methods of others are.
+// sharedTypes writes the aliases for shared types. Their encode and decode are functions,
+// because an alias cannot have methods in this package.
 func (e *emitter) sharedTypes(s *source) error {
 	if e.base == "" {
 		return nil
@@ -67,7 +66,7 @@ func (e *emitter) sharedTypes(s *source) error {
 		if text == "" {
 			text = e.describe(t)
 		}
-		s.comment(text + "\n\nIt is the same type as in package mcptypes.")
+		s.comment(text + "\n\nIt is an alias of the type in package mcptypes.")
 		s.line("type %s = mcptypes.%s\n", t.name, t.name)
 		switch t.kind {
 		case kindEnum:
@@ -105,23 +104,23 @@ func (e *emitter) sharedEnum(s *source, t *goType) error {
 }
 
 // sharedNames are aliases of what the base package has in addition to the schema's types.
-const sharedNames = `// What is not of one version is the same in all of them.
+const sharedNames = `// These types are the same for every version.
 type (
-	// DecodeError says where and why a value is not what the schema asks for.
+	// DecodeError is the place at which a value does not follow the schema, and the reason.
 	DecodeError = mcptypes.DecodeError
 	// Caller sends a request and waits for its result.
 	Caller = mcptypes.Caller
 	// Notifier sends a notification.
 	Notifier = mcptypes.Notifier
-	// Registrar takes the function that serves a method.
+	// Registrar registers the function that serves a method.
 	Registrar = mcptypes.Registrar
 	// MethodInfo is one row of the protocol's table of methods.
 	MethodInfo = mcptypes.MethodInfo
-	// Method is a request: its name with the types of its params and result.
+	// Method is a request: its name and the types of its params and result.
 	Method[P, R any] = mcptypes.Method[P, R]
 	// UnionMethod is a request whose result is a union.
 	UnionMethod[P, R any] = mcptypes.UnionMethod[P, R]
-	// NotificationMethod is a notification: its name with the type of its params.
+	// NotificationMethod is a notification: its name and the type of its params.
 	NotificationMethod[P any] = mcptypes.NotificationMethod[P]
 )
 `
@@ -129,13 +128,13 @@ type (
 // handDocs describe the types that are written by hand in the base package.
 var handDocs = map[string]string{
 	"RequestId":     "RequestId names a JSON-RPC request: a string or an integer. It is comparable.",
-	"ProgressToken": "ProgressToken ties progress notifications to the request that asked for them. It is comparable.",
+	"ProgressToken": "ProgressToken connects progress notifications with the request that asked for them. It is comparable.",
 	"Base64":        "Base64 is binary data, kept as the text that was sent.",
 	"ElicitValue":   "ElicitValue is what a person entered in one field of a form: a string, a number, a boolean or a list of strings.",
 }
 
-// handCodecs read and write the types that are written by hand in the base
-// package, by their exported functions.
+// handCodecs is the code that reads and writes the hand-written types of the base package
+// with its exported functions.
 var handCodecs = map[string]string{
 	"RequestId":     idCodec("RequestId"),
 	"ProgressToken": idCodec("ProgressToken"),

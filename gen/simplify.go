@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// simplify rewrites definitions into the few forms that the builder has rules
-// for. An inline copy of a definition becomes a reference to it, a choice of
-// constants an enum, a choice between a type and null a list of types, and
-// schemas that all have to hold one object with the members of each.
+// simplify rewrites definitions into the few forms that the builder has rules for:
+//
+//   - an inline copy of a definition becomes a reference to it;
+//   - anyOf with constants becomes an enum;
+//   - anyOf with a type and null becomes a list of types;
+//   - allOf becomes one object with the members of every part.
 func simplify(definitions map[string]any, container string) (map[string]any, error) {
 	s := &simplifier{definitions: definitions, container: container, names: make(map[string]string), simple: make(map[string]map[string]any)}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(definitions))) {
-		s.names[canonical(definitions[name])] = name // of equal ones the first
+		s.names[canonical(definitions[name])] = name // of equal definitions, the first
 	}
 	out := make(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
@@ -30,8 +32,8 @@ func simplify(definitions map[string]any, container string) (map[string]any, err
 type simplifier struct {
 	definitions map[string]any
 	container   string
-	names       map[string]string         // of definitions, by their canonical form
-	simple      map[string]map[string]any // what is done; nil while it is being done
+	names       map[string]string         // names of definitions by canonical form
+	simple      map[string]map[string]any // finished definitions; nil while in progress
 }
 
 // canonical returns a form that schemas of equal meaning share.
@@ -48,7 +50,7 @@ func canonical(node any) string {
 func (s *simplifier) definition(name string) (map[string]any, error) {
 	if d, ok := s.simple[name]; ok {
 		if d == nil {
-			return nil, fmt.Errorf("%s/%s: it consists of itself", s.container, name)
+			return nil, fmt.Errorf("%s/%s: the definition contains itself", s.container, name)
 		}
 		return d, nil
 	}
@@ -65,8 +67,8 @@ func (s *simplifier) definition(name string) (map[string]any, error) {
 	return object, nil
 }
 
-// inline is schema for a place where a copy of a definition may stand. Only
-// what needs a name is taken for one: two strings are equal by chance.
+// inline is schema for a place where upstream may have copied a definition. Only schemas
+// that need a name count as copies: two string schemas are equal by chance.
 func (s *simplifier) inline(node any, path string, isArm bool) (any, error) {
 	object, ok := node.(map[string]any)
 	if !ok {
@@ -133,8 +135,8 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 	return out, nil
 }
 
-// simpleChoice turns a choice of constants into an enum, and one between a type
-// and null into a list of types.
+// simpleChoice turns anyOf with constants into an enum, and anyOf with a type and null into
+// a list of types.
 func simpleChoice(node map[string]any, arms []any) map[string]any {
 	var values []any
 	for _, a := range arms {
@@ -161,8 +163,8 @@ func simpleChoice(node map[string]any, arms []any) map[string]any {
 	return node
 }
 
-// merge returns one object with the members of all parts. A part that is a union stays
-// one, next to the members.
+// merge returns one object with the members of all parts. A part that is a union is kept as
+// a union next to the members.
 func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, error) {
 	properties, required := make(map[string]any), []any{}
 	out := map[string]any{"type": "object", "properties": properties}
@@ -239,8 +241,8 @@ func isTrue(node any) bool {
 	return node == true || ok && len(object) == 0
 }
 
-// refine returns the schema of a member that two schemas describe: one of them
-// has to say no more than the other.
+// refine returns the stricter of two schemas for the same member. It fails if neither
+// implies the other.
 func refine(a, b any) (any, error) {
 	x, y := canonical(strip(a)), canonical(strip(b))
 	switch {
@@ -252,7 +254,7 @@ func refine(a, b any) (any, error) {
 	return nil, fmt.Errorf("no rule for what both %s and %s admit", x, y)
 }
 
-// admits reports whether a says no more than the type of b.
+// admits reports whether a restricts nothing but the type, and b has that type.
 func admits(a, b any) bool {
 	x, _ := strip(a).(map[string]any)
 	y, _ := b.(map[string]any)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// strip returns a schema without its prose. Only keywords are dropped: a
-// property that is called description stays.
+// strip returns a schema without its prose. It drops keywords only: a property that is
+// named description stays.
 func strip(node any) any {
 	object, ok := node.(map[string]any)
 	if !ok {
@@ -41,7 +41,7 @@ func strip(node any) any {
 	return out
 }
 
-// proseLeft returns the place of a string that looks like a sentence.
+// proseLeft returns the path of a string that looks like a sentence, or "".
 func proseLeft(node any, path string) string {
 	switch v := node.(type) {
 	case map[string]any:
@@ -64,9 +64,9 @@ func proseLeft(node any, path string) string {
 	return ""
 }
 
-// keepDescriptions copies the titles and descriptions of old to the places of
-// new that are still there. The params of a message, which newer versions define
-// apart, are the same place.
+// keepDescriptions copies titles and descriptions from old to the same places in new. If
+// new defines the params of a message separately, that definition gets the texts of the
+// inline params.
 func keepDescriptions(old, new any) {
 	_, was := definitionsOf(old)
 	_, is := definitionsOf(new)
@@ -76,7 +76,7 @@ func keepDescriptions(old, new any) {
 			members, _ := m["properties"].(map[string]any)
 			if params, ok := members["params"].(map[string]any); ok {
 				params = maps.Clone(params)
-				if title, ok := params["title"]; ok { // says of a type in its place what a description does of a definition
+				if title, ok := params["title"]; ok { // an inline type is described by its title
 					params["description"] = title
 					delete(params, "title")
 				}
@@ -88,7 +88,7 @@ func keepDescriptions(old, new any) {
 	}
 }
 
-// describe copies what old says of itself and of its parts to new.
+// describe copies the titles and descriptions of old and its parts to new.
 func describe(old, new any) {
 	a, ok1 := old.(map[string]any)
 	b, ok2 := new.(map[string]any)
@@ -137,8 +137,8 @@ func undescribed(m *model) (places []string) {
 	return places
 }
 
-// formatSchema writes a schema as the project keeps it: $schema first, then
-// sorted, two spaces, one line feed at the end.
+// formatSchema returns a schema as the project stores it: members sorted, an indent of two
+// spaces, one line feed at the end.
 func formatSchema(tree any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,19 +1,18 @@
 package main
 
-// The exceptions: what the generator cannot read off a schema. A row that does
-// not apply to a schema stays unused; a test sees to it that each applies to
-// one of the official schemas. Places are named as newer versions have them:
-// the params of a message are a definition of their own, <Message>Params.
+// These tables hold what the generator cannot derive from a schema. TestTables checks that
+// each row applies to at least one official schema. Places are named as in newer versions,
+// where the params of a message are a separate definition, <Message>Params.
 
-// typeNames names inline types by their place, */<member> by the member alone.
-// Without a row a type is called after its place, <Definition><Member>.
+// typeNames names inline types by their place; */<member> matches the member anywhere. A
+// type without a row is named after its place, <Definition><Member>.
 var typeNames = map[string]struct{ name, reason string }{
 	"*/_meta":                                   {"RequestMeta", "one type for the _meta of every request"},
 	"*/annotations":                             {"Annotations", "a definition of its own in newer versions"},
 	"*/cacheScope":                              {"CacheScope", "one type for every result that may be cached"},
 	"CallToolRequestParams/_meta":               {"RequestMeta", "one type for the _meta of every request"},
 	"CallToolResult/content/*":                  {"ContentBlock", "a definition of its own in newer versions"},
-	"CallToolResultResponse/result":             {"AnyCallToolResult", "what a call may be answered with"},
+	"CallToolResultResponse/result":             {"AnyCallToolResult", "every possible result of a call"},
 	"CompleteRequestParams/argument":            {"CompleteArgument", "the rule's name is too long"},
 	"CompleteRequestParams/context":             {"CompleteContext", "the rule's name is too long"},
 	"CompleteRequestParams/ref":                 {"CompleteReference", "a union reads better under a noun"},
@@ -22,9 +21,9 @@ var typeNames = map[string]struct{ name, reason string }{
 	"ElicitRequestFormParams/mode":              {"FormMode", "the rule's name is too long"},
 	"ElicitRequestFormParams/requestedSchema":   {"ElicitSchema", "the rule's name is too long"},
 	"ElicitRequestParams/requestedSchema":       {"ElicitSchema", "the rule's name is too long"},
-	"ElicitResult/content/*":                    {"ElicitValue", "used on its own, by code that reads a form"},
+	"ElicitResult/content/*":                    {"ElicitValue", "code that reads a form uses it by itself"},
 	"EmbeddedResource/resource":                 {"TextOrBlobResourceContents", "the same arms as ReadResourceResult's"},
-	"GetPromptResultResponse/result":            {"AnyGetPromptResult", "what a request may be answered with"},
+	"GetPromptResultResponse/result":            {"AnyGetPromptResult", "every possible result of a request"},
 	"JSONRPCError/error":                        {"ErrorObject", "its name in JSON-RPC 2.0"},
 	"MissingRequiredClientCapabilityError/error": {
 		"MissingRequiredClientCapability", "the rule's name is too long"},
@@ -32,7 +31,7 @@ var typeNames = map[string]struct{ name, reason string }{
 		"MissingRequiredClientCapabilityData", "the rule's name is too long"},
 	"PromptMessage/content":                      {"ContentBlock", "a definition of its own in newer versions"},
 	"ReadResourceResult/contents/*":              {"TextOrBlobResourceContents", "ResourceContents is another definition"},
-	"ReadResourceResultResponse/result":          {"AnyReadResourceResult", "what a request may be answered with"},
+	"ReadResourceResultResponse/result":          {"AnyReadResourceResult", "every possible result of a request"},
 	"SamplingMessage/content":                    {"SamplingContent", "one union for both sides of sampling"},
 	"TitledMultiSelectEnumSchema/items/anyOf/*":  {"EnumOption", "the same members as TitledSingleSelectEnumSchema's"},
 	"TitledSingleSelectEnumSchema/oneOf/*":       {"EnumOption", "the same members as TitledMultiSelectEnumSchema's"},
@@ -49,14 +48,13 @@ var typeNames = map[string]struct{ name, reason string }{
 		"ClientTaskElicitation", "the rule's name is too long"},
 }
 
-// copies are definitions that upstream's flattening wrote out as another one.
+// copies are definitions that upstream's flattening replaced by a copy of another one.
 var copies = map[string]struct{ of, reason string }{
-	"ClientNotification": {"CancelledNotification", "a union of one, of which the arm is left"},
+	"ClientNotification": {"CancelledNotification", "a union with one arm was flattened to the arm"},
 }
 
-// handTypes are written by hand in the base package, for a list of types that
-// has no counterpart in Go. ElicitValue is also a list of strings in newer
-// versions.
+// handTypes are written by hand in the base package, because Go has no counterpart for
+// their lists of types. In newer versions ElicitValue may also be a list of strings.
 var handTypes = map[string]struct {
 	types  string
 	reason string
@@ -66,8 +64,8 @@ var handTypes = map[string]struct {
 	"ElicitValue":   {"boolean integer string", "comparable, keeps the text of numbers"},
 }
 
-// jsonValue is the definition that stands for any JSON value, which stays raw
-// in Go. Its schema leaves out null and fractions, which its source has.
+// jsonValue is the definition of any JSON value, which stays raw in Go. The schema lacks
+// null and fractions, although upstream's TypeScript source has them.
 var jsonValue = struct {
 	name  string
 	forms []string
@@ -76,36 +74,33 @@ var jsonValue = struct {
 	`{"anyOf":[{"$ref":"#/$defs/JSONObject"},{"items":{"$ref":"#/$defs/JSONValue"},"type":["array"]},{"type":["boolean","integer","string"]}]}`,
 }}
 
-// rawMembers are objects that stay raw JSON in Go, so that the order of their
-// members and the text of their numbers survive. Other open objects become maps
-// of raw members.
+// rawMembers are objects that stay raw JSON in Go, to keep the order of members and the
+// text of numbers. Other open objects become maps of raw members.
 var rawMembers = map[string]string{
-	"CallToolRequestParams/arguments":     "read by the tool, into a type of its own",
-	"CallToolResult/structuredContent":    "written by the tool, from a type of its own",
-	"CompletedTask/result":                "the result of the request that became the task, whichever that was",
+	"CallToolRequestParams/arguments":     "the tool decodes it into its own type",
+	"CallToolResult/structuredContent":    "the tool encodes it from its own type",
+	"CompletedTask/result":                "the result of any request that can become a task",
 	"Tool/inputSchema":                    "a JSON schema of any dialect, shown to a model unchanged",
 	"Tool/outputSchema":                   "a JSON schema of any dialect, shown to a model unchanged",
-	"ToolResultContent/structuredContent": "written by the tool, from a type of its own",
-	"ToolUseContent/input":                "read by the tool, into a type of its own",
+	"ToolResultContent/structuredContent": "the tool encodes it from its own type",
+	"ToolUseContent/input":                "the tool decodes it into its own type",
 }
 
-// lostMeta restores the _meta that upstream loses wherever a message declares params in
-// its own place: in 18 of the 25 methods of 2025-06-18, in PaginatedRequest, and in all
-// of the tasks extension. The key is the end of the definition's name. The type is the
-// definition if the schema has it.
+// lostMeta restores the _meta that upstream loses if a message declares its params inline:
+// in 18 of the 25 methods of 2025-06-18, in PaginatedRequest, and in all of the tasks
+// extension. The key is the end of the definition's name. The type is definition if the
+// schema has it, else otherwise.
 var lostMeta = map[string]struct{ definition, otherwise, reason string }{
 	"Request":      {"RequestMetaObject", "RequestMeta", "RequestParams of schema.ts has it, with the progress token"},
 	"Notification": {"NotificationMetaObject", "", "NotificationParams of schema.ts has it, an open object"},
 }
 
-// extended are definitions to which an extension adds the members of one of its
-// own.
+// extended maps a definition to the extension's definition whose members it also gets.
 var extended = map[string]struct{ by, reason string }{
-	"SubscriptionFilter": {"TaskSubscriptionNotifications", "the extension says so in prose: a client asks for tasks among other things"},
+	"SubscriptionFilter": {"TaskSubscriptionNotifications", "the extension's prose says so: a client subscribes to tasks among other things"},
 }
 
-// extraArms are unions, by their place, of which definitions of an extension
-// are arms too.
+// extraArms lists, by the place of a union, definitions of an extension that are arms too.
 var extraArms = map[string]struct {
 	arms   []string
 	reason string
@@ -117,19 +112,19 @@ var extraArms = map[string]struct {
 
 // besideNames are the fields for unions whose members are mixed with those of an object.
 var besideNames = map[string]struct{ name, doc, reason string }{
-	"DetailedTask": {"Task", "Task is the task; its members are mixed with the others.", "the rule has no member to name it by"},
+	"DetailedTask": {"Task", "Task is the task; its members are mixed with the others.", "there is no member to name it after"},
 }
 
-// resultType is the member that says what kind of result a result is. Its
-// definition leaves it open, so a field of that type may be nil, which stands
-// for what the specification says.
+// resultType is the member with the kind of a result. It is open in the schema, so the Go
+// field may be nil; nil is written as the specification's value for the type: of, else
+// usual.
 var resultType = struct {
 	member, typeName, usual string
 	of                      map[string]string
 }{"resultType", "ResultType", "complete", map[string]string{"InputRequiredResult": "input_required"}}
 
-// resultArms are the results that resultType distinguishes from a request's own, with the
-// members that such a result must have.
+// resultArms are the results that are not a request's own: their resultType, and the
+// members that they must have.
 var resultArms = map[string]struct {
 	tag     string
 	present []string
@@ -138,8 +133,8 @@ var resultArms = map[string]struct {
 	"CreateTaskResult":    {"task", []string{"taskId"}},
 }
 
-// markers lists, for unions whose arms share every constant, the members whose presence
-// marks an arm. The arm with more of them is tried first.
+// markers lists the members whose presence identifies an arm, for unions whose arms no
+// constant distinguishes. The arm with more of them is tried first.
 var markers = map[string]struct {
 	present []string
 	reason  string
@@ -150,15 +145,15 @@ var markers = map[string]struct {
 	"JSONRPCResultResponse":          {[]string{"result"}, "JSON-RPC 2.0, section 5"},
 	"JSONRPCError":                   {[]string{"error"}, "JSON-RPC 2.0, section 5"},
 	"JSONRPCErrorResponse":           {[]string{"error"}, "JSON-RPC 2.0, section 5"},
-	"EnumSchema":                     {[]string{"enum"}, "it says type string, as StringSchema does, which admits it too"},
+	"EnumSchema":                     {[]string{"enum"}, "its type is string, like StringSchema's, which admits it too"},
 	"UntitledSingleSelectEnumSchema": {[]string{"enum"}, "as EnumSchema"},
 	"LegacyTitledEnumSchema":         {[]string{"enum", "enumNames"}, "without the names it means the same as an untitled one"},
 	"TitledSingleSelectEnumSchema":   {[]string{"oneOf"}, "as EnumSchema"},
-	"UntitledMultiSelectEnumSchema":  {[]string{"items/enum"}, "both say type array"},
-	"TitledMultiSelectEnumSchema":    {[]string{"items/anyOf"}, "both say type array"},
-	"TextResourceContents":           {[]string{"text"}, "no constant; text first, when both are there the other is an unknown member"},
+	"UntitledMultiSelectEnumSchema":  {[]string{"items/enum"}, "both have the type array"},
+	"TitledMultiSelectEnumSchema":    {[]string{"items/anyOf"}, "both have the type array"},
+	"TextResourceContents":           {[]string{"text"}, "no constant; text first: if both are there, blob is an unknown member"},
 	"BlobResourceContents":           {[]string{"blob"}, "no constant"},
-	"ListRootsResult":                {[]string{"roots"}, "no constant; first, so that no answer to another request passes for a person's"},
+	"ListRootsResult":                {[]string{"roots"}, "no constant; first, so that an answer to another request never passes for a person's"},
 	"CreateMessageResult":            {[]string{"model"}, "no constant; before ElicitResult, whose content it has too"},
 	"ElicitResult":                   {[]string{"action"}, "no constant"},
 	"CallToolResult":                 {[]string{"content"}, "resultType is open"},
@@ -166,28 +161,29 @@ var markers = map[string]struct {
 	"ReadResourceResult":             {[]string{"contents"}, "resultType is open"},
 }
 
-// armOrder are arms that are tried before others with as many markers.
+// armOrder lists arms that are tried before others with the same number of markers.
 var armOrder = []string{"ListRootsResult", "CreateMessageResult"}
 
-// guarded are members that must not occur with a name that differs by case alone, in
-// versions after 2025-06-18: by definition, and in every definition.
+// guarded lists members by definition ("*" for every definition). In versions after
+// 2025-06-18, an object must not have another member whose name differs from them only by
+// case.
 var guarded = map[string]struct {
 	members []string
 	reason  string
 }{
-	"ElicitResult": {[]string{"action", "content"}, "a person's approval: a reader that ignores case would see another one"},
+	"ElicitResult": {[]string{"action", "content"}, "a person's approval: a reader that ignores case might take the other member"},
 	"*":            {[]string{"resultType"}, "a question or a task must not pass for a result"},
 }
 
-// openUnions cannot be decided from the value alone, since their first arm
-// admits every object.
+// openUnions are unions that the value alone does not decide, because the first arm admits
+// every object.
 var openUnions = map[string]string{
 	"ClientResult": "the request's method says which result it is",
 	"ServerResult": "the request's method says which result it is",
 }
 
-// messageUnions say who sends which message. The requests of an extension are
-// the client's, its notifications the server's.
+// messageUnions are the unions of messages, with who sends them. In an extension, the
+// client sends the requests and the server the notifications.
 var messageUnions = map[string]struct{ client, server bool }{
 	"ClientRequest":      {client: true},
 	"ClientNotification": {client: true},

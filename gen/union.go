@@ -10,8 +10,8 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
-// distinguish decides how to choose among the arms of a union: by a member that is
-// constant in each, else by the members in the table markers.
+// distinguish decides how to choose among the arms of a union: by a member that is constant
+// in each arm, or else by the members in the table markers.
 func (b *builder) distinguish(u *goType) error {
 	if _, ok := openUnions[u.name]; ok {
 		u.first = true
@@ -47,8 +47,8 @@ func (b *builder) distinguish(u *goType) error {
 }
 
 // distinguishResults decides how to choose among the results of a request: by resultType
-// for those that are not the request's own, else by the members of that one. A result
-// with neither is the first, which requires no members.
+// for those in resultArms, by its members for the request's own. A result with neither is
+// read as the first of resultArms, which requires no members.
 func distinguishResults(u *goType) error {
 	u.member, u.loose = resultType.member, true
 	var rest *arm
@@ -69,8 +69,8 @@ func distinguishResults(u *goType) error {
 	return nil
 }
 
-// commonTags returns the members that are constants or enums in every arm, and
-// not the same constant in all. In one arm at most such a member may be absent.
+// commonTags returns the members that are constants or enums in every arm and differ
+// between arms. Such a member may be optional in at most one arm.
 func (b *builder) commonTags(u *goType) (members []string) {
 	if len(u.arms) == 0 {
 		return nil
@@ -94,8 +94,7 @@ func (b *builder) commonTags(u *goType) (members []string) {
 	return members
 }
 
-// tagsOf returns the strings that a member of t may be, and whether it may be
-// absent.
+// tagsOf returns the possible strings of a member of t, and whether it may be absent.
 func tagsOf(t *schemas.Type, member string) (tags []string, optional bool) {
 	p := t.Properties[member]
 	if p == nil {
@@ -113,7 +112,7 @@ func tagsOf(t *schemas.Type, member string) (tags []string, optional bool) {
 	return tags, optional
 }
 
-// overlap returns a tag that several arms share without a marker.
+// overlap returns a tag that several arms with the same markers share, or "".
 func overlap(arms []*arm) string {
 	seen := make(map[string]bool)
 	for _, a := range arms {
@@ -220,7 +219,7 @@ func (b *builder) method(definition string) (*method, error) {
 		}
 	}
 	if m.name == "" || m.params == "" {
-		return nil, b.refuse(definition, "a message without a constant method or without params")
+		return nil, b.refuse(definition, "a message needs a constant method, and params")
 	}
 	if p := b.types[m.params]; p != nil && p.kind == kindUnion {
 		m.params = "json.RawMessage" // a method needs a type that can decode itself
@@ -240,8 +239,8 @@ func (b *builder) method(definition string) (*method, error) {
 	return m, nil
 }
 
-// resultOf returns the type of the result of a request: what its response
-// holds, where the schema describes that, else the result of the same name.
+// resultOf returns the type of a request's result: that in its response if the schema
+// describes the response, else the result of the same name, else EmptyResult.
 func (b *builder) resultOf(stem string) string {
 	if response := b.types[stem+"ResultResponse"]; response != nil {
 		for _, f := range response.fields {

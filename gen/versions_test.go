@@ -17,8 +17,8 @@ import (
 
 var roundTrips = flag.Int("roundtrips", 300, "the `number` of random round trips for each version without a package")
 
-// versions are the official schemas. Their structure, without upstream's prose,
-// is in testdata, and so is that of the tasks extension.
+// versions are the official schemas. testdata has their structure, and that of the tasks
+// extension, without upstream's prose.
 var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
 // upstream returns the structure of an official schema.
@@ -38,8 +38,8 @@ func unzip(t testing.TB, name string) []byte {
 	return text
 }
 
-// TestStructureIsUpstreams checks that the project's schemas differ from the official
-// ones in prose alone. No prose is in testdata.
+// TestStructureIsUpstreams checks that the project's schemas differ from the official ones
+// only in prose, and that testdata has no prose.
 func TestStructureIsUpstreams(t *testing.T) {
 	for file, version := range map[string]string{
 		"2025-06-18/schema.json": "2025-06-18",
@@ -68,9 +68,9 @@ func TestStructureIsUpstreams(t *testing.T) {
 	}
 }
 
-// TestOtherVersions takes in the schemas that have no package here, and one of
-// the test's own: each gets a package that compiles, passes go vet, and passes
-// the tests that the packages of the project pass.
+// TestOtherVersions generates packages for the schemas without a package here, and for one
+// that the test makes up. Each package must compile, pass go vet, and pass the tests of the
+// project's packages.
 func TestOtherVersions(t *testing.T) {
 	r, dir, _ := copyProject(t)
 	var packages []string
@@ -95,8 +95,8 @@ func TestOtherVersions(t *testing.T) {
 	goRun(t, dir, append(append([]string{"test", "-trimpath", "-vet=off"}, packages...), "-roundtrips", strconv.Itoa(*roundTrips))...)
 }
 
-// versionOfTomorrow does to the package of 2025-11-25 what CONTRIBUTING.md says
-// of a new version, and returns the new package.
+// versionOfTomorrow follows CONTRIBUTING.md to add a new version to the package of
+// 2025-11-25, and returns the new package.
 func versionOfTomorrow(t *testing.T, r refresher, dir string) (pkg string) {
 	const old, version = "2025-11-25", "2026-07-28"
 	source := filepath.Join(dir, version, "schema.json")
@@ -131,7 +131,7 @@ func versionOfTomorrow(t *testing.T, r refresher, dir string) (pkg string) {
 		}
 	}
 	if strings.Contains(report.String(), "\n  Icon\n") {
-		t.Error("a description that is there is reported as missing")
+		t.Error("an existing description is reported as missing")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "schema", version)); err == nil {
 		t.Error("a dry run has written the schema")
@@ -147,13 +147,13 @@ func versionOfTomorrow(t *testing.T, r refresher, dir string) (pkg string) {
 	}
 	ledger := filepath.Join(dir, "schema", version, "deviations.json")
 	if !bytes.Equal(readFile(t, ledger), readFile(t, "testdata/deviations.json")) {
-		t.Error("the ledger was not carried over")
+		t.Error("the deviations were not copied")
 	}
 	return pkg
 }
 
-// goRun runs the go command in a module, without the network. With -trimpath it
-// finds what it has built in another folder.
+// goRun runs the go command in a module, without the network. With -trimpath it reuses
+// builds from another folder.
 func goRun(t *testing.T, dir string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir

@@ -16,14 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// member is what two generators can agree on about a member of an object.
+// member holds the facts about an object's member that both generators express.
 type member struct {
 	Optional bool
 	Scalar   string // "string", "int", "float64" or "bool"; "" for anything else
 }
 
-// TestWitness has go-jsonschema's own generator, which shares no code with
-// ours but the parser, say what the schema's objects and enums are.
+// TestWitness compares the objects and enums with those of go-jsonschema's own generator,
+// which shares only the parser with ours.
 func TestWitness(t *testing.T) {
 	objects, enums := witness(t)
 	m := readModel(t, packages[0].project)
@@ -50,11 +50,11 @@ func TestWitness(t *testing.T) {
 	}
 	for name := range objects {
 		if reason, ok := witnessOnly[name]; !ok || reason == "" {
-			t.Errorf("%s: an object to the witness alone", name)
+			t.Errorf("%s: only the witness makes an object", name)
 		}
 	}
 	for name := range enums {
-		t.Errorf("%s: an enum to the witness alone", name)
+		t.Errorf("%s: only the witness makes an enum", name)
 	}
 }
 
@@ -72,7 +72,7 @@ var witnessOnly = map[string]string{
 	"ToolOutputSchema":               "ToolSchema, see typeNames",
 }
 
-// placeName is the witness's name for the type made at a place.
+// placeName returns the witness's name for the type at a place.
 func placeName(t *testing.T, origin string) (name string) {
 	if origin == "" {
 		return ""

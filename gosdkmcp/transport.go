@@ -17,11 +17,11 @@ type Transport struct {
 	Server *codexserver.Server
 }
 
-// Connect implements [mcp.Transport]. The session ends when the connection is
-// closed, and Close waits for it. The end of ctx does not end it.
+// Connect implements [mcp.Transport]. The session ends when the connection is closed, and
+// Close waits for its end. The end of ctx does not end the session.
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if t.Server == nil {
-		return nil, errors.New("gosdkmcp: the transport has no server")
+		return nil, errors.New("gosdkmcp: Transport.Server is nil")
 	}
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
@@ -29,18 +29,18 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	go func() {
 		defer close(s.ended)
 		s.err = t.Server.Serve(context.WithoutCancel(ctx), jsonrpc.Lines(fromClient, toClient, nil))
-		fromClient.Close() // what the client still writes fails
+		fromClient.Close() // later writes of the client fail
 		toClient.Close()
 	}()
 	transport := mcp.IOTransport{Reader: fromServer, Writer: s, MaxLineLength: -1}
 	return transport.Connect(ctx)
 }
 
-// session is the client's way to a session of the server.
+// session is the client's end of a session.
 type session struct {
 	*io.PipeWriter
 	ended chan struct{}
-	err   error // of the session, once it has ended
+	err   error // of the session, set before ended is closed
 }
 
 // Close ends the input of the session and waits for the session's end.

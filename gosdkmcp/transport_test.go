@@ -49,11 +49,11 @@ func Example() {
 
 func TestConnectNeedsAServer(t *testing.T) {
 	if _, err := new(gosdkmcp.Transport).Connect(t.Context()); err == nil {
-		t.Error("connected to nothing")
+		t.Error("it connected without a server")
 	}
 }
 
-// A session that is closed interrupts its turns, and Close waits for them.
+// Close interrupts the session's turns and waits for them.
 func TestCloseInterrupts(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
 	server := codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
@@ -77,7 +77,7 @@ func TestCloseInterrupts(t *testing.T) {
 	select {
 	case cause := <-ended:
 		if cause == nil {
-			t.Error("the turn has ended by itself")
+			t.Error("the turn was not interrupted")
 		}
 	default:
 		t.Error("Close returned before the turn had ended")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,11 +14,12 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestApprovalsOnTheNewestCodex answers a question of today's Codex in every
-// way, those among them that its own MCP server took for denials or hung on.
-func TestApprovalsOnTheNewestCodex(t *testing.T) {
-	server := append(ours(t), "-engine", "codex", "-codex", newest(t), "-c", "approvals.timeout=2s")
-	for _, tt := range []struct {
+// TestApprovals answers a question in every way, on both engines, with and without
+// --connect. Some of the answers Codex's own MCP server took for denials or hung on.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	server := ours(t)
+	answers := []struct {
 		name   string
 		answer string // a result, "error" or "never"; "" is a client that cannot be asked
 		made   bool
@@ -45,32 +45,33 @@ func TestApprovalsOnTheNewestCodex(t *testing.T) {
 		{"error", "error", false, false, 2},
 		{"never", "never", false, false, 2},
 		{"cannot be asked", "", false, false, 2},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			model := providertest.New(
-				providertest.Call(providertest.Tool("call_1", "exec_command", map[string]any{"cmd": "touch made"})),
-				providertest.Say("done"))
-			defer model.Close()
-			cwd := t.TempDir()
-			result := callOnce(t, server, newHome(t, model, "responses"), cwd, tt.answer)
-			if _, err := os.Stat(filepath.Join(cwd, "made")); (err == nil) != tt.made {
-				t.Errorf("made: %v", err)
-			}
-			if result.IsError != tt.failed || len(result.Content) != tt.blocks || result.Structured.ThreadID == "" {
-				t.Errorf("%+v", result)
-			}
-		})
+	}
+	for _, e := range engines(t) {
+		if e.over == overHTTP {
+			continue // the client of this test starts a program
+		}
+		for _, tt := range answers {
+			t.Run(e.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				model := providertest.New(providertest.Call(e.run("call_1", "touch", "made")), providertest.Say("done"))
+				t.Cleanup(model.Close)
+				cwd := t.TempDir()
+				result := callOnce(t, e.open(t, server, newHome(t, model, e.wire), cwd, "-c", "approvals.timeout=2s"), tt.answer)
+				if _, err := os.Stat(filepath.Join(cwd, "made")); (err == nil) != tt.made {
+					t.Errorf("made: %v", err)
+				}
+				if result.IsError != tt.failed || len(result.Content) != tt.blocks || result.Structured.ThreadID == "" {
+					t.Errorf("%+v", result)
+				}
+			})
+		}
 	}
 }
 
-// callOnce starts a server, calls codex, and answers its question.
-func callOnce(t *testing.T, argv []string, home, cwd, answer string) (r result) {
+// callOnce connects, calls codex, and answers its question.
+func callOnce(t *testing.T, s setup, answer string) (r result) {
 	t.Helper()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home, "TERM=xterm"}
-	transport, err := jsonrpc.Command(cmd, 5*time.Second)
+	transport, err := jsonrpc.Command(s.command(t.Context()), 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func callOnce(t *testing.T, argv []string, home, cwd, answer string) (r result) 
 		result         any
 	}{
 		{"initialize", fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"interop","version":"1"}}`, capabilities), nil},
-		{"tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"go","cwd":%q,"approval-policy":"untrusted","sandbox":"workspace-write"}}`, cwd), &r},
+		{"tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"go","cwd":%q,"approval-policy":"untrusted","sandbox":"workspace-write"}}`, s.Cwd), &r},
 	} {
 		if err := peer.Call(ctx, call.method, json.RawMessage(call.params), call.result); err != nil {
 			t.Fatalf("%s: %v", call.method, err)

@@ -14,11 +14,11 @@ import (
 )
 
 // cell is one column of the table: what the client does, what the model says,
-// and what must have come of it.
+// and which effects follow.
 type cell struct {
 	name     string
 	answer   string   // of the client's handler; "" is a client that cannot be asked
-	together bool     // the handler waits for a second question
+	together bool     // in a session the handler waits for a second question
 	flags    []string // of the server
 	play     func(context.Context, *testing.T, *meeting)
 	check    func(*testing.T, *meeting) // what went over the wire
@@ -136,9 +136,9 @@ var cells = []cell{
 			}
 		},
 		check: func(t *testing.T, m *meeting) {
-			// What arrives together with a result, the TypeScript SDK drops. In a session
-			// that is what comes after the client's answer; in 2026-07-28 the question is a
-			// result as well.
+			// The TypeScript SDK drops progress that arrives together with a result. In a
+			// session that is what follows the client's answer; in 2026-07-28 the question
+			// is a result too.
 			trace := m.trace(t)
 			if !running.MatchString(trace) || !strings.Contains(trace, `"message":"waiting for approval"`) {
 				t.Error("no progress of the question or of the command")
@@ -147,10 +147,10 @@ var cells = []cell{
 	},
 }
 
-// running is the progress of touch, with or without a shell around it.
+// running matches the progress of touch, with or without a shell around it.
 var running = regexp.MustCompile(`"message":"running [^"]*touch made"`)
 
-// task is a call of codex that asks before every command.
+// task returns a call of codex that asks before every command.
 func (m *meeting) task(more map[string]any) call {
 	arguments := map[string]any{"prompt": "the first prompt", "cwd": m.cwd, "approval-policy": "untrusted", "sandbox": "danger-full-access"}
 	maps.Copy(arguments, more)
@@ -183,9 +183,9 @@ func (m *meeting) do(ctx context.Context, t *testing.T, tool string, arguments m
 	return r
 }
 
-// playError has the client's handler fail. In a legacy version the server learns it, and
-// the turn continues. In the modern one the client's call fails, the server learns
-// nothing, and the turn ends when the question has been open for its time.
+// playError has the client's handler fail. In a legacy version the server receives the
+// error, and the turn continues. In the modern one the client's call fails, the server
+// receives nothing, and the turn ends when the question has been open for its time.
 func playError(ctx context.Context, t *testing.T, m *meeting) {
 	m.touching("", "made")
 	defer m.made(t, false, "made")
@@ -210,9 +210,9 @@ func playError(ctx context.Context, t *testing.T, m *meeting) {
 	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done")
 }
 
-// playTwo hands two tasks over in the background, and has both ask at a time. In the
-// modern era their questions go out with codex-wait, and nothing shows before it that
-// both are open: they get a second for that, and longer if needed.
+// playTwo hands over two tasks in the background that ask at the same time. In the modern
+// era codex-wait sends their questions, and nothing shows earlier that both are open. So
+// it waits a second before, and longer in another round if that was too short.
 func playTwo(ctx context.Context, t *testing.T, m *meeting) {
 	names := []string{"alpha", "beta"}
 	for i := range 3 {

@@ -108,7 +108,7 @@ tool_timeout_sec = 60
 	return d, nil
 }
 
-// inline is a value in TOML: a string, or a list or an inline table of strings.
+// inline writes a value in TOML: a string, or a list or an inline table of strings.
 func inline(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -186,7 +186,7 @@ func (s *codexSession) handlers() *jsonrpc.Mux {
 	return mux
 }
 
-// offered is the namespace and the names of the server's tools as a model sees them.
+// offered returns the namespace and the names of the server's tools as a model sees them.
 func offered(r providertest.Request) (namespace string, names []string) {
 	var body struct {
 		Tools []struct {
@@ -277,7 +277,7 @@ func (s *codexSession) call(ctx context.Context, c call) (r result, err error) {
 	}
 }
 
-// namespacedCall is a model's response that calls a tool of a namespace.
+// namespacedCall returns a model's response that calls a tool of a namespace.
 func namespacedCall(namespace, tool, arguments string) providertest.Turn {
 	item, err := json.Marshal(map[string]any{
 		"type": "response.output_item.done", "output_index": 0,

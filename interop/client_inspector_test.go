@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -36,22 +37,20 @@ func (inspectorCLI) cannot(cell string, _ way) string {
 }
 
 func (c inspectorCLI) connect(_ context.Context, s setup, _ *witness) (session, error) {
-	i, err := newInspector(s)
-	if err != nil {
-		return nil, err
-	}
-	return &cliSession{i, c.era}, nil // which connects again for each command
+	return &cliSession{s, c.era}, nil // which connects again for each command
 }
 
 type cliSession struct {
-	*inspector
-	era string
+	setup setup
+	era   string
 }
 
 func (s *cliSession) do(ctx context.Context, answer any, method string, more ...string) error {
 	args := append([]string{"--cli", "--format", "json", "--quiet", "--protocol-era", s.era, "--cwd", s.setup.Cwd, "--method", method}, more...)
-	return s.run(ctx, answer, "launcher/build/index.js", append(args, s.target()...)...)
+	return inspect(ctx, answer, "launcher/build/index.js", append(args, target(s.setup)...)...)
 }
+
+func (s *cliSession) close() error { return nil }
 
 func (s *cliSession) list(ctx context.Context) ([]string, error) {
 	var list struct{ Result toolList }
@@ -89,26 +88,58 @@ func (c inspectorMcpdo) cannot(cell string, over way) string {
 }
 
 func (c inspectorMcpdo) connect(ctx context.Context, s setup, w *witness) (session, error) {
-	i, err := newInspector(s)
+	asks := map[bool]string{false: "off", true: "form"}[s.Asks]
+	name, err := mcpdo.connect(ctx, append([]string{"--era", c.era, "--elicit", asks, "--cwd", s.Cwd}, target(s)...)...)
 	if err != nil {
 		return nil, err
 	}
-	mcpdo := &mcpdoSession{inspector: i, witness: w}
-	asks := map[bool]string{false: "off", true: "form"}[s.Asks]
-	arguments := []string{"connect", "--era", c.era, "--elicit", asks, "--cwd", s.Cwd}
-	if err := mcpdo.do(ctx, new(any), append(arguments, i.target()...)...); err != nil {
-		return nil, errors.Join(err, mcpdo.close())
+	return &mcpdoSession{w, name}, nil
+}
+
+// mcpdo is the daemon of mcpdo, which has the connections of all tests.
+var mcpdo daemon
+
+type daemon struct {
+	starting sync.Once
+	started  bool
+	last     atomic.Int64 // connection's number
+}
+
+// connect opens a connection and returns its name. The first one starts the daemon.
+func (d *daemon) connect(ctx context.Context, args ...string) (name string, err error) {
+	name = fmt.Sprint("codex", d.last.Add(1))
+	connect := func() { err = d.do(ctx, new(any), name, append([]string{"connect"}, args...)...) }
+	first := false
+	d.starting.Do(func() {
+		first, d.started = true, true
+		connect()
+	})
+	if !first {
+		connect()
 	}
-	return mcpdo, nil
+	return name, err
+}
+
+// do runs a command on a connection.
+func (d *daemon) do(ctx context.Context, answer any, name string, args ...string) error {
+	return inspect(ctx, answer, "mcpdo/build/mcp-bin.js", append([]string{"--format", "json", "--connection", name}, args...)...)
+}
+
+// stop ends the daemon if a test started it.
+func (d *daemon) stop() error {
+	if !d.started {
+		return nil
+	}
+	return d.do(context.Background(), new(any), "", "daemon", "stop")
 }
 
 type mcpdoSession struct {
-	*inspector
 	*witness
+	name string
 }
 
 func (s *mcpdoSession) do(ctx context.Context, answer any, args ...string) error {
-	return s.run(ctx, answer, "mcpdo/build/mcp-bin.js", append([]string{"--format", "json", "--connection", "codex"}, args...)...)
+	return mcpdo.do(ctx, answer, s.name, args...)
 }
 
 func (s *mcpdoSession) list(ctx context.Context) ([]string, error) {
@@ -140,48 +171,29 @@ func (s *mcpdoSession) call(ctx context.Context, c call) (result, error) {
 	}
 }
 
-// close ends the daemon, and with it the server.
+// close ends the connection, and with it a server that the daemon started.
 func (s *mcpdoSession) close() error {
-	ctx := context.Background()
-	return errors.Join(s.do(ctx, new(any), "disconnect", "codex"), s.do(ctx, new(any), "daemon", "stop"), s.inspector.close())
+	return s.do(context.Background(), new(any), "disconnect", s.name)
 }
-
-// inspector is an Inspector with a home of its own.
-type inspector struct {
-	setup setup
-	home  string
-	env   []string
-}
-
-func newInspector(s setup) (*inspector, error) {
-	// The daemon's socket is in there: a path in a test's folder might be too long.
-	home, err := os.MkdirTemp("", "inspector")
-	if err != nil {
-		return nil, err
-	}
-	return &inspector{s, home, []string{
-		"PATH=" + filepath.Dir(node()) + ":" + os.Getenv("PATH"), "HOME=" + home,
-		"MCP_INSPECTOR_DAEMON_DIR=" + home, "MCP_INSPECTOR_SECRET_STORE=memory",
-	}}, nil
-}
-
-func (i *inspector) close() error { return os.RemoveAll(i.home) }
 
 // target is the server, as arguments of the Inspector.
-func (i *inspector) target() (args []string) {
-	if i.setup.URL != "" {
-		return []string{"--transport", "http", "--server-url", i.setup.URL, "--header", "Authorization: Bearer " + i.setup.Token}
+func target(s setup) (args []string) {
+	if s.URL != "" {
+		return []string{"--transport", "http", "--server-url", s.URL, "--header", "Authorization: Bearer " + s.Token}
 	}
-	for _, e := range i.setup.environment() {
+	for _, e := range s.environment() {
 		args = append(args, "-e", e)
 	}
-	return append(append(args, "--"), i.setup.Command...)
+	return append(append(args, "--"), s.Command...)
 }
 
-// run runs a program of the Inspector and decodes the JSON that it prints.
-func (i *inspector) run(ctx context.Context, answer any, program string, args ...string) error {
+// inspect runs a program of the Inspector and decodes the JSON that it prints.
+func inspect(ctx context.Context, answer any, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, node(), append([]string{installed("@modelcontextprotocol", "inspector", "clients", program)}, args...)...)
-	cmd.Env = i.env
+	cmd.Env = []string{
+		"PATH=" + filepath.Dir(node()) + ":" + os.Getenv("PATH"), "HOME=" + scratch, nodeCache + "=" + os.Getenv(nodeCache),
+		"MCP_INSPECTOR_DAEMON_DIR=" + filepath.Join(scratch, "mcpdo"), "MCP_INSPECTOR_SECRET_STORE=memory",
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	// A result with isError is printed and makes the exit status another than 0.

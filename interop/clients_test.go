@@ -14,8 +14,8 @@ import (
 type client interface {
 	// release is the client's package and version.
 	release(t *testing.T) string
-	// cannot is why a cell of the table does not apply to the client by its
-	// nature, on the way to that server; "" when it does.
+	// cannot returns why a cell of the table does not apply to the client on that
+	// way to the server, or "" if it does.
 	cannot(cell string, over way) string
 	// connect starts the server, or connects to the one at the setup's URL. Questions
 	// and progress go to w.
@@ -58,9 +58,10 @@ var clients = []struct {
 	{"Codex, both switches", modern, codexClient{modern: true}},
 }
 
-// TestClients lets every official client meet every engine in every cell of
-// the table in docs/interop.md.
+// TestClients runs every cell of the tables in docs/interop.md with every official client
+// on every engine.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	server := ours(t)
 	seen := &table{engines: engines(t), cells: map[[3]string]string{}}
 	for _, c := range clients {
@@ -94,7 +95,7 @@ func TestClients(t *testing.T) {
 	compareDocument(t, "clients", seen.markdown())
 }
 
-// meeting is a client's meeting with the server.
+// meeting is a client's session with the server, and what both saw.
 type meeting struct {
 	session
 	*witness
@@ -108,13 +109,13 @@ type meeting struct {
 // modern reports whether questions should come in results.
 func (m *meeting) modern() bool { return m.version == modern }
 
-// meet plays a cell and has its effects checked.
+// meet plays a cell and checks its effects.
 func meet(t *testing.T, server []string, e engine, c client, version string, cell cell) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*limit) // the Inspector starts a Node for each step
 	defer cancel()
 	dir := t.TempDir()
 	m := &meeting{
-		witness: &witness{answer: cell.answer, together: cell.together},
+		witness: &witness{answer: cell.answer, together: cell.together && version != modern},
 		engine:  e, version: version, model: providertest.New(), cwd: filepath.Join(dir, "work"), path: filepath.Join(dir, "trace"),
 	}
 	defer m.model.Close()
@@ -122,24 +123,8 @@ func meet(t *testing.T, server []string, e engine, c client, version string, cel
 		t.Fatal(err)
 	}
 	home := newHome(t, m.model, e.wire)
-	s := setup{
-		Cwd:   m.cwd,
-		Env:   map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
-		Asks:  cell.answer != "",
-		Dir:   dir,
-		Codex: newest(t),
-	}
-	flags := slices.Concat(e.flags, cell.flags, []string{"-trace", m.path})
-	if e.over == overStdio {
-		s.Command = slices.Concat(server, flags)
-	} else {
-		flags = append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)
-		s.remote = serveHTTP(t, server, home, flags...)
-	}
-	if e.over == overProxy {
-		s.Command = slices.Concat(server, []string{"--connect", s.URL})
-		s.remote = remote{}
-	}
+	s := e.open(t, server, home, m.cwd, append(slices.Clone(cell.flags), "-trace", m.path)...)
+	s.Asks, s.Dir, s.Codex = cell.answer != "", dir, newest(t)
 	defer func() {
 		if t.Failed() {
 			asked, progress := m.seen()

@@ -12,9 +12,10 @@ import (
 )
 
 // TestCommandLines starts the command lines that public projects wrote for codex
-// mcp-server, unchanged, with a link called codex in place, and lets the official Go
-// client hand over a task and continue it.
+// mcp-server, unchanged, by a link called codex. The official Go client hands over a task
+// and continues it.
 func TestCommandLines(t *testing.T) {
+	t.Parallel()
 	link := filepath.Join(t.TempDir(), "codex")
 	if err := os.Symlink(ours(t)[0], link); err != nil {
 		t.Fatal(err)

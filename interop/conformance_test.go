@@ -16,16 +16,6 @@ import (
 // asClient makes the test program the client that the suite starts.
 const asClient = "INTEROP_AS_CONFORMANCE_CLIENT"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asClient) == "" {
-		os.Exit(m.Run())
-	}
-	if err := conformanceClient(context.Background(), os.Args[len(os.Args)-1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
 // suite is a release of the conformance suite, by its folder.
 type suite string
 
@@ -34,10 +24,11 @@ const (
 	newestOf suite = "conformance-newest"
 )
 
-// TestConformance lets the official suite test, over HTTP, codex-mcp itself, a server
-// with every feature that the suite asks for, and a client of package jsonrpc.
+// TestConformance has the official suite test over HTTP: codex-mcp itself, a server with
+// every feature that the suite asks for, and a client of package jsonrpc.
 func TestConformance(t *testing.T) {
 	suites := []suite{newestOf, released}
+	t.Parallel()
 	urls := map[subject]string{featured: serveFeatures(t), itself: withToken(t, serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "-engine", "native"))}
 	seen := &verdicts{outcomes: map[column]map[string]outcome{}}
 	for _, s := range suites {
@@ -75,9 +66,8 @@ var notOurs = map[string]string{
 	"auth/*":                              "test authorization, which belongs to HTTP",
 }
 
-// testClient lets the released suite test the client, and writes a table.
+// testClient has the released suite test the client, and writes a table.
 func testClient(t *testing.T, b *bytes.Buffer) {
-	t.Setenv(asClient, "1")
 	results := t.TempDir()
 	fmt.Fprintf(b, "\nA client, by %s:\n\n| scenario | outcome |\n|---|---|\n", npmRelease(t, string(released)))
 	groups := map[string]bool{}
@@ -105,7 +95,7 @@ func testClient(t *testing.T, b *bytes.Buffer) {
 	}
 }
 
-// notApplicable finds the row of notOurs that a scenario belongs to.
+// notApplicable returns the row of notOurs that a scenario belongs to, or "".
 func notApplicable(scenario string) (group, why string) {
 	for group, why := range notOurs {
 		prefix, isPrefix := strings.CutSuffix(group, "*")
@@ -122,11 +112,13 @@ func (s suite) run(t *testing.T, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	defer cancel()
 	program := installed(filepath.FromSlash(string(s)), "dist", "index.js")
-	out, err := exec.CommandContext(ctx, node(), append([]string{program}, args...)...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, node(), append([]string{program}, args...)...)
+	cmd.Env = append(os.Environ(), asClient+"=1") // of the clients that it starts
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// scenarios are those that the suite has for a side, as it lists them:
+// scenarios returns those that the suite has for a side, as it lists them:
 // "  - ping [2025-06-18,2025-11-25]".
 func (s suite) scenarios(t *testing.T, side string) (names []string) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,10 +14,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/interop.md")
 
+var document sync.Mutex
+
 // compareDocument compares the text of docs/interop.md between the markers of that name
 // with what the run saw.
 func compareDocument(t *testing.T, name, want string) {
 	t.Helper()
+	document.Lock()
+	defer document.Unlock()
 	path := filepath.Join("..", "docs", "interop.md")
 	text, err := os.ReadFile(path)
 	if err != nil {

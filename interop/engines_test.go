@@ -4,13 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// engine is what runs the turns, on a scripted model, and how clients come to it.
+// engine is what runs the turns, on a scripted model, and how clients reach it.
 type engine struct {
 	name, title string
 	is          string   // its name on the wire
@@ -23,7 +24,7 @@ type engine struct {
 	declined string
 }
 
-// way is how a client comes to the server.
+// way is how a client reaches the server.
 type way int
 
 const (
@@ -32,7 +33,32 @@ const (
 	overProxy            // it runs, and the client starts codex-mcp --connect
 )
 
-// engines are both, the bridge on the newest Codex, and the native one over HTTP too.
+// by returns the engine with another way to it.
+func (e engine) by(over way, name, title string) engine {
+	e.over, e.name, e.title = over, name, title
+	return e
+}
+
+// open returns what a client needs to reach the engine, with more flags for the server.
+// A server that the client does not start ends with the test.
+func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...string) setup {
+	t.Helper()
+	s := setup{Cwd: cwd, Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"}}
+	flags = slices.Concat(e.flags, flags)
+	if e.over == overStdio {
+		s.Command = slices.Concat(server, flags)
+		return s
+	}
+	s.remote = serveHTTP(t, server, home, append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)...)
+	if e.over == overProxy {
+		s.Command = slices.Concat(server, []string{"--connect", s.URL})
+		s.remote = remote{} // the proxy reads the token in the home
+	}
+	return s
+}
+
+// engines returns both, the bridge on the newest Codex, each with the ways to it. The
+// bridge directly over HTTP would repeat what --connect in front of it shows.
 func engines(t *testing.T) []engine {
 	t.Helper()
 	codex := newest(t)
@@ -43,13 +69,15 @@ func engines(t *testing.T) []engine {
 	_, number, _ := strings.Cut(strings.TrimSpace(string(version)), " ")
 	native := engine{"native", "`-engine native`", "native", overStdio, []string{"-engine", "native"}, "chat", providertest.Shell, "declined"}
 	bridge := engine{"codex", "`-engine codex`, Codex " + number, "codex", overStdio, []string{"-engine", "codex", "-codex", codex}, "responses", execCommand, "rejected by user"}
-	served, connected := native, native
-	served.name, served.title, served.over = "http", "`codex-mcp http -engine native`, by its URL and token", overHTTP
-	connected.name, connected.title, connected.over = "connect", "`codex-mcp --connect URL`, in front of `codex-mcp http -engine native`", overProxy
-	return []engine{native, bridge, served, connected}
+	return []engine{
+		native, bridge,
+		native.by(overHTTP, "http", "`codex-mcp http -engine native`, by its URL and token"),
+		native.by(overProxy, "connect", "`codex-mcp --connect URL`, in front of `codex-mcp http -engine native`"),
+		bridge.by(overProxy, "connect-codex", "`codex-mcp --connect URL`, in front of `codex-mcp http -engine codex`, Codex "+number),
+	}
 }
 
-// newest is the newest Codex that the gate installed.
+// newest returns the path of the newest Codex that the gate installed.
 func newest(t *testing.T) string {
 	t.Helper()
 	npm := os.Getenv("CODEX_NPM")
@@ -60,7 +88,7 @@ func newest(t *testing.T) string {
 	return bins[len(bins)-1]
 }
 
-// execCommand is a call of today's tool for commands.
+// execCommand returns a call of today's tool for commands.
 func execCommand(id string, argv ...string) providertest.ToolCall {
 	return providertest.Tool(id, "exec_command", map[string]any{"cmd": strings.Join(argv, " ")})
 }

@@ -127,7 +127,7 @@ func holdBody(p *httputil.ProxyRequest) {
 	p.Out.Body, p.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// silentModel is a model that is asked nothing.
+// silentModel returns a model that gets no requests.
 func silentModel(t *testing.T) *providertest.Server {
 	t.Helper()
 	model := providertest.New()

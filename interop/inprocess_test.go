@@ -30,8 +30,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// embedder is a program that has the server in its own process. It hands over a task
-// that works in a folder, answers its question, and returns the result.
+// embedder is a program with the server in its own process. delegate hands over a task
+// in a folder, answers its question, and returns the result.
 type embedder struct {
 	name, module string
 	delegate     func(ctx context.Context, server *codexserver.Server, cwd string, answer string, asked func(string)) (string, error)

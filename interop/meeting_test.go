@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// trace is what went over the wire until now.
+// trace returns what went over the wire so far.
 func (m *meeting) trace(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(m.path)
@@ -28,8 +28,8 @@ func (m *meeting) trace(t *testing.T) string {
 
 func (m *meeting) wire(t *testing.T) []message { return readTrace(t, m.trace(t)) }
 
-// touching has the model, for requests that say match, run a command whose effect
-// can be seen, and finish.
+// touching has the model make a file by a command, and then finish, for requests that
+// contain match.
 func (m *meeting) touching(match, name string) {
 	command, done := providertest.Call(m.engine.run("call_1", "touch", name)), providertest.Say("done")
 	command.Match, done.Match = match, match
@@ -59,9 +59,9 @@ func (m *meeting) wait(ctx context.Context, t *testing.T, threads ...string) (co
 	}
 }
 
-// linger has the model run a command that says when it has begun and then
-// waits for ever, and lets it answer the next call only when that command has
-// ended. What it returns is closed when the command runs, and waits for its end.
+// linger has the model run a command that reports its start and then sleeps, and answer
+// the next call only when that command has ended. running is closed when the command
+// runs; ended waits for its end.
 func linger(ctx context.Context, t *testing.T, m *meeting) (running <-chan struct{}, ended func() error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,7 +128,7 @@ func (m *meeting) wasAsked(t *testing.T, times int) {
 	}
 }
 
-// is checks the answer of a turn's call; parts are of one block each.
+// is checks the result of a turn's call, where each block contains one of the parts.
 func (r result) is(t *testing.T, isError bool, parts ...string) {
 	t.Helper()
 	if r.IsError != isError || r.Structured.ThreadID == "" || len(r.Content) != len(parts) {
@@ -141,7 +141,7 @@ func (r result) is(t *testing.T, isError bool, parts ...string) {
 	}
 }
 
-// modelWasTold looks into the last request to the model.
+// modelWasTold checks that the second and last request to the model contains what.
 func (m *meeting) modelWasTold(t *testing.T, what string) {
 	t.Helper()
 	requests := m.model.Requests()

@@ -25,11 +25,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// TestOAuth lets the official Go SDK find its way in from the address alone: the
-// metadata of the resource and of its authorization server, PKCE, the resource
-// parameter; with few scopes at first, and more when a call needs them. Then a turn asks,
-// and is approved.
+// TestOAuth starts the official Go SDK with the server's address alone. It finds the
+// metadata of the resource and of its authorization server, uses PKCE and the resource
+// parameter, and requests few scopes at first and more when a call needs them. Then a
+// turn asks, and is approved.
 func TestOAuth(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{modern, legacy} {
 		t.Run(version, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -94,8 +95,9 @@ func TestOAuth(t *testing.T) {
 }
 
 // TestOAuthTypeScript does the same with both generations of the TypeScript SDK, which
-// ask for all scopes at once.
+// request all scopes at once.
 func TestOAuthTypeScript(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"sdk", "client"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)

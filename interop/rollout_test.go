@@ -18,7 +18,7 @@ import (
 
 const limit = time.Minute
 
-// codex042 is the server of September 2025.
+// codex042 returns the command of the server of September 2025.
 func codex042(t *testing.T) []string {
 	t.Helper()
 	dir := os.Getenv("CODEX_NPM")
@@ -29,21 +29,10 @@ func codex042(t *testing.T) []string {
 	return []string{bin, "mcp", "serve"}
 }
 
-// ours is this project's server, freshly built.
-func ours(t *testing.T) []string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	build := exec.Command("go", "build", "-o", bin, "./codexserver/cmd/codex-mcp")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return []string{bin}
-}
-
-// TestRolloutsGoBothWays lets one server make a conversation and the other list it,
-// resume it and continue it.
+// TestRolloutsGoBothWays has one server make a conversation, and the other list, resume
+// and continue it.
 func TestRolloutsGoBothWays(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		for _, tt := range []struct {
 			name       string
@@ -101,7 +90,7 @@ wire_api = %q
 	return home
 }
 
-// server is a running server and what its conversations said.
+// server is a running server and the answers of its turns.
 type server struct {
 	*jsonrpc.Peer
 	answers chan string // of each turn that is complete
@@ -169,9 +158,8 @@ func (s *server) say(t *testing.T, id, text, want string) {
 	}
 }
 
-// wrote waits for an answer in a rollout, as an item and as an event: the Codex
-// of September 2025 writes behind, and what it has not written when it ends is
-// lost.
+// wrote waits for an answer in a rollout, as an item and as an event. The Codex of
+// September 2025 writes with a delay, and loses at its end what it has not written.
 func (s *server) wrote(t *testing.T, rollout, answer string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

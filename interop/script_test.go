@@ -18,7 +18,7 @@ type setup struct {
 	Env     map[string]string `json:"env"`
 	// Asks declares to the server that questions can be shown.
 	Asks bool `json:"asks"`
-	// Dir is for what the client keeps, Codex the newest.
+	// Dir is a folder for the client's files, Codex the path of the newest Codex.
 	Dir   string `json:"-"`
 	Codex string `json:"-"`
 }
@@ -97,16 +97,16 @@ type progress struct {
 	Message  string  `json:"message"`
 }
 
-// witness is what a client's handlers see, and how they answer.
+// witness records what a client's handlers see, and says how they answer.
 type witness struct {
 	// answer is accept, decline, cancel, or error for a handler that fails.
 	answer string
-	// together has each question wait for another one, for a while.
+	// together makes a question wait some seconds for another one.
 	together bool
 
 	mu       sync.Mutex
 	asked    []string
-	second   chan struct{} // closed when the second question of two is there
+	second   chan struct{} // closed when the second of two questions has come
 	progress []progress
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// table is what a run saw.
+// table holds what a run saw.
 type table struct {
 	engines  []engine
 	releases []string // of the clients
@@ -22,8 +22,8 @@ func (s *table) put(engine, client, cell, what string) {
 	s.cells[[3]string{engine, client, cell}] = what
 }
 
-// markdown has a table for each engine, a row for each client, and the reasons
-// for the cells that do not apply below.
+// markdown returns a table for each engine, with a row for each client, and below them
+// the reasons for the cells that do not apply.
 func (s *table) markdown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

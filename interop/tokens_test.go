@@ -2,23 +2,31 @@ package interop
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// maxTokens bounds the list of the tools: a model has it before it has done
-// anything, and in each session.
+// maxTokens bounds the list of the tools, which costs a model that much in each session
+// before it has done anything.
 const maxTokens = 3000
 
-// TestToolsListIsShort counts what the list of all tools costs a model.
+// TestToolsListIsShort counts what the list of all tools costs a model, with and without
+// --connect.
 func TestToolsListIsShort(t *testing.T) {
-	cmd := exec.Command(ours(t)[0], "-engine", "native")
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n")
+	t.Parallel()
+	for _, e := range engines(t) {
+		if e.is == "native" && e.over != overHTTP {
+			t.Run(e.name, func(t *testing.T) { countTokens(t, e) })
+		}
+	}
+}
+
+func countTokens(t *testing.T, e engine) {
+	cmd := e.open(t, ours(t), newHome(t, silentModel(t), e.wire), t.TempDir()).command(t.Context())
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type message struct {
 	} `json:"result"`
 }
 
-// readTrace reads what the server wrote with -trace, of one process after another.
+// readTrace reads what the server wrote with -trace, perhaps by several processes.
 func readTrace(t *testing.T, trace string) (messages []message) {
 	t.Helper()
 	for line := range strings.Lines(trace) {
@@ -46,7 +46,7 @@ func readTrace(t *testing.T, trace string) (messages []message) {
 	return messages
 }
 
-// negotiated is the version of MCP that the client and the server speak.
+// negotiated returns the version of MCP that the client and the server speak.
 func negotiated(messages []message) string {
 	version := "none"
 	for _, m := range messages {
@@ -103,7 +103,7 @@ func broken(messages []message) (faults []string) {
 	return faults
 }
 
-// TestBroken shows that faults in a trace are found.
+// TestBroken checks that broken finds faults.
 func TestBroken(t *testing.T) {
 	const call = `< {"id":1,"method":"tools/call","params":{"_meta":{"progressToken":7}}}`
 	for _, tt := range []struct {

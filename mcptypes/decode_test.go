@@ -37,8 +37,7 @@ func decoders[T any]() map[string]func(string) (T, error) {
 	}
 }
 
-// TestElicitResult is about the answer to an approval: what is not plainly an
-// accept must not read as one.
+// TestElicitResult checks answers to approvals: only a plain accept may be read as one.
 func TestElicitResult(t *testing.T) {
 	tests := []struct {
 		in   string
@@ -118,8 +117,8 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"error":null}`, new(mcptypes.JSONRPCMessage), `mcptypes: /error: required, but null`},
 		{`{"method":"tools/call"}`, new(mcptypes.ClientRequest), `mcptypes: /params: required, but absent`},
 		{`{"priority":1.5}`, new(mcptypes.Annotations), `mcptypes: /priority: want a number from 0 to 1, found 1.5`},
-		{`{"priority":1e999}`, new(mcptypes.Annotations), `mcptypes: /priority: number beyond 64 bits`},
-		{`{"size":9223372036854775808,"name":"a","uri":"b"}`, new(mcptypes.Resource), `mcptypes: /size: integer beyond 64 bits`},
+		{`{"priority":1e999}`, new(mcptypes.Annotations), `mcptypes: /priority: want a number of 64 bits, found a larger one`},
+		{`{"size":9223372036854775808,"name":"a","uri":"b"}`, new(mcptypes.Resource), `mcptypes: /size: want an integer of 64 bits, found a larger one`},
 		{`{"size":1.5,"name":"a","uri":"b"}`, new(mcptypes.Resource), `mcptypes: /size: want an integer, found 1.5`},
 		{`"grave"`, new(mcptypes.LoggingLevel), `mcptypes: want one of "alert", "critical", "debug", "emergency", "error", "info", "notice", "warning", found "grave"`},
 		{`{"a/b~":{"c":1}`, new(mcptypes.Result), `mcptypes: unexpected EOF`},
@@ -136,14 +135,14 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-func TestDuplicateIsKnownByItsCause(t *testing.T) {
+func TestDuplicateWrapsErrDuplicateName(t *testing.T) {
 	err := mcptypes.Decode([]byte(`{"action":"accept","action":"accept"}`), new(mcptypes.ElicitResult))
 	if !errors.Is(err, jsontext.ErrDuplicateName) {
 		t.Errorf("%v does not wrap ErrDuplicateName", err)
 	}
 }
 
-// TestDecodeReplaces checks that nothing of an earlier value stays behind.
+// TestDecodeReplaces checks that Decode replaces the whole earlier value.
 func TestDecodeReplaces(t *testing.T) {
 	got := mcptypes.CallToolResult{
 		IsError: new(true), Content: mcptypes.Text("old"),
@@ -157,8 +156,8 @@ func TestDecodeReplaces(t *testing.T) {
 	}
 }
 
-// TestArguments keeps absent, null, empty and other arguments apart, and their
-// numbers whole.
+// TestArguments checks that absent, null, empty and other arguments stay different, and that
+// numbers are not rounded.
 func TestArguments(t *testing.T) {
 	tests := []struct {
 		in          string
@@ -207,7 +206,7 @@ func TestUnknownArm(t *testing.T) {
 	}
 }
 
-// TestFormFraction is the ledger's rule about the numbers of a form.
+// TestFormFraction checks the rule form-fraction of deviations.json.
 func TestFormFraction(t *testing.T) {
 	const in = `{"action":"accept","content":{"n":1.50}}`
 	var answer mcptypes.ElicitResult
@@ -220,7 +219,7 @@ func TestFormFraction(t *testing.T) {
 	}
 }
 
-// TestPresence decodes unions that no tag decides.
+// TestPresence decodes unions without a tag.
 func TestPresence(t *testing.T) {
 	tests := []struct {
 		in   string

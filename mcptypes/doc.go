@@ -1,32 +1,32 @@
 // Package mcptypes holds the types of the Model Context Protocol, version 2025-06-18,
-// generated from its schema: strict where safety needs it, open where the protocol is
-// open.
+// generated from its schema. Decoding is strict where safety needs it, and keeps what the
+// protocol leaves open.
 //
 //	JSON ── Decode ──▶ values of these types ── Encode ──▶ JSON
 //	                        ▲        │
 //	                        │        ▼
 //	   ToolsCall.Handle, …: a server, a client: ToolsCall.Call, …
 //
-// The package has no connections, so it fits a program with any of them. The params of a
-// tool's call, read, and an answer, written:
+// The package opens no connections, so a program can use it with any. This reads the
+// params of a tool call and writes an answer:
 //
 //	var call mcptypes.CallToolRequestParams
 //	if err := mcptypes.Decode(params, &call); err != nil {
-//		return err // with the place: mcptypes: /name: required, but absent
+//		return err // such as: mcptypes: /name: required, but absent
 //	}
 //	answer, err := mcptypes.Encode(mcptypes.CallToolResult{Content: mcptypes.Text("done")})
 //
-// There are many names. Begin with [Decode] and [Encode], then with the method that you
-// call or serve, such as [ToolsCall] or [ElicitationCreate]: its params and its result
-// lead to the rest.
+// The package has many names. Begin with [Decode] and [Encode]. Continue with the method
+// that you call or serve, such as [ToolsCall] or [ElicitationCreate]; its params and its
+// result lead to the other types.
 //
 // # Messages
 //
-// Each definition of the schema is a Go type of the same name, letter for letter; the
-// params of a message are called after it, as [CallToolRequestParams]. A constant of the
-// schema is not a field: the codec writes it and checks it. Optional members are
-// pointers, or slices, maps and raw JSON that are nil when absent; with new(true) one
-// writes a pointer in place. An empty list, map or object is not an absent one.
+// Each definition of the schema is a Go type with exactly the same name. The params of a
+// message are named after it, such as [CallToolRequestParams]. A constant of the schema is
+// not a field: the codec writes and checks it. An optional member is a pointer, or a slice,
+// map or raw JSON, and nil if absent. An empty list, map or object is not absent. The
+// built-in new makes a pointer to a value:
 //
 //	result := mcptypes.CallToolResult{
 //		Content: mcptypes.Text("done"),
@@ -45,38 +45,37 @@
 //	}
 //
 // [RequestId] and [ProgressToken] are comparable and keep 1, "1" and 2^53+1 apart.
-// Free-form values, such as a tool's arguments and schemas, are raw JSON, so that no
-// number is rounded and no order lost. Members that the schema does not know are in Extra
-// and are written back.
+// Free-form values, such as a tool's arguments and schemas, are raw JSON, so that numbers
+// and the order of members stay as they were sent. Members that are not in the schema are
+// kept in Extra and written back.
 //
 // # Decoding and encoding
 //
 // [Decode] and [Encode] are the direct ways. The types also implement the interfaces of
-// encoding/json and of github.com/go-json-experiment/json, and behave the same through
-// either, whatever the options: names match by case, and duplicate members, invalid
-// UTF-8, missing members, wrong types, constants and enum values are errors. A
-// [DecodeError] has the JSON pointer to the place. It matters for approvals:
-// {"action":"decline","Action":"accept"} reads as decline here, and as accept where names
-// match in any case.
+// encoding/json and of github.com/go-json-experiment/json, and behave the same with both
+// packages and any options. Names match only in their exact case. Duplicate members,
+// invalid UTF-8, missing members, wrong types, wrong constants and unknown enum values are
+// errors. A [DecodeError] has the JSON pointer to the place. Exact names matter for
+// approvals: {"action":"decline","Action":"accept"} is a decline here, but an accept for a
+// reader that ignores case.
 //
-// Decode takes two liberties with what the schema says, and [DecodeStrict] takes none:
-// null in an optional member reads as absent, and an arm that a union does not know
-// becomes [*Unknown]. All other differences are deliberate; they are listed with their
-// reasons in schema/2025-06-18/deviations.json, which the tests read.
+// Decode is more lenient than the schema in two ways: null in an optional member means
+// absent, and a union value with an unknown tag becomes [*Unknown]. [DecodeStrict] refuses
+// both. schema/2025-06-18/deviations.json lists all other differences with their reasons;
+// the tests read it.
 //
-// Interfaces have no methods to decode by, so a union by itself is decoded by Decode
-// alone: Decode(b, &block) with a variable of type [ContentBlock].
+// An interface has no methods to decode with, so only Decode reads a union by itself:
+// Decode(b, &block) with a variable of type [ContentBlock].
 //
-// Encode refuses what the schema would: an absent id, a nil union in a required place,
-// invalid raw JSON, a known name in Extra. Its output is one line and the same for the
-// same value.
+// Encode refuses values that violate the schema: an absent id, a nil union in a required
+// member, invalid raw JSON, a known name in Extra. Its output is one line, and always the
+// same for the same value.
 //
 // # Methods
 //
-// Each request and notification is a value that pairs its name with its types. Anything
-// with the method of [Caller], such as the peer of package jsonrpc, can call it, and
-// anything with that of [Registrar], such as its mux, can serve it; [Methods] says who
-// sends what.
+// Each request and notification is a value with its name and its types. Any [Caller], such
+// as the peer of package jsonrpc, can call it. Any [Registrar], such as the mux of package
+// jsonrpc, can serve it. [Methods] lists who sends what.
 //
 //	result, err := mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: "codex"})
 //
@@ -86,24 +85,25 @@
 //
 // # Concurrency
 //
-// The types are plain data: safe to read from many goroutines, not to change. Decoded
-// values share no memory with the text.
+// The types are plain data: goroutines may read a value concurrently, but not change it.
+// Decoded values share no memory with the text.
 //
 // # What it does not do
 //
-// It sends nothing, and does not keep the order of a session's messages. It does not
-// check that a URI is one, that base64 can be decoded, or that a tool's arguments fit its
-// schema. Other versions of the protocol are not read into these types, though what they
-// add travels in Extra; package modern has those of 2026-07-28.
+// It sends nothing, and does not check the order of a session's messages. It does not check
+// that a URI is valid, that base64 can be decoded, or that a tool's arguments fit its
+// schema. The types are those of one version; members that other versions add are kept in
+// Extra. Package modern has the types of 2026-07-28.
 //
 // # Speed
 //
-// Microseconds and allocations for one message: call is the params of a tools/call of 0.8
-// kB, list a tools/list of 100 tools and 57 kB, text a result with one text of 1 MiB. The
-// rows are Decode and Encode of this package, then the types of go-sdk v1.8.0 by
-// encoding/json and by the decoder of its own connection, of mcp-go v1.2.1, and of
-// go-jsonschema v0.24.1 made from the same schema. One run of the benchmarks in the
-// nested module bench, the best of 40, on two shared cores of an AMD EPYC with Go 1.26.8:
+// The table has microseconds and allocations for one message. The messages: call, the
+// params of a tools/call with 0.8 kB; list, a tools/list of 100 tools with 57 kB; text, a
+// result with one text of 1 MiB. The rows: Decode and Encode of this package; the types of
+// go-sdk v1.8.0 with encoding/json, then with the decoder of its own connection; mcp-go
+// v1.2.1; the types that go-jsonschema v0.24.1 makes from the same schema. Best of 40 in
+// one run of the benchmarks in the nested module bench, on two shared cores of an AMD EPYC
+// with Go 1.26.8:
 //
 //	                 decode:                          encode:
 //	                    call        list         text    call       list      text
@@ -113,14 +113,13 @@
 //	mcp-go           18.3/70  1514/11919     36069/31   8.2/9  1224/7203   5921/29
 //	go-jsonschema   20.5/121  3347/32948     18661/43  2.7/26   316/2701    1089/6
 //
-// Both JSON packages call the same code; json/v2 adds little to decoding and reads again
-// what is encoded, and encoding/json reads the text a second time both ways.
+// Both JSON packages call the same code and add to it. json/v2 costs little when decoding,
+// but reads the output again when encoding. encoding/json reads the text twice both ways.
 //
 // # Where to go next
 //
-// The examples have unions, a question to a person, and members that the schema does not
-// know. Package jsonrpc is a peer to send the messages with, package elicit asks for
-// approvals with them.
+// The examples show unions, a question to a person, and members that are not in the
+// schema. Package jsonrpc sends the messages. Package elicit asks for approvals with them.
 package mcptypes
 
 //go:generate go run ../gen -schema ../schema/2025-06-18/schema.json -out .

@@ -98,8 +98,8 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// TestAppendJSON checks that the bytes before the value are kept, and kept alone after an
-// error.
+// TestAppendJSON checks that the bytes before the value are kept, and that an error leaves
+// only them.
 func TestAppendJSON(t *testing.T) {
 	b, err := mcptypes.AppendJSON([]byte("1,"), &mcptypes.TextContent{Text: "x"})
 	if err != nil || string(b) != `1,{"type":"text","text":"x"}` {
@@ -111,8 +111,8 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// TestUnknownMembers takes members of an elicitation that the schema does not
-// know through both packages.
+// TestUnknownMembers decodes and encodes an elicitation with members that are not in the
+// schema, with both JSON packages.
 func TestUnknownMembers(t *testing.T) {
 	const in = `{"message":"Run it?","requestedSchema":{"type":"object","properties":{}},"codex_call_id":"call_1","codex_cwd":{"n":1.0}}`
 	var p mcptypes.ElicitRequestParams
@@ -165,11 +165,11 @@ func TestBase64(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := mcptypes.Base64("?").Bytes(); err == nil {
-		t.Error("no error for what is no base64")
+		t.Error("no error for text that is not base64")
 	}
 }
 
-// TestElicitStrings is about a value that only newer versions have.
+// TestElicitStrings checks lists of strings, which only newer versions have.
 func TestElicitStrings(t *testing.T) {
 	v, err := mcptypes.ParseElicitValue([]byte("[ \"a\",\n \"b\\u0022\" ]"))
 	if err != nil || v != mcptypes.ElicitStrings("a", `b"`) || v.String() != `["a","b\""]` {

@@ -1,10 +1,10 @@
 package mcptypes
 
-// DecodeError says where and why a value is not what the schema asks for.
+// DecodeError is the place at which a value does not follow the schema, and the reason.
 type DecodeError struct {
-	Path string // JSON pointer (RFC 6901) to the value or the missing member, "" for the whole
+	Path string // JSON pointer (RFC 6901) to the value or the missing member, "" for the root
 	Msg  string // what was expected and what was found
-	Err  error  // the underlying syntax error, nil if there is none
+	Err  error  // the underlying syntax error, or nil
 }
 
 // Error returns the path and the message.
@@ -18,6 +18,6 @@ func (e *DecodeError) Error() string {
 // JSONPointer returns Path. Package jsonrpc reports it to the sender of the params.
 func (e *DecodeError) JSONPointer() string { return e.Path }
 
-// Unwrap returns Err: errors.Is(err, jsontext.ErrDuplicateName) finds a
-// duplicate member.
+// Unwrap returns Err, so that errors.Is(err, jsontext.ErrDuplicateName) reports a duplicate
+// member.
 func (e *DecodeError) Unwrap() error { return e.Err }

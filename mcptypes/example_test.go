@@ -8,7 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// A tool call, decoded as a server does it.
+// A server decodes a tool call.
 func Example() {
 	const params = `{"name":"add","arguments":{"a":9007199254740993,"b":1},"_meta":{"progressToken":7}}`
 	var call mcptypes.CallToolRequestParams
@@ -32,7 +32,7 @@ func Example() {
 	// {"content":[{"type":"text","text":"9007199254740994"}],"isError":false} <nil>
 }
 
-// The arms of a union, one of them unknown to this version.
+// A program handles the arms of a union. This version does not have one of them.
 func Example_union() {
 	const text = `{"content":[
 		{"type":"text","text":"the door is open"},
@@ -61,7 +61,7 @@ func Example_union() {
 	// unknown: hologram
 }
 
-// A question to a person, and two answers to it.
+// A server asks a person a question and reads the answers.
 func Example_elicitation() {
 	question, err := mcptypes.Encode(mcptypes.ElicitRequestParams{
 		Message: "How many times may it run?",
@@ -92,7 +92,7 @@ func Example_elicitation() {
 	// mcptypes: /action: duplicate member
 }
 
-// Members that the schema does not know come back as they were.
+// Members that are not in the schema are written back unchanged.
 func Example_unknownMembers() {
 	const text = `{"name":"codex","version":"1.0","user_agent":"codex/1.0 (linux)"}`
 	var server mcptypes.Implementation
@@ -109,7 +109,7 @@ func Example_unknownMembers() {
 	// {"name":"codex","version":"1.0","build":42,"user_agent":"codex/1.0 (linux)"} <nil>
 }
 
-// printer stands in for a connection.
+// printer replaces a connection: it prints what is sent.
 type printer struct{}
 
 func (printer) Call(_ context.Context, method string, params, result any) error {

@@ -44,9 +44,9 @@ func readExamples(t testing.TB) (list []example) {
 	return list
 }
 
-// TestExamples decodes each example and compares with the schema's verdict: a
-// valid one comes back equal, an invalid one is refused at its path. What the
-// ledger lists is excused.
+// TestExamples decodes each example and compares the result with the schema's verdict. A
+// valid example must be encoded to an equal value, an invalid one refused at its path,
+// unless a rule of the ledger excuses it.
 func TestExamples(t *testing.T) {
 	ledger := readLedger(t)
 	excused := make(map[string]int)
@@ -92,13 +92,12 @@ func TestExamples(t *testing.T) {
 	t.Logf("%d valid, %d invalid, excused by the ledger: %v", valid, invalid, excused)
 }
 
-// TestExamplesThroughBothPackages holds encoding/json and json/v2 against
-// Decode and Encode.
+// TestExamplesThroughBothPackages compares encoding/json and json/v2 with Decode and Encode.
 func TestExamplesThroughBothPackages(t *testing.T) {
 	for _, e := range readExamples(t) {
 		p, p1, p2 := definitions[e.Def](), definitions[e.Def](), definitions[e.Def]()
 		if _, ok := p.(jsonv2.UnmarshalerFrom); !ok {
-			continue // an interface or plain JSON has no methods to decode by
+			continue // an interface and raw JSON have no methods to decode with
 		}
 		err, err1, err2 := decode(e.Instance, p), json.Unmarshal(e.Instance, p1), jsonv2.Unmarshal(e.Instance, p2)
 		if (err == nil) != (err1 == nil) || (err == nil) != (err2 == nil) {
@@ -125,8 +124,8 @@ func TestExamplesThroughBothPackages(t *testing.T) {
 	}
 }
 
-// typedNumbers are the members whose numbers have a Go type, so that 1.0 may
-// come back as 1; "" is the root. All other numbers keep their text.
+// typedNumbers are the members whose numbers have a Go type, so that 1.0 may be written as
+// 1; "" is the root. All other numbers keep their text.
 var typedNumbers = map[string]bool{
 	"id": true, "requestId": true, "progressToken": true, "code": true, "size": true, "maxTokens": true, "total": true,
 	"progress": true, "temperature": true, "priority": true, "costPriority": true, "speedPriority": true,

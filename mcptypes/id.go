@@ -9,20 +9,20 @@ import (
 
 // RequestId names a JSON-RPC request: a string or an integer
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic#requests).
-// It is comparable, so it can be a map key, and it keeps 1, "1" and integers
-// beyond 2^53 apart. An integer may be written as 1.0 or 1e0; it reads as 1.
-// The zero value is the absent id, which no request carries.
+// It is comparable, so it can be a map key, and it keeps 1, "1" and integers beyond 2^53
+// apart. 1.0 and 1e0 are read as the integer 1. The zero value is the absent id, which no
+// request has.
 type RequestId struct{ v codec.Scalar }
 
-// IntID returns the id that is the integer n.
+// IntID returns the integer n as an id.
 func IntID(n int64) RequestId { return RequestId{codec.IntScalar(n)} }
 
-// StringID returns the id that is the string s.
+// StringID returns the string s as an id.
 func StringID(s string) RequestId { return RequestId{codec.StringScalar(s)} }
 
-// ParseRequestId reads one JSON value as an id. Its cost is bounded by the
-// length of raw, whatever exponent a number in it has. Fractions, null,
-// booleans, arrays and objects are refused.
+// ParseRequestId reads one JSON value as an id. The cost depends only on the length of raw,
+// not on the exponent of a number. Fractions, null, booleans, arrays and objects are
+// errors.
 func ParseRequestId(raw []byte) (RequestId, error) {
 	v, err := codec.ParseScalar(raw)
 	if err != nil {
@@ -34,18 +34,18 @@ func ParseRequestId(raw []byte) (RequestId, error) {
 // IsZero reports whether the id is absent.
 func (id RequestId) IsZero() bool { return id.v.IsZero() }
 
-// Int returns the id as an integer; ok is false when it is something else or
-// does not fit in an int64.
+// Int returns the id as an integer; ok is false if it is a string, absent, or does not fit
+// in an int64.
 func (id RequestId) Int() (n int64, ok bool) { return id.v.Int() }
 
-// Str returns the id as a string; ok is false when it is something else.
+// Str returns the id as a string; ok is false if it is an integer or absent.
 func (id RequestId) Str() (s string, ok bool) { return id.v.Str() }
 
-// String returns the id as JSON, so that 1 and "1" print differently. The
-// absent id prints as nothing.
+// String returns the id as JSON, so that 1 and "1" print differently. For the absent id it
+// returns "".
 func (id RequestId) String() string { return id.v.String() }
 
-// AppendJSON appends the id to b; the absent id as null.
+// AppendJSON appends the id to b, or null for the absent id.
 func (id RequestId) AppendJSON(b []byte) []byte { return id.v.AppendJSON(b) }
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent id is an error.
@@ -60,17 +60,16 @@ func (id RequestId) MarshalJSONTo(enc *jsontext.Encoder) error { return id.v.Mar
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (id *RequestId) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, id) }
 
-// ProgressToken ties progress notifications to the request that asked for them
-// (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress).
-// It has the values of a [RequestId] but is a type of its own, since a token
-// is chosen by the sender and need not be the id. The zero value is the absent
-// token.
+// ProgressToken connects progress notifications with the request that asked for them
+// (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress). It
+// has the same values as a [RequestId], but is a separate type: the sender chooses the
+// token, which may differ from the id. The zero value is the absent token.
 type ProgressToken struct{ v codec.Scalar }
 
-// IntToken returns the token that is the integer n.
+// IntToken returns the integer n as a token.
 func IntToken(n int64) ProgressToken { return ProgressToken{codec.IntScalar(n)} }
 
-// StringToken returns the token that is the string s.
+// StringToken returns the string s as a token.
 func StringToken(s string) ProgressToken { return ProgressToken{codec.StringScalar(s)} }
 
 // ParseProgressToken reads one JSON value as a token, as [ParseRequestId] does.
@@ -85,18 +84,18 @@ func ParseProgressToken(raw []byte) (ProgressToken, error) {
 // IsZero reports whether the token is absent.
 func (t ProgressToken) IsZero() bool { return t.v.IsZero() }
 
-// Int returns the token as an integer; ok is false when it is something else
-// or does not fit in an int64.
+// Int returns the token as an integer; ok is false if it is a string, absent, or does not
+// fit in an int64.
 func (t ProgressToken) Int() (n int64, ok bool) { return t.v.Int() }
 
-// Str returns the token as a string; ok is false when it is something else.
+// Str returns the token as a string; ok is false if it is an integer or absent.
 func (t ProgressToken) Str() (s string, ok bool) { return t.v.Str() }
 
-// String returns the token as JSON, so that 1 and "1" print differently. The
-// absent token prints as nothing.
+// String returns the token as JSON, so that 1 and "1" print differently. For the absent
+// token it returns "".
 func (t ProgressToken) String() string { return t.v.String() }
 
-// AppendJSON appends the token to b; the absent token as null.
+// AppendJSON appends the token to b, or null for the absent token.
 func (t ProgressToken) AppendJSON(b []byte) []byte { return t.v.AppendJSON(b) }
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent token is an

@@ -7,39 +7,37 @@ import (
 	"fmt"
 )
 
-// Caller sends a request and waits for its result, which it decodes into the
-// pointer result. The peer of package jsonrpc is one.
+// Caller sends a request, waits for its result and decodes it into the pointer result. The
+// peer of package jsonrpc is a Caller.
 type Caller interface {
-	// Call returns the error of the answer, or why no answer came.
+	// Call returns the error of the answer, or the reason for which no answer arrived.
 	Call(ctx context.Context, method string, params, result any) error
 }
 
-// Notifier sends a notification. The peer of package jsonrpc is one.
+// Notifier sends a notification. The peer of package jsonrpc is a Notifier.
 type Notifier interface {
 	// Notify does not wait for the other side.
 	Notify(ctx context.Context, method string, params any) error
 }
 
-// Registrar takes the function that serves a method. The function gets the
-// params as they were sent, nil when there were none, and returns the result;
-// for a notification the result is nil and the error is for the log. Its error
-// is a [*DecodeError] when the params are not what the schema asks for, which
-// a server answers with the JSON-RPC code -32602. The mux of package jsonrpc is
-// a Registrar.
+// Registrar registers the function that serves a method. The function gets the params as
+// they were sent, or nil if there were none, and returns the result. For a notification the
+// result is nil and the error is for the log. If the params do not follow the schema, the
+// error is a [*DecodeError]; a server answers it with the JSON-RPC code -32602. The mux of
+// package jsonrpc is a Registrar.
 type Registrar interface {
-	// HandleRaw takes f for one method.
+	// HandleRaw registers f for one method.
 	HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error))
 }
 
-// Method is a request of the protocol: its name with the types of its params
-// and of its result.
+// Method is a request of the protocol: its name and the types of its params and its result.
 type Method[P, R any] struct {
 	name     string
 	required bool
 }
 
-// NewMethod returns the request with a name on the wire, such as one of an
-// extension. A request without params is faulty if required is set.
+// NewMethod returns the request with that name on the wire, for example a request of an
+// extension. required means that the request must have params.
 func NewMethod[P, R any](name string, required bool) Method[P, R] {
 	return Method[P, R]{name, required}
 }
@@ -47,11 +45,10 @@ func NewMethod[P, R any](name string, required bool) Method[P, R] {
 // Name returns the method's name on the wire.
 func (m Method[P, R]) Name() string { return m.name }
 
-// ParamsRequired reports whether a request without params is faulty.
+// ParamsRequired reports whether the request must have params.
 func (m Method[P, R]) ParamsRequired() bool { return m.required }
 
-// Call sends the request to c's other side and returns its result. A nil params
-// sends none.
+// Call sends the request with c and returns its result. Without params, pass nil.
 func (m Method[P, R]) Call(ctx context.Context, c Caller, params *P) (*R, error) {
 	result := new(R)
 	if err := c.Call(ctx, m.name, orNone(params), result); err != nil {
@@ -60,8 +57,8 @@ func (m Method[P, R]) Call(ctx context.Context, c Caller, params *P) (*R, error)
 	return result, nil
 }
 
-// Handle serves the request with f. Params that were not sent are the zero P
-// where the schema lets them be absent.
+// Handle registers f to serve the request. If the params are optional and absent, f gets
+// the zero P.
 func (m Method[P, R]) Handle(r Registrar, f func(context.Context, *P) (*R, error)) {
 	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
 		params, err := decodeParams[P](raw, m.name, m.required)
@@ -83,16 +80,16 @@ func errNoResult(method string) error {
 	return fmt.Errorf("mcptypes: %s: handler returned neither result nor error", method)
 }
 
-// UnionMethod is a request whose result is a union R. This version of the
-// protocol has none; a tool's call in package modern is one.
+// UnionMethod is a request whose result is a union R. This version of the protocol has no
+// such request; tools/call in package modern is one.
 type UnionMethod[P, R any] struct {
 	name     string
 	required bool
 	decode   func([]byte, any) error
 }
 
-// NewUnionMethod returns the request with a name on the wire. The function
-// decode, the Decode of R's package, reads its result.
+// NewUnionMethod returns the request with that name on the wire. decode reads the result;
+// pass the Decode of R's package.
 func NewUnionMethod[P, R any](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
 	return UnionMethod[P, R]{name, required, decode}
 }
@@ -100,11 +97,10 @@ func NewUnionMethod[P, R any](name string, required bool, decode func([]byte, an
 // Name returns the method's name on the wire.
 func (m UnionMethod[P, R]) Name() string { return m.name }
 
-// ParamsRequired reports whether a request without params is faulty.
+// ParamsRequired reports whether the request must have params.
 func (m UnionMethod[P, R]) ParamsRequired() bool { return m.required }
 
-// Call sends the request to c's other side and returns its result. A nil params
-// sends none.
+// Call sends the request with c and returns its result. Without params, pass nil.
 func (m UnionMethod[P, R]) Call(ctx context.Context, c Caller, params *P) (result R, err error) {
 	var raw json.RawMessage
 	if err := c.Call(ctx, m.name, orNone(params), &raw); err != nil {
@@ -113,7 +109,7 @@ func (m UnionMethod[P, R]) Call(ctx context.Context, c Caller, params *P) (resul
 	return result, m.decode(raw, &result)
 }
 
-// Handle serves the request with f, as [Method.Handle] does.
+// Handle registers f to serve the request, as [Method.Handle] does.
 func (m UnionMethod[P, R]) Handle(r Registrar, f func(context.Context, *P) (R, error)) {
 	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
 		params, err := decodeParams[P](raw, m.name, m.required)
@@ -131,15 +127,15 @@ func (m UnionMethod[P, R]) Handle(r Registrar, f func(context.Context, *P) (R, e
 	})
 }
 
-// NotificationMethod is a notification of the protocol: its name with the type
-// of its params.
+// NotificationMethod is a notification of the protocol: its name and the type of its
+// params.
 type NotificationMethod[P any] struct {
 	name     string
 	required bool
 }
 
-// NewNotification returns the notification with a name on the wire, as
-// [NewMethod] does a request.
+// NewNotification returns the notification with that name on the wire. required means that
+// it must have params.
 func NewNotification[P any](name string, required bool) NotificationMethod[P] {
 	return NotificationMethod[P]{name, required}
 }
@@ -147,15 +143,15 @@ func NewNotification[P any](name string, required bool) NotificationMethod[P] {
 // Name returns the notification's name on the wire.
 func (m NotificationMethod[P]) Name() string { return m.name }
 
-// ParamsRequired reports whether a notification without params is faulty.
+// ParamsRequired reports whether the notification must have params.
 func (m NotificationMethod[P]) ParamsRequired() bool { return m.required }
 
-// Notify sends the notification to n's other side. A nil params sends none.
+// Notify sends the notification with n. Without params, pass nil.
 func (m NotificationMethod[P]) Notify(ctx context.Context, n Notifier, params *P) error {
 	return n.Notify(ctx, m.name, orNone(params))
 }
 
-// Handle serves the notification with f, as [Method.Handle] does a request.
+// Handle registers f to serve the notification, as [Method.Handle] does for a request.
 func (m NotificationMethod[P]) Handle(r Registrar, f func(context.Context, *P) error) {
 	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
 		params, err := decodeParams[P](raw, m.name, m.required)
@@ -184,11 +180,11 @@ func orNone[P any](params *P) any {
 	return params
 }
 
-// paramsError says that the params of a request are wrong, and not something
-// that its handler decoded.
+// paramsError is the error of a request's params. It distinguishes them from other values
+// that a handler decodes.
 type paramsError struct{ *DecodeError }
 
-// InvalidParams returns what package jsonrpc answers.
+// InvalidParams returns the path and the message that package jsonrpc answers.
 func (e paramsError) InvalidParams() (path, why string) { return e.Path, e.Msg }
 
 // Unwrap lets errors.As find the DecodeError.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wire is both sides of a connection in one: what is called on it is served by
-// what is registered on it.
+// wire is both sides of a connection: it serves calls with the functions that are registered
+// on it.
 type wire map[string]func(context.Context, json.RawMessage) (any, error)
 
 func (w wire) HandleRaw(method string, f func(context.Context, json.RawMessage) (any, error)) {
@@ -120,11 +120,11 @@ func TestNotification(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if err := mcptypes.NotificationsProgress.Notify(context.Background(), w, nil); err == nil {
-		t.Error("required params were not missed")
+		t.Error("no error for missing params")
 	}
 }
 
-// TestMethods holds the table of who sends what.
+// TestMethods compares Methods with the expected table.
 func TestMethods(t *testing.T) {
 	var got []string
 	for _, m := range mcptypes.Methods() {

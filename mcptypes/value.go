@@ -11,21 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Base64 is binary data in the base64 encoding of RFC 4648, section 4. It is
-// kept as the text that was sent, since the schema does not insist that the
-// text can be decoded.
+// Base64 is binary data in the base64 encoding of RFC 4648, section 4. It keeps the text
+// that was sent, because the schema also admits text that cannot be decoded.
 type Base64 string
 
 // Base64Of returns the encoding of data.
 func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToString(data)) }
 
-// Bytes returns the data.
+// Bytes decodes the data.
 func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Base64) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Base64).encode) }
 
-// UnmarshalJSON implements [encoding/json.Unmarshaler], as [Decode].
+// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Base64) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
@@ -43,13 +42,12 @@ func (v *Base64) decode(d *codec.Decoder) (err error) {
 
 func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
-// ElicitValue is what a person entered in one field of an elicitation's form: a string, a
-// number or a boolean
-// (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation). A number
-// is kept as the text that was sent; the schema's JSON form wants an integer, which is
-// what [DecodeStrict] insists on. From version 2025-11-25 on a value may also be a list
-// of strings, which this package does not support. ElicitValue is comparable; the zero
-// value is the absent one.
+// ElicitValue is the value of one field of an elicitation's form: a string, a number or a
+// boolean (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation). A
+// number keeps the text that was sent. The schema's JSON form admits only integers, and so
+// does [DecodeStrict]. Since version 2025-11-25 a value may also be a list of strings; this
+// package cannot read or write such a value. ElicitValue is comparable; the zero value is
+// absent.
 type ElicitValue struct {
 	text string // the string, or the text of the number or list
 	kind elicitKind
@@ -66,13 +64,13 @@ const (
 	elicitList
 )
 
-// ElicitString returns the value that is the string s.
+// ElicitString returns the string s as a value.
 func ElicitString(s string) ElicitValue { return ElicitValue{s, elicitString} }
 
-// ElicitInt returns the value that is the integer n.
+// ElicitInt returns the integer n as a value.
 func ElicitInt(n int64) ElicitValue { return ElicitValue{strconv.FormatInt(n, 10), elicitNumber} }
 
-// ElicitBool returns the value that is the boolean b.
+// ElicitBool returns the boolean b as a value.
 func ElicitBool(b bool) ElicitValue {
 	if b {
 		return ElicitValue{kind: elicitTrue}
@@ -80,8 +78,7 @@ func ElicitBool(b bool) ElicitValue {
 	return ElicitValue{kind: elicitFalse}
 }
 
-// ElicitStrings returns the value that is a list of strings, of a field where
-// several may be chosen.
+// ElicitStrings returns a list of strings as a value, for a field with several choices.
 func ElicitStrings(s ...string) ElicitValue {
 	b := []byte{'['}
 	for i, text := range s {
@@ -106,7 +103,7 @@ func ParseElicitValue(raw []byte) (ElicitValue, error) {
 // IsZero reports whether the value is absent.
 func (v ElicitValue) IsZero() bool { return v.kind == elicitAbsent }
 
-// Str returns the value as a string; ok is false when it is something else.
+// Str returns the value as a string; ok is false if it is not a string.
 func (v ElicitValue) Str() (s string, ok bool) {
 	if v.kind != elicitString {
 		return "", false
@@ -114,13 +111,12 @@ func (v ElicitValue) Str() (s string, ok bool) {
 	return v.text, true
 }
 
-// Bool returns the value as a boolean; ok is false when it is something else.
+// Bool returns the value as a boolean; ok is false if it is not a boolean.
 func (v ElicitValue) Bool() (b, ok bool) {
 	return v.kind == elicitTrue, v.kind == elicitTrue || v.kind == elicitFalse
 }
 
-// Number returns the value as a number's text; ok is false when it is
-// something else.
+// Number returns the text of the number; ok is false if the value is not a number.
 func (v ElicitValue) Number() (n json.Number, ok bool) {
 	if v.kind != elicitNumber {
 		return "", false
@@ -128,8 +124,7 @@ func (v ElicitValue) Number() (n json.Number, ok bool) {
 	return json.Number(v.text), true
 }
 
-// Strings returns the value as a list of strings; ok is false when it is
-// something else.
+// Strings returns the value as a list of strings; ok is false if it is not a list.
 func (v ElicitValue) Strings() (list []string, ok bool) {
 	if v.kind != elicitList {
 		return nil, false
@@ -138,7 +133,7 @@ func (v ElicitValue) Strings() (list []string, ok bool) {
 	return list, err == nil
 }
 
-// String returns the value as JSON. The absent value prints as nothing.
+// String returns the value as JSON, and "" for the absent value.
 func (v ElicitValue) String() string {
 	if v.kind == elicitList {
 		return v.text
@@ -167,8 +162,7 @@ func (v *ElicitValue) decode(d *codec.Decoder) (err error) {
 	return err
 }
 
-// readElicitValue reads a value, which where lists says so may be an array of
-// strings.
+// readElicitValue reads a value. With lists it also accepts an array of strings.
 func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
 	raw, err := d.FormValue(lists)
 	if err != nil {

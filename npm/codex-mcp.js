@@ -12,14 +12,14 @@ let program;
 try {
   program = require.resolve(`${name}/${file}`);
 } catch {
-  console.error(`codex-mcp: the package ${name} is missing: it was left out (--no-optional), or there is none for this system.`);
+  console.error(`codex-mcp: the package ${name} is missing. Install again without --no-optional; if it does not exist, this system is not supported.`);
   process.exit(1);
 }
 
-// The program has the client's pipes themselves: nothing that it reads or writes passes through here.
+// The program uses the client's pipes directly: nothing that it reads or writes passes through here.
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 
-// A terminal sends SIGINT to the program too, and a second one would mean more than the first.
+// A terminal also sends SIGINT to the program, which would treat a second SIGINT differently.
 const forwarded = process.platform === "win32" ? [] : process.stdin.isTTY ? ["SIGTERM"] : ["SIGTERM", "SIGHUP", "SIGINT"];
 for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"]) {
   process.on(signal, () => {

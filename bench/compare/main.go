@@ -1,8 +1,7 @@
-// Command compare measures an MCP server that has the tool codex: how long it
-// takes to start and how much memory it uses then, what each event costs in an
-// answer streamed in 5,000 pieces, and the peak memory of 500 calls at once. The
-// model is a scripted one in this process, so that two servers can be compared in
-// the same minute:
+// Command compare measures an MCP server that has the tool codex: the time to start, the
+// memory after it, the CPU time per event of an answer streamed in 5,000 pieces, and the peak
+// memory of 500 concurrent calls. The model is a script in this process, so that two servers
+// can be compared under the same conditions:
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
 //	go run ./bench/compare /tmp/codex-mcp
@@ -44,7 +43,7 @@ func main() {
 	}
 }
 
-// startUp measures the way from the start to the answered initialize.
+// startUp measures the time from the start to the answer to initialize.
 func startUp(ctx context.Context, argv []string) error {
 	var took []time.Duration
 	var idle string
@@ -65,7 +64,7 @@ func startUp(ctx context.Context, argv []string) error {
 	return nil
 }
 
-// stream measures answers of many pieces, one call after another.
+// stream measures calls one after another, each with an answer in many pieces.
 func stream(ctx context.Context, argv []string) error {
 	s, err := start(ctx, argv, providertest.Turn{Repeat: true, Text: slices.Repeat([]string{"word "}, pieces)})
 	if err != nil {
@@ -95,7 +94,7 @@ func stream(ctx context.Context, argv []string) error {
 	return nil
 }
 
-// crowd measures many calls at once.
+// crowd measures many concurrent calls.
 func crowd(ctx context.Context, argv []string) error {
 	s, err := start(ctx, argv, providertest.Turn{Repeat: true, Text: []string{"hello ", "there"}})
 	if err != nil {

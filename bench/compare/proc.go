@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cpu is the time that the server has used, in steps of 10 ms.
+// cpu returns the CPU time that the server has used, in steps of 10 ms.
 func (s *server) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
@@ -25,8 +25,7 @@ func (s *server) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err, err2)
 }
 
-// memory is a figure of the server's memory: VmRSS is what it has, VmHWM the
-// most that it has had.
+// memory returns a figure of the server's memory: VmRSS is the current size, VmHWM the peak.
 func (s *server) memory(figure string) (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// server is the program that is measured.
+// server is the measured program.
 type server struct {
 	cmd      *exec.Cmd
 	provider *providertest.Server
@@ -22,7 +22,7 @@ type server struct {
 	in       *json.Encoder
 	out      *bufio.Scanner
 	id       int
-	took     time.Duration // from its start to the answered initialize
+	took     time.Duration // from the start to the answer to initialize
 }
 
 func start(ctx context.Context, argv []string, turn providertest.Turn) (*server, error) {
@@ -73,7 +73,7 @@ func (s *server) send(method string, params any) error {
 	return s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
 }
 
-// run makes n calls at once and returns the number of events until all are answered.
+// run makes n concurrent calls and returns the number of events until all are answered.
 func (s *server) run(n int) (events int, err error) {
 	for range n {
 		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": map[string]any{"prompt": "go"}}); err != nil {

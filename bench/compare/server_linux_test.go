@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestMeasures takes each figure once from the real program.
+// TestMeasures measures each figure once on the real program.
 func TestMeasures(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
 	if out, err := exec.Command("go", "build", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {

@@ -1,15 +1,14 @@
-// Command measure reports how well a model does with the native engine. It sets a
-// dozen small tasks in Go repositories, and checks each with tests that the model
-// has not seen.
+// Command measure reports how well a model works with the native engine. It sets a dozen
+// small tasks in Go repositories and checks each with tests that the model has not seen.
 //
 //	go run ./bench/measure -base-url http://localhost:11434/v1 -model qwen3-coder
 //	go run ./bench/measure -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
 //	go run ./bench/measure -scripted    # the tasks' own solutions: all pass
 //
-// Each task runs in a folder of its own under the policy never and the sandbox
-// workspace-write, so that no question is asked. Its tests then run what the model
-// wrote, outside the sandbox: measure only models that you trust that far, or in a
-// container. It needs Go, and no network but the provider's.
+// Each task runs in its own folder with the policy never and the sandbox workspace-write, so
+// that no questions are asked. The tests then run the model's code outside the sandbox:
+// measure only models that you trust, or use a container. It needs Go, and no network but
+// the provider's.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// options are the command line's.
+// options are the flags of the command line.
 type options struct {
 	baseURL, model, wire, envKey string
 	task                         string
@@ -34,13 +33,13 @@ type options struct {
 }
 
 func main() {
-	native.Main() // this may be a keeper of commands
+	native.Main() // does not return if the engine started this process to run commands
 	var o options
 	flag.StringVar(&o.baseURL, "base-url", "http://localhost:11434/v1", "the provider's address")
 	flag.StringVar(&o.model, "model", "", "the model")
 	flag.StringVar(&o.wire, "wire", "chat", "chat or responses")
 	flag.StringVar(&o.envKey, "env-key", "", "the environment variable that holds the provider's key")
-	flag.StringVar(&o.task, "task", "", "run this task alone")
+	flag.StringVar(&o.task, "task", "", "run only this task")
 	flag.BoolVar(&o.scripted, "scripted", false, "play the tasks' own solutions instead of asking a model")
 	flag.BoolVar(&o.verbose, "v", false, "show what the model says and runs, and why a task failed")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "for each task")
@@ -64,7 +63,7 @@ func measure(ctx context.Context, o *options, out io.Writer) (passed, all int, e
 		return 0, 0, err
 	}
 	if o.model == "" && !o.scripted {
-		return 0, 0, fmt.Errorf("name a -model, or use -scripted")
+		return 0, 0, fmt.Errorf("set -model, or use -scripted")
 	}
 	for _, t := range tasks {
 		r, err := one(ctx, o, t, out)

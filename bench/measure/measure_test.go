@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The tasks are honest: each fails as it is and passes with its solution, which
-// the engine applies as it would a model's.
+// Each task fails without its solution and passes with it. The engine applies the solution
+// like a patch of a model.
 func TestTasks(t *testing.T) {
 	tasks, err := load("")
 	if err != nil {

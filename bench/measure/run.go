@@ -15,21 +15,21 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// result is how a task went.
+// result is the result of a task.
 type result struct {
 	passed   bool
-	reason   string // why not
+	reason   string // why it failed
 	requests int
 	tokens   int64
 	took     time.Duration
 }
 
-// run lets the model work on the task in dir and judges what it left.
+// run lets the model work on the task in dir and judges the result.
 func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
-	cache := filepath.Join(work, ".cache") // go's own is outside of what the model may write
+	cache := filepath.Join(work, ".cache") // the model may not write Go's own cache
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return result{}, err
 	}
@@ -74,7 +74,7 @@ func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (re
 	return r, nil
 }
 
-// host counts what a turn costs and refuses what is asked.
+// host counts the cost of a turn and denies all questions.
 type host struct {
 	engine.DenyAll
 	out      io.Writer // nil shows nothing

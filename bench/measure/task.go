@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Each file is one task: the prompt on top, then the files of the repository,
-// the tests that judge the work below check/, and a patch that solves it.
+// Each file is one task: the prompt, then the files of the repository, the tests that judge
+// the work, under check/, and a patch that solves the task.
 //
 //go:embed tasks/*.txtar
 var files embed.FS
@@ -26,7 +26,7 @@ type task struct {
 	solution     string
 }
 
-// load reads all tasks, or the one by that name.
+// load reads all tasks, or the one with that name.
 func load(only string) ([]task, error) {
 	names, err := files.ReadDir("tasks")
 	if err != nil {
@@ -79,8 +79,8 @@ func write(dir string, all []txtar.File) error {
 	return nil
 }
 
-// judge puts the tests over what the model left, its own and those that it may
-// have changed, and runs them all. The error is what they print.
+// judge writes the task's tests over the model's files and runs all tests. The error has
+// their output.
 func (t task) judge(ctx context.Context, dir string) error {
 	for _, f := range t.repository {
 		if strings.HasSuffix(f.Name, "_test.go") {

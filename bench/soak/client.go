@@ -17,12 +17,12 @@ type client struct {
 	peer *jsonrpc.Peer
 	read *slow
 	done chan struct{}
-	// doomed is of a server that will be killed. What has killed its keeper
-	// by then is left.
+	// doomed means that the server will be killed. A command that has killed its
+	// keeper before then is left.
 	doomed bool
 
 	mu            sync.Mutex
-	conversations []conversation // those that it has begun, oldest first
+	conversations []conversation // the conversations that it began, oldest first
 }
 
 // conversation is one that the server has open.
@@ -39,7 +39,7 @@ func newClient(t jsonrpc.Transport, read *slow) *client {
 	c.peer = jsonrpc.NewPeer(t, m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	go func() {
 		defer close(c.done)
-		_ = c.peer.Run(context.Background()) // what it lost shows in the calls
+		_ = c.peer.Run(context.Background()) // lost answers are errors of the calls
 	}()
 	return c
 }
@@ -50,7 +50,7 @@ func (c *client) hello(ctx context.Context) error {
 	return errors.Join(err, c.peer.Notify(ctx, "notifications/initialized", nil))
 }
 
-// event keeps the conversations that begin.
+// event records the conversations that begin.
 func (c *client) event(_ context.Context, p struct {
 	Msg struct {
 		Type        string `json:"type"`
@@ -66,7 +66,7 @@ func (c *client) event(_ context.Context, p struct {
 	c.conversations = append(c.conversations, conversation{p.Msg.SessionID, p.Msg.RolloutPath})
 }
 
-// surplus takes the oldest conversation out when there are too many.
+// surplus removes the oldest conversation if there are too many.
 func (c *client) surplus() (conversation, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *client) surplus() (conversation, bool) {
 	return first, true
 }
 
-// any is one of the conversations.
+// any returns one of the conversations.
 func (c *client) any() (conversation, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *client) any() (conversation, bool) {
 	return c.conversations[rand.IntN(len(c.conversations))], true
 }
 
-// answer answers a question in any way, or not at all.
+// answer answers a question in a random way, or not at all.
 func answer(ctx context.Context, _ json.RawMessage) (any, error) {
 	switch rand.IntN(6) {
 	case 0, 1:
@@ -98,7 +98,7 @@ func answer(ctx context.Context, _ json.RawMessage) (any, error) {
 	case 3:
 		return map[string]any{"action": "cancel"}, nil
 	case 4:
-		return nil, errors.New("the person has fainted")
+		return nil, errors.New("no answer")
 	}
 	select { // ignored
 	case <-ctx.Done():
@@ -107,8 +107,8 @@ func answer(ctx context.Context, _ json.RawMessage) (any, error) {
 	return nil, ctx.Err()
 }
 
-// call calls a method. Its error says that there was no answer; an answer that is
-// an error is one.
+// call calls a method. It returns an error only if there was no answer; an error answer is an
+// answer.
 func (c *client) call(ctx context.Context, method string, params any) error {
 	ctx, stop := context.WithTimeoutCause(ctx, patience, errUnanswered)
 	defer stop()
@@ -135,7 +135,7 @@ func (c *client) archive(ctx context.Context, which conversation) error {
 	return c.call(ctx, "archiveConversation", map[string]any{"conversationId": which.id, "rolloutPath": which.rollout})
 }
 
-// leave ends the connection, whatever is under way.
+// leave closes the connection without waiting for calls.
 func (c *client) leave() {
 	_ = c.peer.Close() // also the error of a server that was killed
 	<-c.done

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// flat is how far the median of the last third of a run may be above that of the
-// minutes after the first: a part of it, and a constant.
+// flat is how much a figure may rise: the median of the last third of a run may exceed the
+// early median by a part of it plus slack.
 type flat struct {
 	name  string
 	unit  string
@@ -46,7 +46,7 @@ func newFigures(one, many *process) *figures {
 	return &figures{names: []string{"codex-mcp", "packages"}, servers: []*process{one, many}, begun: time.Now()}
 }
 
-// sample looks at the servers once a second until ctx ends, and shows some.
+// sample samples the servers once a second until ctx ends, and prints some samples.
 func (f *figures) sample(ctx context.Context, out io.Writer) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -104,7 +104,7 @@ func (s *process) look() (v [4]int, err error) {
 	return [4]int{number("VmRSS") >> 10, s.goroutines, len(open), number("Threads")}, err
 }
 
-// judge shows the medians, and returns an error for each that is not flat.
+// judge prints the medians, and returns an error for each figure that is not flat.
 func (f *figures) judge(out io.Writer) (err error) {
 	for server, name := range f.names {
 		for kind, k := range kinds {
@@ -122,8 +122,9 @@ func (f *figures) judge(out io.Writer) (err error) {
 	return err
 }
 
-// medians are those of the time between the first minute and the fifth, or a third
-// of what comes after the first where that is less, and of the last third.
+// medians returns the median of the early samples and of the last third. The early samples
+// are those from the second to the fifth minute, or in a short run the first third after the
+// first minute.
 func (f *figures) medians(server, kind int) (early, late int) {
 	var length time.Duration
 	for _, s := range f.samples {
@@ -143,7 +144,7 @@ func (f *figures) medians(server, kind int) (early, late int) {
 	return median(first), median(last)
 }
 
-// median is -1 without values.
+// median returns the median, or -1 without values.
 func median(v []int) int {
 	if len(v) == 0 {
 		return -1

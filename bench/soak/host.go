@@ -16,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// host serves clients that dial, until its input ends. It says its address, and
-// for each line how many goroutines it has.
+// host serves clients that dial, until its input ends. It prints its address, and for each
+// line of input its number of goroutines.
 func host(ctx context.Context) error {
 	e, err := native.New(&native.Options{Limits: native.Limits{Idle: idle}})
 	if err != nil {
@@ -37,7 +37,7 @@ func host(ctx context.Context) error {
 			if err != nil {
 				return
 			}
-			sessions.Go(func() { _ = server.Serve(ctx, jsonrpc.Lines(c, c, c)) }) // clients leave in all ways
+			sessions.Go(func() { _ = server.Serve(ctx, jsonrpc.Lines(c, c, c)) }) // clients leave in every way
 		}
 	})
 	fmt.Println(listener.Addr())

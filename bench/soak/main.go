@@ -1,14 +1,14 @@
-// Command soak drives codex-mcp under faults for a while, and fails when a call is not
-// answered, or when memory, goroutines, descriptors or threads are not flat after the
-// first minute.
+// Command soak drives codex-mcp under faults. It fails if a call is not answered, or if
+// memory, goroutines, descriptors or threads keep rising after the first minute.
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
 //	go run ./bench/soak -for 15m /tmp/codex-mcp
 //
-// Two servers do the same work on the native engine with a scripted provider: the
-// program, whose one client stays, and runs of it whose clients leave; and a server of
-// the packages in a process of its own, whose clients come and go and which reports its
-// goroutines. The faults are in work.go and provider.go. It needs Linux.
+// Two servers do the same work on the native engine with a scripted provider. One is the
+// program: one client stays connected, and other runs of the program end with their clients.
+// The other is a server of the packages in its own process, which reports its goroutines;
+// its clients connect and disconnect. The faults are in work.go and provider.go. It needs
+// Linux.
 package main
 
 import (
@@ -26,14 +26,14 @@ import (
 )
 
 func main() {
-	native.Main() // this may be a keeper of commands
-	length := flag.Duration("for", 15*time.Minute, "how long")
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of what is done when")
-	asHost := flag.Bool("host", false, "be the server of the packages")
+	native.Main() // does not return if the engine started this process to run commands
+	length := flag.Duration("for", 15*time.Minute, "how long to run")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "the `seed` of the random order")
+	asHost := flag.Bool("host", false, "run the server of the packages; for soak itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := errors.New("want the program to drive")
+	err := errors.New("usage: soak [-for DURATION] PROGRAM")
 	switch {
 	case *asHost:
 		err = host(ctx)
@@ -46,12 +46,12 @@ func main() {
 	}
 }
 
-// warmUp is how long figures may rise.
+// warmUp is the time at the start in which figures may rise.
 const warmUp = time.Minute
 
 func soak(ctx context.Context, program string, length time.Duration, seed uint64, out io.Writer) (err error) {
 	if length < 2*warmUp {
-		return fmt.Errorf("-for: want at least %s, of which the first is the start", 2*warmUp)
+		return fmt.Errorf("-for: want at least %s: the first %s do not count", 2*warmUp, warmUp)
 	}
 	fmt.Fprintf(out, "seed %d\n", seed)
 	dir, err := os.MkdirTemp("", "soak-")

@@ -19,16 +19,16 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Limits of the servers, small so that they are reached all the time.
+// Limits of the servers, small so that they are reached often.
 const (
 	idle     = 3 * time.Second
 	question = 2 * time.Second
 )
 
-// patience bounds every wait; it is only reached when a server fails.
+// patience limits every wait; only a failing server reaches it.
 const patience = 2 * time.Minute
 
-// place is the folders of a run, and how servers are started there.
+// place has the folders of a run and starts servers in them.
 type place struct {
 	program    string
 	home, work string
@@ -149,8 +149,8 @@ func (s *process) count() error {
 	return err
 }
 
-// settles waits until a host without clients has no more goroutines than before it
-// had any, but for idle connections and keepers.
+// settles waits until a host without clients has no more goroutines than before its first
+// client, except for idle connections and keepers.
 func (s *process) settles(before int, out io.Writer) error {
 	const rest = 25
 	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(100 * time.Millisecond) {
@@ -167,7 +167,7 @@ func (s *process) settles(before int, out io.Writer) error {
 	}
 }
 
-// leaves ends a server by the end of its input.
+// leaves closes a server's input and waits for its end.
 func (s *process) leaves() error {
 	s.stdin.Close()
 	return s.ends()
@@ -178,7 +178,7 @@ func (s *process) ends() error {
 	case <-s.exited:
 		return s.err
 	case <-time.After(patience):
-		return errors.New("a server does not end")
+		return errors.New("a server does not end after its input ended")
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *place) nothingLeft() error {
 			return err
 		}
 		for _, dir := range dirs {
-			env, _ := os.ReadFile(dir + "/environ") // it may be gone, or another user's
+			env, _ := os.ReadFile(dir + "/environ") // the process may have ended or belong to another user
 			if strings.Contains(string(env), p.mark) {
 				words, _ := os.ReadFile(dir + "/cmdline")
 				left = append(left, fmt.Sprintf("%s %q", filepath.Base(dir), words))

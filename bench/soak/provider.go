@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// provider plays what the newest prompt asks for, see turnOf. A scripted one keeps
-// its requests, so it is replaced by a fresh one again and again.
+// provider plays what the newest prompt asks for, see turnOf. A scripted provider keeps all
+// its requests, so it is replaced regularly.
 type provider struct {
 	http *httptest.Server
 
@@ -23,7 +23,7 @@ type provider struct {
 	closing sync.WaitGroup
 }
 
-// fresh is how many requests a scripted provider serves.
+// fresh is how many requests one scripted provider serves.
 const fresh = 500
 
 func newProvider() *provider {
@@ -56,7 +56,7 @@ func (p *provider) close() {
 
 var script = providertest.Turn{Repeat: true, Func: turnOf}
 
-// commands are what the model runs, by the prompt's word.
+// commands are the model's commands by the prompt's word.
 var commands = map[string][]string{
 	"run":     {"echo", "hello"},
 	"ask":     {"touch", "asked"},
@@ -69,7 +69,7 @@ var commands = map[string][]string{
 	"output":  {"sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x"},
 }
 
-// turnOf is the turn for the prompt "word number".
+// turnOf returns the turn for the prompt "word number".
 func turnOf(r providertest.Request) providertest.Turn {
 	word, number, _ := strings.Cut(r.LastUserText(), " ")
 	id := "call_" + number
@@ -83,7 +83,7 @@ func turnOf(r providertest.Request) providertest.Turn {
 		}
 		return providertest.Call(providertest.Tool(id, "shell", arguments))
 	}
-	never := make(chan struct{}) // until the client goes
+	never := make(chan struct{}) // until the client disconnects
 	switch word {
 	case "say":
 		return providertest.Turn{Text: slices.Repeat([]string{"hello "}, 40)}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// work is what the clients do.
+// work has what the clients share.
 type work struct {
 	place *place
 
@@ -24,10 +24,10 @@ type work struct {
 	number  int
 	counts  map[string]int
 	errs    []error
-	archive []string // conversations of clients that have left
+	archive []string // conversations of disconnected clients
 }
 
-// workers is how many calls each client makes at once.
+// workers is how many concurrent calls each client makes.
 const workers = 4
 
 func (w *work) run(ctx context.Context, one, host *process) {
@@ -58,8 +58,7 @@ func (w *work) serve(ctx context.Context, c *client) {
 	all.Wait()
 }
 
-// comeAndGo lets one client after another work for a while, and leave with calls
-// under way.
+// comeAndGo lets one client after another work for a while and leave with unanswered calls.
 func (w *work) comeAndGo(ctx context.Context, come func() (*client, func() error, error)) {
 	for ctx.Err() == nil {
 		c, gone, err := come()
@@ -89,8 +88,8 @@ func (w *work) visit(host *process) (*client, func() error, error) {
 	return c, func() error { c.leave(); return nil }, nil
 }
 
-// begin starts a program, which ends by the end of its input, by SIGTERM or
-// SIGHUP, all of which it does well, or by SIGKILL.
+// begin starts a program. It ends at the end of its input or on SIGTERM or SIGHUP, which it
+// handles, or on SIGKILL.
 func (w *work) begin() (*client, func() error, error) {
 	s, err := w.place.startProgram(context.Background())
 	if err != nil {
@@ -113,8 +112,8 @@ func (w *work) begin() (*client, func() error, error) {
 	}, nil
 }
 
-// words are the prompts, see provider.go, and what a client does in between; the first
-// are done more often.
+// words are the prompts, see provider.go, and other actions of a client. The first ones are
+// twice in the list, so they are more frequent.
 var words = []string{
 	"say", "run", "ask", "refuse", "torn", "cancel", "reply", "interrupt",
 	"say", "run", "ask", "refuse", "torn", "cancel", "reply", "interrupt",
@@ -122,7 +121,7 @@ var words = []string{
 	"sleep", "stopped", "pipeline", "crowd", "slow reader",
 }
 
-// once does one thing, of which the error is that a call was not answered.
+// once does one thing. It returns an error if a call was not answered.
 func (w *work) once(ctx context.Context, c *client) error {
 	if old, ok := c.surplus(); ok {
 		return c.archive(ctx, old)
@@ -163,7 +162,7 @@ func (w *work) once(ctx context.Context, c *client) error {
 	return c.tool(ctx, "codex", w.arguments(word))
 }
 
-// cancelled cancels a call after some milliseconds at most.
+// cancelled makes a call and cancels it after at most that many milliseconds.
 func (w *work) cancelled(ctx context.Context, c *client, word string, most int) error {
 	ctx, stop := context.WithTimeout(ctx, time.Duration(w.n(most))*time.Millisecond)
 	defer stop()
@@ -174,7 +173,7 @@ func (w *work) cancelled(ctx context.Context, c *client, word string, most int) 
 	return err
 }
 
-// interrupted ends a turn from another call: its own call is answered.
+// interrupted interrupts a turn with another call. The call of the turn must be answered.
 func (w *work) interrupted(ctx context.Context, c *client) error {
 	at, ok := c.any()
 	if !ok {
@@ -196,7 +195,7 @@ func (w *work) interrupted(ctx context.Context, c *client) error {
 	}
 }
 
-// pipelined makes calls without waiting for the answers between them.
+// pipelined makes calls without waiting for answers in between.
 func (w *work) pipelined(ctx context.Context, c *client, n int, what func(int) (string, any)) error {
 	done := make(chan error, n)
 	for i := range n {
@@ -228,7 +227,7 @@ func (w *work) prompt(word string) string {
 	return fmt.Sprintf("%s %d", word, w.number)
 }
 
-// sweep removes the rollouts that were not used for a while, also of open conversations.
+// sweep removes rollouts that were not used for a while, even those of open conversations.
 func (w *work) sweep(ctx context.Context) {
 	for {
 		select {
@@ -239,7 +238,7 @@ func (w *work) sweep(ctx context.Context) {
 		for _, folder := range []string{"sessions", "archived_sessions"} {
 			w.failed(ctx, filepath.WalkDir(filepath.Join(w.place.home, folder), func(path string, d os.DirEntry, err error) error {
 				if err != nil || d.IsDir() {
-					return nil // it went meanwhile
+					return nil // it was removed in the meantime
 				}
 				if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
 					_ = os.Remove(path)
@@ -271,7 +270,7 @@ func (w *work) leaves(behind []conversation) {
 	w.archive = w.archive[max(0, len(w.archive)-many):]
 }
 
-// left is a conversation of a client that has left.
+// left returns a conversation of a disconnected client, or "".
 func (w *work) left() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +280,7 @@ func (w *work) left() string {
 	return w.archive[w.random.IntN(len(w.archive))]
 }
 
-// failed keeps what went wrong, unless the work has ended meanwhile.
+// failed records an error, unless the work has ended in the meantime.
 func (w *work) failed(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil && !errors.Is(err, errUnanswered) {
 		return err != nil
@@ -300,7 +299,7 @@ func (w *work) failure() error {
 	return errors.Join(w.errs...)
 }
 
-// report says how often each thing was done.
+// report returns how often each thing was done.
 func (w *work) report() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

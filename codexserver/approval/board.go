@@ -14,10 +14,10 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Options are what the boards of one server have in common. The zero value
-// denies whatever was not approved, and records nothing.
+// Options are shared by the boards of one server. The zero value denies everything that was
+// not approved, and records nothing.
 type Options struct {
-	// Questions says how answers are read, and what counts when none comes.
+	// Questions says how answers are read, and what holds without one.
 	Questions elicit.Options
 	// Rules decide before a question is asked. None by default.
 	Rules Rules
@@ -26,10 +26,10 @@ type Options struct {
 	Desk Desk
 	// Approver is the principal whose clients answer by a [Relay]. None by default.
 	Approver string
-	// Record gets every decision. None by default.
+	// Record receives every decision. None by default.
 	Record *Record
-	// Logger gets every decision, panics, and what could not be recorded.
-	// Default: nothing is logged.
+	// Logger logs every decision, panics, and failures of Record. Default: nothing is
+	// logged.
 	Logger *slog.Logger
 }
 
@@ -40,8 +40,7 @@ func (o *Options) logger() *slog.Logger {
 	return o.Logger
 }
 
-// Board is where the questions of one thread stand. It is safe for concurrent
-// use.
+// Board puts the questions of one thread to its places. It is safe for concurrent use.
 type Board struct {
 	options *Options
 	log     *slog.Logger
@@ -52,7 +51,7 @@ type Board struct {
 	questions map[*question]bool
 }
 
-// attachment is a place on a board.
+// attachment is a place of a board or a relay.
 type attachment struct {
 	place Place
 	ctx   context.Context // ends when the place leaves
@@ -64,9 +63,9 @@ type question struct {
 	ctx      context.Context // ends with the first answer, the time-out, or the turn
 	withdraw context.CancelCauseFunc
 	ends     chan end
-	over     chan struct{} // closed when the question is taken down
+	over     chan struct{} // closed when the question is removed
 
-	asked, ended int // places that were asked, and those whose end was awaited
+	asked, ended int // places that were asked, and places whose end was awaited
 }
 
 // end is how a question ended at one place. By is never empty.
@@ -76,11 +75,11 @@ type end struct {
 	err error // the place could not show the question
 }
 
-// withdrawal is how long a place may take to return from a question that is over.
+// withdrawal is how long a place may take to return after its question is over.
 const withdrawal = time.Second
 
-// NewBoard returns a board. It calls invite, unless that is nil, with the words
-// of an [Inviter] when another place could not show a question.
+// NewBoard returns a board. If the desk is an [Inviter] and another place cannot show a
+// question, the board calls invite with the desk's words. Nil ignores them.
 func NewBoard(o *Options, invite func(words string)) *Board {
 	b := &Board{options: o, log: o.logger(), invite: invite, questions: map[*question]bool{}}
 	if o.Desk != nil {
@@ -89,25 +88,25 @@ func NewBoard(o *Options, invite func(words string)) *Board {
 	return b
 }
 
-// Attach adds a place: every question that is open now or later is put there until leave
-// is called. Leave withdraws the questions still open there.
+// Attach adds a place. It is asked every question that is open now or later, until leave is
+// called. Leave withdraws its open questions.
 func (b *Board) Attach(p Place) (leave func()) {
 	return attach(&b.mu, &b.places, p, func(a *attachment) {
 		for q := range b.questions {
-			b.stand(q, a)
+			b.askAt(q, a)
 		}
 	})
 }
 
-// attach adds a place to a list that mu guards, and calls stand with it while mu is held.
+// attach adds a place to a list that mu guards, and calls ask with it while mu is held.
 // Leave removes the place, and withdraws its questions.
-func attach(mu *sync.Mutex, list *[]*attachment, p Place, stand func(*attachment)) (leave func()) {
+func attach(mu *sync.Mutex, list *[]*attachment, p Place, ask func(*attachment)) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attachment{place: p, ctx: ctx}
 	mu.Lock()
 	defer mu.Unlock()
 	*list = append(*list, a)
-	stand(a)
+	ask(a)
 	return func() {
 		mu.Lock()
 		*list = slices.DeleteFunc(*list, func(other *attachment) bool { return other == a })
@@ -116,8 +115,8 @@ func attach(mu *sync.Mutex, list *[]*attachment, p Place, stand func(*attachment
 	}
 }
 
-// Decide returns the decision about r. It always returns, soon after ctx ends at
-// the latest; the end of ctx is an [elicit.Abort].
+// Decide returns the decision about r. It always returns, at the latest soon after ctx
+// ends. The end of ctx decides [elicit.Abort].
 func (b *Board) Decide(ctx context.Context, r *Request) Decision {
 	d, ruled := b.rule(ctx, r)
 	if !ruled {
@@ -157,7 +156,7 @@ func (b *Board) rule(ctx context.Context, r *Request) (d Decision, ruled bool) {
 	return d, ruled
 }
 
-// ask puts the question up at every place and waits for its end.
+// ask asks the question at every place and waits for its end.
 func (b *Board) ask(ctx context.Context, r *Request) Decision {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
@@ -182,7 +181,7 @@ func (b *Board) ask(ctx context.Context, r *Request) Decision {
 	return Decision{Outcome: best.out, By: by}
 }
 
-// open puts a question up at every place.
+// open asks a question at every place.
 func (b *Board) open(ctx context.Context, r *Request) *question {
 	q := &question{request: r, ends: make(chan end), over: make(chan struct{})}
 	q.ctx, q.withdraw = context.WithCancelCause(ctx)
@@ -190,12 +189,12 @@ func (b *Board) open(ctx context.Context, r *Request) *question {
 	defer b.mu.Unlock()
 	b.questions[q] = true
 	for _, a := range b.places {
-		b.stand(q, a)
+		b.askAt(q, a)
 	}
 	return q
 }
 
-// close takes the question down.
+// close removes the question from the board and from its places.
 func (b *Board) close(q *question) {
 	b.mu.Lock()
 	delete(b.questions, q)
@@ -204,9 +203,9 @@ func (b *Board) close(q *question) {
 	close(q.over)
 }
 
-// await collects how the question ends at its places. It returns the answer that
-// counts, else why there is none, which is the zero end when no place could show
-// the question.
+// await waits for the end of the question at its places and returns the answer that counts.
+// If there is no answer, it returns the end at a place that could show the question, or the
+// zero end if none could.
 func (b *Board) await(q *question) (best end, failures []string) {
 	for b.pending(q) {
 		e, ok := q.next()
@@ -233,8 +232,8 @@ func (b *Board) await(q *question) (best end, failures []string) {
 	return best, failures
 }
 
-// next returns the end of the question at the next place. It returns false when
-// the question is over and no place returns from it.
+// next returns the end of the question at the next place. It returns false if the question
+// is over but the places do not return.
 func (q *question) next() (end, bool) {
 	select {
 	case e := <-q.ends:
@@ -251,8 +250,8 @@ func (q *question) next() (end, bool) {
 	}
 }
 
-// pending reports whether the question is still open at some place. If not, a place that
-// arrives later is not asked.
+// pending reports whether the end at another place is to be awaited. If not, it removes the
+// question from the board, so that a place that is attached later is not asked.
 func (b *Board) pending(q *question) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -264,8 +263,8 @@ func (b *Board) pending(q *question) bool {
 	return true
 }
 
-// stand puts the question up at a place. b.mu is held.
-func (b *Board) stand(q *question, a *attachment) {
+// askAt asks the question at a place. b.mu is held.
+func (b *Board) askAt(q *question, a *attachment) {
 	q.asked++
 	ctx, cancel := context.WithCancel(q.ctx)
 	stop := context.AfterFunc(a.ctx, cancel)
@@ -284,8 +283,8 @@ func (b *Board) stand(q *question, a *attachment) {
 	}()
 }
 
-// sendInvitation says where else the question can be answered, after a place
-// other than the desk could not show it.
+// sendInvitation sends the desk's invitation after another place could not show the
+// question.
 func (b *Board) sendInvitation(q *question, e end) {
 	inviter, ok := b.options.Desk.(Inviter)
 	if !ok || b.invite == nil || e.by == ByDesk || e.err == nil && isAnswer(e.out) || q.ctx.Err() != nil {
@@ -300,8 +299,7 @@ func (b *Board) sendInvitation(q *question, e end) {
 
 var errPanic = errors.New("it panicked")
 
-// guard calls foreign code and returns errPanic when it panics, so that neither the
-// turn nor the process ends.
+// guard calls foreign code. If that panics, guard logs the panic and returns errPanic.
 func guard(log *slog.Logger, name string, call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -312,8 +310,8 @@ func guard(log *slog.Logger, name string, call func() error) (err error) {
 	return call()
 }
 
-// isAnswer reports whether the place decided: it was able to ask, and the question
-// was not withdrawn from it.
+// isAnswer reports whether a person decided at the place. It returns false if the place
+// could not ask, or if the question was withdrawn.
 func isAnswer(out elicit.Outcome) bool {
 	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted
 }
@@ -324,8 +322,8 @@ func stricter(a, b elicit.Decision) bool {
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
-// limited returns the outcome within what the question offers. An outcome made by
-// hand may hold any word, and an approval that was not offered.
+// limited returns the outcome with a decision that the question offers. The outcome of a
+// rule or a desk may have any word, or an approval that the question does not offer.
 func limited(q *elicit.Question, out elicit.Outcome) elicit.Outcome {
 	switch {
 	case !out.Decision.Valid():

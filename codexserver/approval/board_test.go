@@ -94,15 +94,15 @@ func TestDecide(t *testing.T) {
 					t.Errorf("logged %d times: %s", n, &log)
 				}
 				if diff := cmp.Diff(tt.desk != nil, len(d.decided) == 1); diff != "" {
-					t.Errorf("the desk learned of %d decisions", len(d.decided))
+					t.Errorf("the desk received %d decisions", len(d.decided))
 				}
 			})
 		})
 	}
 }
 
-// Up to five places answer at once or one after the other. The first answer
-// counts, of those that arrive together the strictest, and it is recorded once.
+// TestRaces asks at up to five places, which answer at once or one after the other. The
+// first answer counts, or the strictest of those that arrive together. It is recorded once.
 func TestRaces(t *testing.T) {
 	answers := []struct {
 		words string
@@ -147,8 +147,8 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// Of two answers that arrive in the same instant the stricter one counts.
-func TestTogetherTheStricterCounts(t *testing.T) {
+// TestStricterAnswerCounts has two places answer at the same time.
+func TestStricterAnswerCounts(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			b := approval.NewBoard(&approval.Options{Desk: &desk{answer: says(decline)}}, nil)
@@ -176,7 +176,7 @@ func TestTogetherTheStricterCounts(t *testing.T) {
 	}
 }
 
-func TestTheTurnEndsFirst(t *testing.T) {
+func TestTurnEndsBeforeAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{Questions: elicit.Options{Timeout: -1}}, nil)
 		defer b.Attach(newClient(after(time.Hour, accept), &elicit.Options{Timeout: -1}))()
@@ -188,8 +188,8 @@ func TestTheTurnEndsFirst(t *testing.T) {
 	})
 }
 
-// A place that arrives while a question is open is asked, and one that leaves is
-// not waited for.
+// TestPlacesComeAndGo asks a place that is attached while a question is open, and does not
+// wait for one that leaves.
 func TestPlacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{}, nil)
@@ -207,7 +207,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 	})
 }
 
-func TestTheLastPlaceLeaves(t *testing.T) {
+func TestLastPlaceLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{}, nil)
 		leave := b.Attach(newClient(waits, nil))
@@ -228,10 +228,9 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// The last place fails as another one arrives, and then nothing is left to wait
-// for: a place that arrives at that instant is asked or is not, but the question
-// always ends.
-func TestAPlaceArrivesAtTheEnd(t *testing.T) {
+// TestPlaceAttachedAtTheEnd attaches a place while the last one fails. The new place may or
+// may not be asked, but the question always ends.
+func TestPlaceAttachedAtTheEnd(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			b := approval.NewBoard(&approval.Options{}, nil)
@@ -244,8 +243,9 @@ func TestAPlaceArrivesAtTheEnd(t *testing.T) {
 	}
 }
 
-// A place that continues after the question is over does not delay the turn.
-func TestAPlaceThatDoesNotReturn(t *testing.T) {
+// TestPlaceThatDoesNotReturn checks that a place that continues after its question does not
+// delay the turn.
+func TestPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
 		b := approval.NewBoard(&approval.Options{Logger: log.logger()}, nil)
@@ -266,8 +266,9 @@ func TestAPlaceThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// An outcome that was made by hand is kept to what the question offers.
-func TestOutcomesByHand(t *testing.T) {
+// TestOutcomeIsLimited checks that an outcome of foreign code is limited to what the
+// question offers.
+func TestOutcomeIsLimited(t *testing.T) {
 	for _, tt := range []struct {
 		out  elicit.Outcome
 		once bool
@@ -323,7 +324,8 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// A fault of foreign code costs neither the decision nor the process.
+// TestPanics checks that a panic of foreign code affects neither the decision nor the
+// process.
 func TestPanics(t *testing.T) {
 	var log journal
 	boom := func() { panic("a fault") }
@@ -348,7 +350,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// brokenWriter is a writer that does not write.
+// brokenWriter is a writer whose writes fail.
 type brokenWriter struct{ boom func() }
 
 func (w brokenWriter) Write([]byte) (int, error) {

@@ -1,4 +1,4 @@
-// Package approval decides whether something is done that needs a person's approval.
+// Package approval decides about actions that need a person's approval.
 //
 //	                 ┌─ Rules ─────────── the user's configuration
 //	Board.Decide ────┤
@@ -6,17 +6,17 @@
 //	      │
 //	      └─ Decision ── Record, log, every Desk
 //
-// An engine asks; [Board.Decide] returns one [Decision]. The rules come first. What they
-// leave open is put to every place of the board at once. The first answer counts, and the
-// question is withdrawn from the other places. Of two answers that arrive together the
-// stricter one counts.
+// An engine asks, and [Board.Decide] returns one [Decision]. The rules come first. If they do
+// not decide, every place of the board is asked at once. The first answer counts, and the
+// question is withdrawn from the other places. If two answers arrive together, the stricter
+// one counts.
 //
-// A place that cannot show the question, or fails, leaves the decision to the others.
-// When no place answers, the question is denied, with a reason for the model and for the
-// caller. Decide always returns: when its context ends, when [Options].Questions.Timeout
-// is over, and when foreign code panics.
+// A place that fails or cannot show the question does not count. If no place answers, the
+// question is denied, with a reason for the model and for the caller. Decide always
+// returns: also when its context ends, after [Options].Questions.Timeout, and when foreign
+// code panics.
 //
-// A [Relay] is a place for clients that may not approve: an approver's clients take its
+// A [Relay] is the place of clients that may not approve: clients of an approver answer its
 // questions.
 //
 // Each decision is recorded once and logged once.

@@ -20,7 +20,7 @@ func (terminal) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, err
 	return elicit.Outcome{Decision: elicit.Approved}, nil
 }
 
-// A rule decides about one command, a place about the other.
+// A rule decides about one command, a place about another.
 func Example() {
 	board := approval.NewBoard(&approval.Options{
 		Rules: approval.Rules{Deny: [][]string{{"git", "push"}}},

@@ -24,12 +24,12 @@ const (
 // answer is how a person at a place answers a question.
 type answer func(context.Context) (string, error)
 
-// says answers at once, whatever became of the question meanwhile.
+// says answers at once, even if the question is over.
 func says(words string) answer {
 	return func(context.Context) (string, error) { return words, nil }
 }
 
-// after answers later, unless the question is withdrawn before.
+// after answers later, unless the question is withdrawn first.
 func after(d time.Duration, words string) answer {
 	if d == 0 {
 		return says(words) // the race detector of Go 1.26 crashes at times on time.After(0) in a bubble
@@ -85,7 +85,7 @@ func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	return c.asker.Ask(ctx, r.Question), nil
 }
 
-// raw is a place of another kind: it returns what it is made of.
+// raw is a place that returns the outcome that it is made of.
 type raw struct {
 	name approval.Decider
 	ask  func(context.Context, *approval.Request) (elicit.Outcome, error)
@@ -97,7 +97,7 @@ func (p raw) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, erro
 	return p.ask(ctx, r)
 }
 
-// desk answers as configured and keeps what it learns.
+// desk answers as configured and records what it sees.
 type desk struct {
 	answer  answer
 	invites func() string
@@ -123,7 +123,7 @@ func (d *desk) Decided(_ *approval.Request, made approval.Decision) {
 	}
 }
 
-// inviterDesk is a desk that says how to reach it.
+// inviterDesk is a desk that is an Inviter.
 type inviterDesk struct{ *desk }
 
 func (d inviterDesk) Invite() string { return d.invites() }

@@ -9,46 +9,45 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Place is where a question is shown until it is answered. A [Board] calls it from
-// several goroutines at a time.
+// Place shows questions to a person. A [Board] calls it from several goroutines at a time.
 type Place interface {
 	// Decider names the place in the record.
 	Decider() Decider
-	// Ask shows the question until it is answered or ctx ends, and returns how
-	// that ended. It must return soon after ctx ends. An error means that the
-	// place could not show the question.
+	// Ask shows the question until it is answered or ctx ends, and returns the outcome.
+	// It must return soon after ctx ends. An error means that the place could not show the
+	// question.
 	Ask(ctx context.Context, r *Request) (elicit.Outcome, error)
 }
 
-// Desk is a second place, in addition to the client, where a person sees the work and
-// answers questions, such as a page in a browser. It is called from several goroutines at
-// a time. A panic in it is logged; in Ask it does not count as an answer.
+// Desk is a place besides the client where a person sees the work and answers questions,
+// such as a page in a browser. It is called from several goroutines at a time. A panic in
+// it is logged; in Ask it does not count as an answer.
 type Desk interface {
-	// Event reports what happens in a thread, in order: what the engine emits,
-	// a [protocol.UserMessage] before each turn and where the model comes to a
-	// message that was given to a running turn, and a
-	// [protocol.ShutdownComplete] at the end. It must not block.
+	// Event reports the events of a thread in order. Besides those of the engine there is
+	// a [protocol.UserMessage] before each turn, and when the model reads a message that
+	// was sent to the running turn, and a [protocol.ShutdownComplete] at the end. It must
+	// not block.
 	Event(t Thread, m protocol.EventMsg)
 	// Ask shows a question until it is answered or ctx ends, and returns the
 	// answer as an MCP client sends it, an ElicitResult. An error does not count as an answer.
 	Ask(ctx context.Context, r *Request) (json.RawMessage, error)
-	// Decided reports how a question ended, also one that was never shown
-	// because a rule answered it. It must not block.
+	// Decided reports every decision, also of a question that a rule answered and that was
+	// never shown. It must not block.
 	Decided(r *Request, d Decision)
 }
 
-// Inviter is a [Desk] that says how to reach it.
+// Inviter is a [Desk] that can say how a person reaches it.
 type Inviter interface {
-	// Invite returns a sentence for the user, such as one with a link, or "" if a person
-	// is at the desk already. The client gets it when it cannot show a question itself.
+	// Invite returns a sentence for the user, for example with a link, or "" if a person is
+	// at the desk already. The client receives it if it cannot show a question itself.
 	Invite() string
 }
 
-// ErrElsewhere is the cause of the end of [Place.Ask]'s context when the
-// question was answered at another place.
+// ErrElsewhere is the cause of the end of Ask's context if the question was answered at
+// another place.
 var ErrElsewhere = errors.New("the question was answered elsewhere")
 
-// deskPlace is the desk's side of a question.
+// deskPlace adapts a desk to a place.
 type deskPlace struct {
 	desk    Desk
 	options *elicit.Options

@@ -11,14 +11,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Record appends every question with its decision to a writer, a JSON object a
-// line. It is safe for concurrent use; a nil Record does nothing.
+// Record appends every question with its decision to a writer, one JSON object a line. It
+// is safe for concurrent use. A nil Record does nothing.
 type Record struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-// NewRecord returns a record that writes to w, nil when w is nil.
+// NewRecord returns a record that writes to w, or nil if w is nil.
 func NewRecord(w io.Writer) *Record {
 	if w == nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// What cannot be recorded is logged, and the decision still holds.
+// TestRecordFails checks that a failure of the record is logged and does not change the
+// decision.
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -13,9 +13,8 @@ import (
 // maxHeld is how long a relay holds a question that has no time-out.
 const maxHeld = 24 * time.Hour
 
-// Relay is a place whose questions other places take: those of an approver, who
-// decides for clients that may not. A question waits there until an approver comes. It
-// is safe for concurrent use.
+// Relay is a place whose questions are asked at other places, those of an approver's
+// clients. A question waits until there is such a client. Relay is safe for concurrent use.
 type Relay struct {
 	options *elicit.Options
 	log     *slog.Logger
@@ -36,15 +35,15 @@ type heldQuestion struct {
 	answers []elicit.Outcome
 }
 
-// NewRelay returns a relay without takers, for boards with these options.
+// NewRelay returns a relay without places, for boards with these options.
 func NewRelay(o *Options) *Relay { return &Relay{options: &o.Questions, log: o.logger()} }
 
-// Attach adds a place that takes the questions: every one that is open now or later is
-// put there until leave is called.
+// Attach adds a place of an approver's client. It is asked every question that is open now
+// or later, until leave is called.
 func (r *Relay) Attach(p Place) (leave func()) {
 	return attach(&r.mu, &r.takers, p, func(a *attachment) {
 		for _, q := range r.open {
-			r.stand(q, a)
+			r.askAt(q, a)
 		}
 	})
 }
@@ -52,8 +51,8 @@ func (r *Relay) Attach(p Place) (leave func()) {
 // Decider implements [Place].
 func (*Relay) Decider() Decider { return ByApprover }
 
-// Ask implements [Place]. A taker that leaves, fails or cannot show the question does
-// not decide it.
+// Ask implements [Place]. A client of the approver that leaves, fails or cannot show the
+// question does not decide it.
 func (r *Relay) Ask(ctx context.Context, request *Request) (elicit.Outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, maxHeld)
 	defer cancel()
@@ -63,11 +62,11 @@ func (r *Relay) Ask(ctx context.Context, request *Request) (elicit.Outcome, erro
 	r.mu.Lock()
 	r.open = append(r.open, q)
 	for _, a := range r.takers {
-		r.stand(q, a)
+		r.askAt(q, a)
 	}
 	r.mu.Unlock()
 	<-q.ctx.Done()
-	r.mu.Lock() // from here on no taker begins
+	r.mu.Lock() // no place is asked from here on
 	r.open = slices.DeleteFunc(r.open, func(other *heldQuestion) bool { return other == q })
 	r.mu.Unlock()
 	q.asking.Wait()
@@ -85,8 +84,8 @@ func (r *Relay) Ask(ctx context.Context, request *Request) (elicit.Outcome, erro
 	return request.Question.ReadError(bounded.Err(), r.options), nil
 }
 
-// stand shows a question at a taker. r.mu is held.
-func (r *Relay) stand(q *heldQuestion, a *attachment) {
+// askAt asks a question at a place. r.mu is held.
+func (r *Relay) askAt(q *heldQuestion, a *attachment) {
 	ctx, cancel := context.WithCancel(q.ctx)
 	stop := context.AfterFunc(a.ctx, cancel)
 	q.asking.Go(func() {

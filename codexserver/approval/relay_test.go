@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestRelay asks by a relay whose takers come and go.
+// TestRelay asks by a relay whose places come and go.
 func TestRelay(t *testing.T) {
 	const minutes = 2 * time.Minute
 	type taker struct {
@@ -95,7 +95,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestRelayIsWithdrawn takes a question back from a taker when its turn ends.
+// TestRelayIsWithdrawn withdraws a question from its place when the turn ends.
 func TestRelayIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &approval.Options{}

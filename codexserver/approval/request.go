@@ -7,23 +7,23 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Request is one thing that is not done before it is approved.
+// Request is an action that needs an approval.
 type Request struct {
 	// Thread is the thread that asks.
 	Thread Thread
-	// Turn is the id of the turn that asks, as its events bear it.
+	// Turn is the id of the turn that asks, which is also the id of its events.
 	Turn string
-	// Event is what the thread wants: a [protocol.ExecApprovalRequest], a
-	// [protocol.PatchApprovalRequest], or another event that only Question
-	// explains.
+	// Event is a [protocol.ExecApprovalRequest] or a [protocol.PatchApprovalRequest]. Of
+	// any other event, only Question describes the action.
 	Event protocol.EventMsg
-	// Question is what a person is asked. Places read it and do not change it.
+	// Question is what a person is asked. Places must not change it.
 	Question *elicit.Question
-	// Patience is how long the question stays open if the options do not say. It suits a
-	// place that a person looks at from time to time. Default: that of [elicit.Options].
+	// Patience is how long the question stays open if [Options] set no time-out. It is for
+	// places that a person looks at only from time to time. Default: that of
+	// [elicit.Options].
 	Patience time.Duration
-	// Deny is why the request is denied before any rule, and without asking; ""
-	// is for all others.
+	// Deny, if not "", denies the request before any rule and without a question. It is
+	// the reason.
 	Deny string
 }
 
@@ -54,24 +54,24 @@ func (r *Request) Meta() map[string]any {
 type Thread struct {
 	// ID is the thread's id.
 	ID string
-	// Server is the id of the server that runs the thread. Two servers may run
-	// the same thread; Stop reaches one of them.
+	// Server is the id of the server that runs the thread. Two servers may run the same
+	// thread; Stop reaches this one.
 	Server string
-	// Principal is whose thread it is, where a server has several users; else "". Who
-	// answers as the client is that principal.
+	// Principal is the user whose thread it is, if a server has several users; else "".
+	// Answers [ByClient] come from that user.
 	Principal string
 	// Stop interrupts the running turn and does not wait for its end. It does
 	// nothing between turns.
 	Stop func()
 }
 
-// Decision is how a question ended, and who decided.
+// Decision is a decision about a request, and who made it.
 type Decision struct {
 	elicit.Outcome
-	// By is who decided. Without an answer in time, it is the last place that was asked.
+	// By is who decided. If no answer came in time, it is the last place that was asked.
 	By Decider
-	// Remarks explain to the caller of the tool, in sentences, why the question
-	// could not be answered at a place. There are none usually.
+	// Remarks are sentences for the caller of the tool: why places could not ask the
+	// question. Usually there are none.
 	Remarks []string
 }
 

@@ -10,32 +10,30 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Rules answer questions before anybody is asked. They see what an engine asks
-// about, not what its approval policy lets run without a question. An entry of
-// Allow or Deny is the beginning of an argv: ["git", "push"] covers every git
-// push.
+// Rules answer questions before a person is asked. They see only what an engine asks about,
+// and not what its approval policy runs without a question. An entry of Allow or Deny is
+// the beginning of an argv: ["git", "push"] covers every git push.
 //
-// A shell script of plain commands is taken apart: one denied command denies
-// it, and it is allowed when each of its commands is. Allow wants it in a bare
-// word's shell with -c or -lc and nothing else, and covers no script that is more
-// than that. Deny looks into whatever looks like a shell.
+// In a shell script of plain commands, the rules judge each command. One denied command
+// denies the script; it is allowed if all its commands are. Allow covers only a script of
+// plain commands that is run by a shell without a path, with -c or -lc and no other
+// argument. Deny looks into everything that looks like a shell.
 //
-// Allow covers no command whose program lies where commands may write: see Once
-// in [protocol.ExecApprovalRequest].
+// Allow does not cover a command whose program lies where commands may write: see Once in
+// [protocol.ExecApprovalRequest].
 type Rules struct {
 	// Allow lists commands that run without a question.
 	Allow [][]string
 	// Deny lists commands that do not run; it wins over Allow.
 	Deny [][]string
-	// Decide answers what the lists do not, patches included: the outcome
-	// counts when it returns true, and the client is asked when it returns
-	// false. An outcome needs no more than a Decision, and Feedback for the
-	// model. It is called from several goroutines at a time and is to return
-	// when ctx ends; a panic in it denies. Default: none.
+	// Decide answers questions that the lists do not decide, about patches too. If it
+	// returns false, the client is asked. An outcome needs only a Decision, and may have
+	// Feedback for the model. Decide is called from several goroutines at a time and must
+	// return when ctx ends. A panic in it denies. Default: none.
 	Decide func(ctx context.Context, r *Request) (out elicit.Outcome, ok bool)
 }
 
-// decide answers for the user, if a rule covers what is asked.
+// decide answers the request if a rule covers it.
 func (r *Rules) decide(ctx context.Context, a *Request) (out elicit.Outcome, ruled bool) {
 	if exec, ok := a.Event.(protocol.ExecApprovalRequest); ok {
 		if out, ruled = r.decideExec(&exec); ruled {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// TestRulesAsJudged asks about every command of the corpus, as an engine does
-// that looks where its programs lie.
+// TestRulesAsJudged asks about every command of the corpus, as an engine does that checks
+// where programs lie.
 func TestRulesAsJudged(t *testing.T) {
 	rules := Rules{
 		Allow: [][]string{
@@ -48,7 +48,7 @@ func TestRulesAsJudged(t *testing.T) {
 	}
 }
 
-// workshop is a workspace with programs of its own in PATH, before a system's.
+// workshop is a workspace with its own programs in PATH, before those of a system.
 func workshop(t *testing.T) program.Place {
 	t.Helper()
 	base := t.TempDir()

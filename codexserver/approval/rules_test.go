@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesSeeWhatIsJudged has an engine that puts a shell around a command.
+// TestRulesSeeWhatIsJudged asks about a command that the engine wrapped in a shell.
 func TestRulesSeeWhatIsJudged(t *testing.T) {
 	rules := Rules{Allow: [][]string{{"go", "test"}}, Deny: [][]string{{"git", "push"}}}
 	for script, want := range map[string]elicit.Decision{"go test": elicit.Approved, "git push": elicit.Denied, "make": ""} {

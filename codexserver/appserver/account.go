@@ -22,7 +22,7 @@ type Account struct {
 	Required bool `json:"required"`
 }
 
-// account asks who is signed in. No token comes with the answer.
+// account returns who is signed in. The answer holds no token.
 func (c *child) account(ctx context.Context) (*Account, error) {
 	var r struct {
 		Account *struct {
@@ -44,9 +44,9 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 	return a, nil
 }
 
-// signedIn refuses a conversation whose first turn would try for many seconds
-// to reach a provider without credentials. The account is that of the
-// app-server's own provider; a conversation may have another.
+// signedIn returns ErrNotSignedIn for a conversation whose provider lacks credentials. Its
+// first turn would otherwise retry for many seconds. The app-server knows only the account
+// of its own provider, so a conversation with another provider passes.
 func (c *child) signedIn(ctx context.Context, r *threadReply) error {
 	a, err := c.account(ctx)
 	if err != nil {
@@ -77,8 +77,7 @@ func (c *child) provider(ctx context.Context) string {
 // builtIn is the provider of an empty configuration.
 const builtIn = "openai"
 
-// AuthStatus implements [engine.Accounts]. A token is there only when it was
-// asked for.
+// AuthStatus implements [engine.Accounts]. The result has a token only if p asks for it.
 func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
 	c, err := e.child(ctx)
 	if err != nil {
@@ -125,7 +124,7 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 		return nil, err
 	}
 	if r.LoginID == "" || r.AuthURL == "" {
-		return nil, errors.New("codex began no ChatGPT login")
+		return nil, errors.New("codex answered the ChatGPT login without an id or a URL")
 	}
 	ended := c.watchLogin(r.LoginID)
 	e.work.Go(func() {
@@ -139,7 +138,8 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 	return r, nil
 }
 
-// watchLogin returns a channel of the end of a login, which may have come before.
+// watchLogin returns a channel that receives the end of a login. The end may come before
+// the caller knows the login's id.
 func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +151,7 @@ func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 	return ch
 }
 
-// loginEnded takes account/login/completed.
+// loginEnded handles account/login/completed.
 func (c *child) loginEnded(raw stdjson.RawMessage) {
 	var r protocol.LoginChatGPTComplete
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -159,7 +159,7 @@ func (c *child) loginEnded(raw stdjson.RawMessage) {
 		return
 	}
 	if r.LoginID == "" {
-		return // a login by key, which was answered
+		return // a login by key; the answer to its request reported the end
 	}
 	c.watchLogin(r.LoginID)
 	c.mu.Lock()
@@ -167,7 +167,7 @@ func (c *child) loginEnded(raw stdjson.RawMessage) {
 	c.mu.Unlock()
 	select {
 	case ch <- r:
-	default: // it has its end already
+	default: // reported twice
 	}
 }
 

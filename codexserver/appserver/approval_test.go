@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// question is one request in the middle of a turn and what it is answered.
+// question is a request during a turn, and the expected answer.
 type question struct {
 	name   string
 	host   engine.Host
@@ -60,7 +60,7 @@ func withAgent(r *run) {
 	r.item(agentID, "agent-turn", command)
 }
 
-// deaf is a host that can be asked about commands and patches alone.
+// deaf is a host that can be asked only about commands and patches.
 type deaf struct {
 	engine.DenyAll
 	commands engine.Host
@@ -116,6 +116,11 @@ func questions() []question {
 		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"humanCommand",`, 1), denied},
 		{"a NUL byte", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied},
 		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
+		{"further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied},
+		{"no further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":null,`, 1), `{"decision":"accept"}`},
+		{"a patch that changes a file twice", yes, func(r *run) {
+			r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1))
+		}, askPatch, patchParams, denied},
 		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"acceptForSession"}`},
 		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
 		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
@@ -164,8 +169,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestToolQuestionShowsItsArguments: a client that drops _meta shows them too,
-// numbers as they are and nothing hidden.
+// TestToolQuestionShowsItsArguments checks that the message shows a tool's arguments, with
+// exact numbers and visible characters, for clients that ignore _meta.
 func TestToolQuestionShowsItsArguments(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for _, tt := range []struct{ params, message, session string }{
@@ -215,7 +220,7 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 	}
 }
 
-// TestQuestionShown: what the person is shown is what was asked.
+// TestQuestionShown checks that a person sees what the app-server asked.
 func TestQuestionShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -245,8 +250,8 @@ func TestQuestionShown(t *testing.T) {
 	})
 }
 
-// TestProgramOfTheWorkspace approves for the session a program that the model could write
-// again: the approval holds once.
+// TestProgramOfTheWorkspace approves for the session a program that the model could
+// replace. The approval holds once.
 func TestProgramOfTheWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "run.sh")
@@ -291,7 +296,7 @@ func TestProgramOfTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestWithdrawnQuestion: an answer to what is not asked any more approves nothing.
+// TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.
 func TestWithdrawnQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -339,8 +344,8 @@ func TestAbortBySubAgent(t *testing.T) {
 	})
 }
 
-// TestRefusalIsExplained: why an approval was not had is said to the model
-// before its call is refused, where the answer has no room for it.
+// TestRefusalIsExplained checks that the model gets the reason of a refusal before the
+// refusal itself, whose answer has no room for it.
 func TestRefusalIsExplained(t *testing.T) {
 	unsupported := elicit.ReadError(elicit.ErrUnsupported, nil)
 	feedback := elicit.Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use make"}}`), nil)

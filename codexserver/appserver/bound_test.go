@@ -14,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestResumeWithinTheConfiguration resumes a thread whose last turn may have had more
-// than the configuration allows.
+// TestResumeWithinTheConfiguration resumes a thread whose last turn could do more than the
+// configuration allows.
 func TestResumeWithinTheConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		name            string

@@ -26,18 +26,17 @@ const (
 	obituaryLimit = 5 * time.Second
 )
 
-// child is one run of the app-server with the connection to it. It serves all
-// threads.
+// child is one run of the app-server and the connection to it. It serves all threads.
 type child struct {
 	log     *slog.Logger
 	peer    *jsonrpc.Peer
 	stderr  *tail
-	path    string // of the program; "" where it was dialled
-	pid     int    // 0 where it was dialled
-	mark    string // of the process
+	path    string // of the program; "" if it was dialled
+	pid     int    // 0 if it was dialled
+	mark    string // an environment variable of the process
 	version version
 	home    string // its CODEX_HOME
-	policy  string // the approval policy of conversations that name none
+	policy  string // the default approval policy of conversations
 
 	gone chan struct{} // closed when the connection has ended
 	run  sync.WaitGroup
@@ -46,8 +45,8 @@ type child struct {
 	lostErr error
 	lostAt  time.Time
 	threads map[string]*thread  // of conversations
-	agents  map[string]subAgent // by their own threads
-	limits  *rateLimits         // the account's, as last notified
+	agents  map[string]subAgent // by the ids of their threads
+	limits  *rateLimits         // of the account, as last reported
 	logins  map[string]chan protocol.LoginChatGPTComplete
 }
 
@@ -57,8 +56,8 @@ type subAgent struct {
 	path string // such as /root/worker
 }
 
-// connect makes a child of a running app-server and shakes hands. It takes the
-// transport over.
+// connect returns the child of a running app-server after the handshake. It owns the
+// transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
 	c := &child{
 		log: o.logger(), stderr: stderr,
@@ -74,22 +73,22 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options)
 	c.run.Go(func() {
 		err := c.peer.Run(context.Background())
 		if p, ok := t.(*process); ok && p.Close() != nil {
-			err = p.err // how it ended says more than what could not be written to it
+			err = p.err // explains more than a failed write
 		}
 		c.lost(err)
 	})
 	if err := c.handshake(ctx, o); err != nil {
-		err = c.explain(err) // before the end that close brings about
+		err = c.explain(err) // before close records an end of its own
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// maxMessage is generous: lists of models and images are long lines.
+// maxMessage bounds a line of the app-server. Lists of models and images are long.
 const maxMessage = 256 << 20
 
-// endWatcher is a transport that reports when nothing more can be read.
+// endWatcher is a transport that reports the end of its input.
 type endWatcher struct {
 	jsonrpc.Transport
 	ended func(error)
@@ -128,7 +127,7 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 	return c.peer.Notify(ctx, "initialized", nil)
 }
 
-// clientName is what threads are recorded under and providers see.
+// clientName is the client's name in Codex's records and in its requests to providers.
 const clientName = "codex_mcp"
 
 // call calls a method within a limit. It returns a *timeoutError when the app-server
@@ -146,13 +145,14 @@ func (c *child) call(ctx context.Context, limit time.Duration, method string, pa
 	return err
 }
 
-// control calls a method that is answered soon. An app-server that leaves it and
-// everything else unanswered hangs, and is killed, so that the next call finds a fresh
-// one. One that answers continues its turns.
+// control calls a method that is answered soon. It kills an app-server that answers
+// neither this request nor any other, so that the next call starts a new one. An
+// app-server that still answers others keeps running.
 func (c *child) control(ctx context.Context, method string, params, result any) error {
 	return c.patient(ctx, controlLimit, method, params, result)
 }
 
+// patient is control for a method that may take longer.
 func (c *child) patient(ctx context.Context, limit time.Duration, method string, params, result any) error {
 	err := c.call(ctx, limit, method, params, result)
 	var late *timeoutError
@@ -162,8 +162,8 @@ func (c *child) patient(ctx context.Context, limit time.Duration, method string,
 	return c.explain(err)
 }
 
-// answers reports whether the app-server answers at all: it refuses a method that
-// it does not have.
+// answers reports whether the app-server answers requests. It sends one for an unknown
+// method; an error is an answer too.
 func (c *child) answers() bool {
 	ctx, stop := context.WithTimeout(context.Background(), aliveLimit)
 	defer stop()
@@ -181,13 +181,13 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("codex app-server did not answer %s within %s", e.method, e.after)
 }
 
-// kill ends a child that cannot be talked to any more.
+// kill ends a child that does not answer.
 func (c *child) kill(why error) {
 	c.lost(why)
 	_ = c.peer.Close() // the transport kills the process
 }
 
-// lost notes that the connection has ended, once, and ends the turns.
+// lost records the first reason why the connection ended, and ends the turns.
 func (c *child) lost(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,13 +222,13 @@ func (c *child) isGone() bool {
 	}
 }
 
-// close ends the child in an orderly way, and by force when that takes too
-// long. It returns when the process is gone.
+// close shuts the child down, by force if that takes too long. It returns when the process
+// is gone.
 func (c *child) close() {
 	c.lost(errClosed)
 	ctx, stop := context.WithTimeout(context.Background(), closeLimit)
 	defer stop()
-	_ = c.peer.Shutdown(ctx) // cut short, it has closed the transport
+	_ = c.peer.Shutdown(ctx) // closes the transport even if ctx ends first
 	c.run.Wait()
 }
 
@@ -251,10 +251,10 @@ func (c *child) handler() jsonrpc.Handler {
 	})
 }
 
-// requestKey finds the id of the request that is being handled.
+// requestKey is the context's key of the id of the request that is being handled.
 type requestKey struct{}
 
-// notifications are those that are decoded; all others are ignored.
+// notifications are the methods that are decoded. All others are ignored.
 var notifications = map[string]bool{
 	"turn/started": true, "turn/completed": true, "turn/diff/updated": true, "turn/plan/updated": true,
 	"item/started": true, "item/completed": true, "item/agentMessage/delta": true,
@@ -266,7 +266,7 @@ var notifications = map[string]bool{
 	"account/login/completed": true,
 }
 
-// notification handles one notification; they come one after another.
+// notification handles one notification. It is called for one at a time.
 func (c *child) notification(r *jsonrpc.Request) error {
 	if !notifications[r.Method] {
 		return nil
@@ -316,7 +316,7 @@ func (c *child) rateLimited(r *rateLimits) []*thread {
 	return all
 }
 
-// adopt records the thread of a sub-agent that an item announces.
+// adopt records the thread of a sub-agent that the notification announces.
 func (c *child) adopt(root *thread, method string, n *note) {
 	if method != "item/started" || n.Item == nil {
 		return
@@ -332,8 +332,8 @@ func (c *child) adopt(root *thread, method string, n *note) {
 	}
 }
 
-// root returns the conversation's thread that a thread belongs to, and the path of
-// the sub-agent if the thread is one's. It returns nil for an unknown thread.
+// root returns the thread of the conversation that a thread belongs to. If the thread is a
+// sub-agent's, it also returns the sub-agent's path. It returns nil for an unknown thread.
 func (c *child) root(threadID string) (*thread, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -358,7 +358,7 @@ func (c *child) load(r *threadReply) *thread {
 	return t
 }
 
-// find returns a thread that this child has loaded, nil for another.
+// find returns a thread that this child has loaded, or nil.
 func (c *child) find(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// choose adds what a call chooses that today's Codex takes as keys. File is Codex's
-// configuration as it is for the folder, home Codex's folder.
+// choose adds the choices of a call that today's Codex takes as configuration keys. File
+// is Codex's configuration for the working folder, home is Codex's folder.
 func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) error {
 	keys := map[string]any{}
 	if cfg.Effort != "" {
@@ -63,8 +63,8 @@ const (
 	rootsKey       = workspaceTable + ".writable_roots"
 )
 
-// bound makes a resumed thread ask and be confined as the file says: the settings of its
-// last turn may come from a user with more rights.
+// bound sets the sandbox and the approval policy of a resumed thread as configured.
+// The settings of its last turn may come from a user with more rights.
 func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 	p.bounded = true
 	if p.Sandbox == "" {
@@ -76,8 +76,8 @@ func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 	}
 }
 
-// keeps returns an error unless Codex says that a bounded thread is as it was asked
-// for: one that is in its memory already keeps what it has.
+// keeps returns an error unless Codex reports the sandbox and the approval policy that a
+// bounded thread asked for. A thread that Codex has in memory keeps its own.
 func (r *threadReply) keeps(p *threadParams) error {
 	types := []string{"readOnly", "workspaceWrite", "dangerFullAccess"}
 	modes := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess}
@@ -86,11 +86,11 @@ func (r *threadReply) keeps(p *threadParams) error {
 	if is >= 0 && is <= asked && (policy == p.ApprovalPolicy || policy == string(protocol.ApprovalUntrusted)) {
 		return nil
 	}
-	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, and the server's configuration allows less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
+	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, but the server's configuration allows less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
 }
 
-// setting is the value of a key of one word, or of a table and a word, as the
-// conversation will have it.
+// setting returns the value that a key will have in the conversation. The path is a key of
+// the top level, or a table and a key in it.
 func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...string) stdjson.RawMessage {
 	key := path[0]
 	if len(path) > 1 {
@@ -102,18 +102,18 @@ func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...strin
 	if len(path) == 1 {
 		return file[path[0]]
 	}
-	if raw, ok := table(p.Config[path[0]])[path[1]]; ok { // one that stayed whole
+	if raw, ok := table(p.Config[path[0]])[path[1]]; ok { // a table that was not flattened
 		return raw
 	}
 	return table(file[path[0]])[path[1]]
 }
 
-// roots returns the folders that are to be writable when a call names some, nil when
-// it names none.
+// roots returns the writable folders of the conversation if a call names some, else nil.
 //
-// Codex looks a folder up by its name whenever it runs a command. A command must not
-// be able to put another folder in its place. So none of those that are added lies in
-// another writable one, where it is writable already, or has one in it.
+// Codex resolves the name of a folder again for each command. A command must not be able
+// to replace a writable folder by a link to another one. So a folder of the call is left
+// out if it lies in a writable one, where it is writable anyway, and refused if it
+// contains one.
 func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) ([]string, error) {
 	if len(cfg.WritableRoots) == 0 {
 		return nil, nil
@@ -169,7 +169,7 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 	return roots, nil
 }
 
-// real is a path free of symbolic links, as far as it is there.
+// real returns a path without symbolic links, or path itself if it does not exist.
 func real(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -29,8 +29,8 @@ func (f *fake) keep(method string) *[]string {
 	return sent
 }
 
-// TestTurnChoices: what a call chooses for a turn is in turn/start, and the effort in
-// those of later turns.
+// TestTurnChoices checks that turn/start has what a call chooses for a turn, and the effort
+// in later turns too.
 func TestTurnChoices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -60,8 +60,8 @@ func TestTurnChoices(t *testing.T) {
 	})
 }
 
-// TestThreadChoices: what a call chooses for a conversation is in thread/start, and in
-// thread/resume when the app-server is another one.
+// TestThreadChoices checks that thread/start has what a call chooses for a conversation, and
+// thread/resume in a new app-server too.
 func TestThreadChoices(t *testing.T) {
 	base := t.TempDir()
 	folder := func(name string) string {
@@ -173,7 +173,7 @@ func TestThreadChoices(t *testing.T) {
 	}
 }
 
-// TestModelList: Codex's pages as one list, in which the configured model is the
+// TestModelList joins Codex's pages to one list, in which the configured model is the
 // default.
 func TestModelList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestModelList(t *testing.T) {
 		}
 		delete(f.on, "model/list")
 		if _, err = e.Models(t.Context()); err == nil {
-			t.Error("a version without the method lists nothing, and says nothing")
+			t.Error("a version without the method returns no error")
 		}
 		delete(f.on, "config/read")
 		if list, err = e.Models(t.Context()); err != nil || len(list.Models) != 1 || len(list.Notes) != 1 {

@@ -24,7 +24,7 @@ func raw(pairs ...string) map[string]json.RawMessage {
 	return m
 }
 
-// TestConfig: what a caller asks for, in the words of today's Codex.
+// TestConfig translates the configuration of a caller into parameters of today's Codex.
 func TestConfig(t *testing.T) {
 	base := "be terse"
 	for _, test := range []struct {
@@ -101,8 +101,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// withoutExclude takes the patterns of variables that commands do not see out of
-// the parameters of thread/start.
+// withoutExclude removes the excluded variables from the parameters of thread/start.
 func withoutExclude(t *testing.T, params string) string {
 	t.Helper()
 	var p map[string]any

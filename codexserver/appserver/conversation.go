@@ -16,26 +16,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// conversation is a thread with its host. It outlives the app-server: a new one
+// conversation is a thread with its host. It outlives the app-server: a new app-server
 // resumes the thread.
 type conversation struct {
 	engine *Engine
 	id     string
 	host   engine.Host
-	params threadParams // to load it again
-	path   string       // of its rollout
-	model  string       // that it began with, and its provider
-	source string
-	// reviews is where a thread lives that is nothing but another one's reviewer.
+	params threadParams // to resume the thread with
+	path   string       // of the rollout
+	model  string       // at the start
+	source string       // the model's provider
+	// reviews is the child of a thread that only reviews for another; else nil.
 	reviews *child
 
 	mu      sync.Mutex
-	context *protocol.TurnContext // what turns have changed
-	effort  protocol.ReasoningEffort
-	window  *int64 // tokens, as last reported
+	context *protocol.TurnContext    // the last change by a turn; nil without one
+	effort  protocol.ReasoningEffort // the same
+	window  *int64                   // the model's context window in tokens, as last reported
 
 	running atomic.Pointer[promise] // the running turn; the last one between turns
-	unread  []inputItem             // for the next turn
+	unread  []inputItem             // messages that the next turn sends again
 }
 
 // checkID returns an error unless id is a thread's.
@@ -53,7 +53,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		return nil, err
 	}
 	if r.Thread.ID == "" {
-		return nil, fmt.Errorf("codex answered %s without a thread", method)
+		return nil, fmt.Errorf("codex answered %s without the id of a thread", method)
 	}
 	if p.readOnly {
 		if err := r.isReadOnly(); err != nil {
@@ -97,8 +97,8 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	return c.run(ctx, func(ctx context.Context) (*turnCall, error) { return c.start(ctx, in) }, nil)
 }
 
-// run runs the turn that start starts. Amend, unless it is nil, changes the last
-// events of one that came to its end.
+// run runs the turn that start starts. Amend, if not nil, may change the last events of a
+// turn that completed.
 func (c *conversation) run(ctx context.Context, start func(context.Context) (*turnCall, error), amend func(context.Context, *turnCall, []protocol.EventMsg)) error {
 	c.mu.Lock()
 	window := c.window
@@ -155,8 +155,8 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnC
 	})
 }
 
-// inThread calls start with the loaded thread. It first resumes a thread that the
-// app-server has not loaded, because it is a new process or has dropped the thread.
+// inThread calls start with the loaded thread. If the app-server has not loaded the
+// thread, because it is a new process or has dropped it, it resumes the thread first.
 func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turnCall, error)) (*turnCall, error) {
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
@@ -177,8 +177,8 @@ func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turnC
 	}
 }
 
-// thread returns the conversation's thread in the child. It resumes a thread that is
-// not loaded there, or that the child has dropped.
+// thread returns the conversation's thread in the child. It resumes the thread if the
+// child has not loaded it, or if dropped is true.
 func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*thread, error) {
 	if t := ch.find(c.id); t != nil && !dropped {
 		return t, nil
@@ -212,15 +212,15 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in 
 	return r.request(ctx, "turn/start", p)
 }
 
-// request asks the app-server for the turn, and releases the claim of the thread if there
-// will be none.
+// request asks the app-server to start the turn. If that fails, it releases the claim of
+// the thread.
 func (r *turn) request(ctx context.Context, method string, params any) (*turnCall, error) {
 	t := r.thread
 	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), method, params)}
 	if err := s.answered(ctx); err != nil {
 		var late *timeoutError
 		if errors.As(err, &late) {
-			r.interrupt(s.call) // it is cut when it begins after all
+			r.interrupt(s.call) // in case it begins later
 		} else {
 			r.complete(nil)
 		}
@@ -231,8 +231,8 @@ func (r *turn) request(ctx context.Context, method string, params any) (*turnCal
 	return s, nil
 }
 
-// holds returns what holds for a turn from what turns have changed, this one and earlier
-// ones: in a new process it must be set again.
+// holds returns the settings of a turn that this turn or earlier ones changed. They are
+// sent with every turn, because a new process does not know them.
 func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, protocol.ReasoningEffort) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,17 +245,17 @@ func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, prot
 	return c.context, c.effort
 }
 
-// answered waits for the answer to turn/start.
+// answered waits until the app-server has accepted the turn.
 func (s *turnCall) answered(ctx context.Context) error {
 	limit := time.NewTimer(controlLimit)
 	defer limit.Stop()
 	c := s.thread.child
 	select {
 	case <-s.call.Done():
-	case <-s.known: // the answer may still be on its way
+	case <-s.known: // turn/started came before the answer
 		return nil
 	case <-ctx.Done():
-		return nil // the turn is interrupted where it is waited for
+		return nil // await interrupts the turn
 	case <-limit.C:
 		late := &timeoutError{"turn/start", controlLimit}
 		if !c.answers() {
@@ -275,7 +275,7 @@ func (s *turnCall) answered(ctx context.Context) error {
 	return nil
 }
 
-// policy is the thread's approval policy where it is a word.
+// policy returns the thread's approval policy if it is a word, else "".
 func (r *threadReply) policy() string {
 	var word string
 	if err := json.Unmarshal(r.ApprovalPolicy, &word); err != nil {

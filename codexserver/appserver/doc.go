@@ -1,13 +1,13 @@
-// Package appserver is the bridge: the engine that drives the real Codex, as it is
-// installed and signed in on this machine, through `codex app-server`.
+// Package appserver is the bridge: an engine that drives the Codex installed on this
+// machine through `codex app-server`.
 //
 //	server ── Start, Turn ──▶ Engine ── thread/start, turn/start ──▶ codex app-server
 //	   ▲                        │ ▲                                       │
 //	   └── Emit, ApproveExec ◀──┘ └── item/…, turn/completed, requests ◀──┘
 //
-// An engine runs one app-server for all its conversations. It is started by the first
-// call that needs it, started again by the next call when it has ended, and ended by
-// Close with everything that it has started:
+// An engine runs one app-server for all its conversations. The first call that needs it
+// starts it. After it has ended, the next call starts a new one. Close ends it and all
+// that it started:
 //
 //	appserver.Main() // the first line of your main
 //	e, err := appserver.New(nil)
@@ -17,80 +17,80 @@
 //	defer e.Close()
 //	return codexserver.New(e, nil).Serve(ctx, jsonrpc.Stdio())
 //
-// New starts nothing. To know beforehand whether it will work, ask [Engine.Check]:
+// New starts nothing. [Engine.Check] reports whether the engine can be used:
 //
 //	if report := e.Check(ctx); !report.Usable() {
 //		fmt.Println(report.Problem) // what is wrong, and what to do
 //	}
 //
-// [Options].Dial takes an app-server that runs already, over any transport.
+// With [Options].Dial the engine uses a running app-server, over any transport.
 //
-// # What it is there for
+// # Translation
 //
-// The app-server speaks of threads, turns and items; clients of the Codex MCP server know
+// The app-server has threads, turns and items; clients of the Codex MCP server know
 // conversations and events. The files translate_event.go, translate_approval.go and
-// translate_config.go hold the whole of that translation and no other behaviour. Words
-// that today's Codex no longer takes are translated where that keeps their meaning, and
-// else refused with what to write instead:
+// translate_config.go hold that translation and nothing else. Settings that today's Codex
+// no longer takes are translated if that keeps their meaning. Others are refused, with
+// what to write instead:
 //
-//	on-failure             on-request, as Codex itself reads it since 0.143
-//	untrusted              given with each thread, where Codex still takes it
-//	profile                its keys are read here and given as overrides
-//	include_plan_tool, …   without effect in today's Codex, left out
+//	on-failure             sent as on-request, which Codex uses in its place since 0.143
+//	untrusted              sent with each thread, where Codex still takes it
+//	profile                its keys are read here and sent as overrides
+//	include_plan_tool, …   left out: today's Codex ignores them
 //	wire_api = "chat"      refused
 //
 // # Approvals
 //
-// A request of the app-server to run a command or to apply a patch goes to the host's
-// ApproveExec and ApprovePatch; questions of another kind, such as the call of an MCP
-// server's tool, to the host. Whatever is not an approval declines: a request of a thread
-// without a host, a patch whose changes are not known, a host that cannot ask, an answer
-// that comes too late. Of one turn one question is open at a time. After an answer that
-// aborts, the whole turn ends, also when a sub-agent has asked.
+// When the app-server asks to run a command or to apply a patch, the engine calls the
+// host's ApproveExec or ApprovePatch. Other questions, such as one about the call of an
+// MCP server's tool, go to Approve or Elicit. Everything but a clear approval declines: a
+// request of a thread without a host, a patch whose changes are unknown, a host that
+// cannot ask, a late answer. A turn has one open question at a time. An answer that aborts
+// ends the whole turn, even if a sub-agent asked.
 //
-// The answer to the app-server has no room for a reason. What a person wrote to the
-// model, or why no person could be asked, is therefore sent as input to the turn, before
-// the refusal.
+// The answer to the app-server has no room for a reason. So the engine sends the reason,
+// what a person wrote or why no person was asked, as input to the turn before it declines.
 //
 // # Messages to a running turn
 //
-// The app-server takes them with turn/steer, from 0.99 on, and forgets those that the
-// model has not read when the turn ends before its time. The engine sends them with the
-// next turn. It knows what was read by the user's items that the app-server reports, in
-// their order.
+// From version 0.99 on the app-server takes them with turn/steer. When a turn is
+// interrupted, it drops those that the model has not read. The engine sends them again
+// with the next turn. It learns what the model has read from the app-server's items, which
+// report the user's messages in order.
 //
 // # Sub-agents
 //
-// A thread may start others by itself. Their commands, patches and questions belong to
-// the conversation that began it all; their messages do not.
+// A thread may start threads of sub-agents. Their commands, patches and questions belong
+// to the conversation of the first thread; their messages do not.
 //
 // # When things go wrong
 //
-// There is no codex program, it is older than 0.80, or no user is signed in: the first
-// call says so at once, and what to do; [Engine.Check] reports the same before. The
-// app-server dies: its turns fail, and the next call continues the conversation in a new
-// one, but not more often than four times a minute. It hangs: after half a minute without
-// an answer, or ten seconds after an interrupt, it is killed. What it writes to its
-// standard error is kept, without what looks like a key, and reported with its end.
+//   - If there is no codex program, if it is older than 0.80 or if no user is signed in,
+//     the first call fails at once and says what to do. [Engine.Check] reports the same.
+//   - If the app-server dies, its turns fail. The next call continues the conversation in
+//     a new app-server. The engine starts at most four in a minute.
+//   - If the app-server hangs, it is killed: after half a minute without an answer, or ten
+//     seconds after an interrupt.
+//   - The errors of a dead app-server quote the last lines of its standard error, without
+//     what looks like a key.
 //
-// An interrupted turn ends with the commands that it runs, which Codex by itself would
-// keep for a later turn. On Linux, in a program that begins with [Main], the app-server
-// and all that it started end together, and with the program, in whatever way that ends.
-// Without Main the kernel ends the app-server with the program, and Close finds the
-// commands that run in sessions of their own by an environment variable that they have
-// inherited. On other systems the app-server ends when its input does, and Close ends its
-// process group.
+// Interrupting a turn also ends its commands, which Codex by itself would keep for a later
+// turn. On Linux, in a program that begins with [Main], the app-server and all that it
+// started end together, and also when the program ends in any way. Without Main the kernel
+// ends the app-server with the program, and Close finds commands in other sessions by an
+// environment variable that they inherited. On other systems the app-server ends when its
+// input does, and Close ends its process group.
 //
-// # What is not done
+// # Limits
 //
-// A turn has no time limit but its context. The schema of the app-server is not covered
-// whole: what no client of the MCP server can ask for is left out. The real Codex sends
-// no output of the first moments of a command while it runs, and only the sum of both
-// streams at its end; so do the events.
+// A turn has no time limit but its context. The engine uses only the part of the
+// app-server's protocol that a client of the MCP server can need. Codex does not stream
+// the first output of a command, and reports both of its output streams as one; so do the
+// events.
 //
 // # Where to go next
 //
-// docs/bridge.md of the module has the versions that were tried and what is different
-// from Codex's own server. Package engine has what is promised to a server; package
-// native is the engine that needs no Codex.
+// docs/bridge.md of the module lists the tested versions and the differences from Codex's
+// own server. Package engine says what an engine promises to a server. Package native is
+// the engine that needs no Codex.
 package appserver

@@ -31,7 +31,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	})
 }
 
-// TestEndToEndReaderLeaves takes the readers of codex-mcp's output away.
+// TestEndToEndReaderLeaves closes the reading ends of codex-mcp's output.
 func TestEndToEndReaderLeaves(t *testing.T) {
 	codex, err := os.Executable()
 	if err != nil {
@@ -56,8 +56,8 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// TestKilledKeeper kills the keeper of an app-server, which then gets another parent: it
-// ends as if it had died itself.
+// TestKilledKeeper kills the keeper of an app-server, which then gets another parent. The
+// app-server counts as dead.
 func TestKilledKeeper(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
 	h := &recorder{}

@@ -16,32 +16,30 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Options say which Codex to drive and how. Nil is valid, and the zero value of
-// each field its default.
+// Options say which Codex to drive and how. Nil is valid; the zero value of each field is
+// its default.
 type Options struct {
-	// Path is the codex program. Default: $CODEX_BIN, else codex of the PATH.
+	// Path is the codex program. Default: $CODEX_BIN, else codex in the PATH.
 	Path string
-	// Overrides are keys of config.toml over the file, as nested tables. They
-	// reach the app-server as -c, and one that was dialled with each new
-	// conversation.
+	// Overrides are keys that win over config.toml, as nested tables. The engine starts
+	// the app-server with them as -c. With Dial it sends them with each new conversation.
 	Overrides map[string]any
 	// CodexHome is Codex's folder. Default: $CODEX_HOME, else ~/.codex.
 	CodexHome string
 	// AskUser has the user decide all approvals, even if the configuration leaves them to
 	// a reviewing model (approvals_reviewer). Default: as configured.
 	AskUser bool
-	// Self is the program that serves the conversations. An MCP server of
-	// Codex's configuration that would start it is disabled in each: it would
-	// be asked to start itself. Default: none is.
+	// Self is the path of this program. An MCP server in Codex's configuration that
+	// would start it is disabled in each conversation, since it would start itself
+	// without end. Default: none is disabled.
 	Self string
-	// Version is the version of the program that uses the engine, as Codex
-	// records it. Default: "dev".
+	// Version is the version of this program, which Codex records. Default: "dev".
 	Version string
-	// Dial connects to an app-server that runs already, in place of starting one. Path
-	// then has no effect, and CodexHome only if the app-server does not report its own.
+	// Dial connects to a running app-server; the engine then starts none. Path has no
+	// effect, and CodexHome only if the app-server does not report its own.
 	Dial func(context.Context) (jsonrpc.Transport, error)
-	// Logger gets what an operator should know: warnings of Codex, declined
-	// requests, and at the level Debug its standard error. Default: nothing.
+	// Logger logs Codex's warnings, requests that were declined without a question, and,
+	// at the level Debug, its standard error. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -66,7 +64,7 @@ type Engine struct {
 	args     []string // of the app-server
 	defaults defaults // of every conversation
 	self     *recursion.Program
-	keepers  *keeper.Pool // nil where there are none
+	keepers  *keeper.Pool // nil if the system or the program has none
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -74,20 +72,20 @@ type Engine struct {
 
 	mu     sync.Mutex
 	closed bool
-	launch *launch         // the run that is or was last
-	deaths []time.Time     // of runs, within the last minute
-	left   map[string]bool // MCP servers that were said to be left out
+	launch *launch         // the current or last run of the app-server
+	deaths []time.Time     // when runs ended, within the last minute
+	left   map[string]bool // disabled MCP servers that were logged
 }
 
-// launch is one run of the app-server in the making, and then made.
+// launch is one run of the app-server. Child and err are set when done is closed.
 type launch struct {
 	done  chan struct{}
 	child *child
 	err   error
 }
 
-// New returns an engine. It starts nothing and needs no codex program yet: the first call
-// reports what is wrong with that. The error is about Overrides.
+// New returns an engine. It starts nothing and does not look for the codex program. The
+// error is about Overrides.
 func New(o *Options) (*Engine, error) {
 	e := &Engine{}
 	if o != nil {
@@ -105,9 +103,8 @@ func New(o *Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the app-server with everything it has started, and with it all
-// turns. It returns within about a second, when nothing is left. The error says
-// that processes are left which cannot be killed.
+// Close ends all turns, the app-server and everything that it started. It returns within
+// about a second. The error says that some processes could not be killed.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
@@ -124,7 +121,7 @@ func (e *Engine) Close() error {
 // starting new ones.
 const maxDeaths = 4
 
-// child returns the app-server that runs, and starts one if none does.
+// child returns the running app-server. It starts one if none runs.
 func (e *Engine) child(ctx context.Context) (*child, error) {
 	e.mu.Lock()
 	if e.closed {
@@ -160,7 +157,7 @@ func (l *launch) over() bool {
 	}
 }
 
-// exhausted says that the app-server dies too often. The lock is held.
+// exhausted returns an error if the app-server has died too often. e.mu is held.
 func (e *Engine) exhausted(last *launch) error {
 	for len(e.deaths) > 0 && time.Since(e.deaths[0]) > time.Minute {
 		e.deaths = e.deaths[1:]
@@ -168,10 +165,10 @@ func (e *Engine) exhausted(last *launch) error {
 	if len(e.deaths) < maxDeaths {
 		return nil
 	}
-	return fmt.Errorf("codex app-server ended %d times within a minute and is not started again for now; last: %w", len(e.deaths), last.child.obituary())
+	return fmt.Errorf("codex app-server ended %d times within a minute; try again in a minute; the last time: %w", len(e.deaths), last.child.obituary())
 }
 
-// start runs the app-server until it ends or the engine does.
+// start runs the app-server until it ends or the engine is closed.
 func (e *Engine) start(l *launch) {
 	l.child, l.err = e.open(e.ctx)
 	close(l.done)
@@ -192,8 +189,8 @@ func (e *Engine) start(l *launch) {
 	c.close()
 }
 
-// StreamsEvents implements [engine.Streamer]: the events of all threads come from one
-// app-server, and none of them may hold up the others or the questions between them.
+// StreamsEvents implements [engine.Streamer]: the events and questions of all threads come
+// over one connection, so no event may delay the next.
 func (*Engine) StreamsEvents() {}
 
 // Start implements [engine.Engine].

@@ -19,9 +19,9 @@ const (
 	serversPrefix     = "mcp_servers."
 )
 
-// environment is ours with Codex's folder, without the keys of other programs,
-// such as the client that started the server, unless the configuration names
-// them.
+// environment returns the environment of the app-server: that of this process, with
+// Codex's folder. It leaves out keys of other programs, such as the client that started
+// the server, unless the configuration names them.
 func (e *Engine) environment() []string {
 	env := os.Environ()
 	if home := e.options.CodexHome; home != "" {
@@ -34,8 +34,8 @@ func (e *Engine) environment() []string {
 	})
 }
 
-// configurationText is what the user has written for Codex; a file that cannot
-// be read names nothing.
+// configurationText returns the text of the user's configuration of Codex. It skips a file
+// that it cannot read.
 func (e *Engine) configurationText() string {
 	text := strings.Join(e.args, "\n")
 	home, err := e.home()
@@ -57,9 +57,9 @@ func (e *Engine) configurationText() string {
 	return text
 }
 
-// splitCall takes what a call says of the environment out of its other keys,
-// which it returns flat. A call that switches off an MCP server that is not
-// configured is not heard: Codex would refuse the conversation.
+// splitCall separates a call's keys of the shell environment from its other keys, which it
+// returns flat. It drops a key that disables an unknown MCP server, because Codex would
+// refuse the conversation.
 func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[string]stdjson.RawMessage, err error) {
 	rest, environment = map[string]stdjson.RawMessage{}, map[string]stdjson.RawMessage{}
 	if err := flatten(rest, "", keys); err != nil {
@@ -75,7 +75,7 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 			environment[name] = value
 			delete(rest, key)
 		}
-		if key == config.ShellEnvironmentKey { // whole, since a key in it has a dot
+		if key == config.ShellEnvironmentKey { // not flattened, because a key in it has a dot
 			maps.Copy(environment, table(value))
 			delete(rest, key)
 		}
@@ -83,9 +83,9 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 	return rest, environment, nil
 }
 
-// restrict hides parts of the environment from the conversation's commands: those that
-// the call names in addition to the configuration, and the keys of providers and MCP
-// servers. File is the configuration without p.
+// restrict hides variables from the conversation's commands: those that the configuration
+// and the call exclude, and the keys of providers and MCP servers. File is the
+// configuration without p.
 func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error {
 	base, err := p.environment(file)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error 
 	return nil
 }
 
-// environment is the configuration's policy with that of p over it.
+// environment returns the policy of the configuration, overridden by that of p.
 func (p *threadParams) environment(file map[string]stdjson.RawMessage) (config.ShellEnvironment, error) {
 	policy := maps.Clone(table(file[config.ShellEnvironmentKey]))
 	if policy == nil {
@@ -146,8 +146,8 @@ func (p *threadParams) environment(file map[string]stdjson.RawMessage) (config.S
 	return e, err
 }
 
-// configuredKeys are the environment variables that the configuration takes
-// keys from.
+// configuredKeys returns the environment variables from which the configuration takes
+// keys.
 func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
 	for _, key := range []string{"model_providers", "mcp_servers"} {
 		names = append(names, keyVariables([]string{key}, file[key])...)
@@ -155,8 +155,8 @@ func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
 	return names
 }
 
-// withheld are the variables of our environment that one command does not see,
-// as command/exec takes them.
+// withheld returns the variables of this process's environment that a command of
+// command/exec must not see, in the form of its parameter env.
 func withheld(file map[string]stdjson.RawMessage) map[string]*string {
 	patterns := append(command.Secrets(), configuredKeys(file)...)
 	unset := map[string]*string{}
@@ -168,8 +168,8 @@ func withheld(file map[string]stdjson.RawMessage) map[string]*string {
 	return unset
 }
 
-// keyVariables are the environment variables that tables of providers and MCP
-// servers take keys from.
+// keyVariables returns the environment variables from which a table of providers or MCP
+// servers takes keys.
 func keyVariables(path []string, raw stdjson.RawMessage) (names []string) {
 	if path[0] != "model_providers" && path[0] != "mcp_servers" {
 		return nil

@@ -21,7 +21,7 @@ import (
 const excludeKey = "shell_environment_policy.exclude"
 
 // started starts a conversation with a fake that has a configuration, and returns the
-// parameters that the thread was started with.
+// parameters of thread/start.
 func started(t *testing.T, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,8 +37,8 @@ func started(t *testing.T, configured string, o appserver.Options, cfg protocol.
 	return params, err
 }
 
-// TestCallShapesOnTheBridge: of whatever shape of a call's config the app-server
-// gets what the server lets through, and nothing else.
+// TestCallShapesOnTheBridge checks that the app-server gets only those keys of a call's
+// config that the server allows, in every shape of config.
 func TestCallShapesOnTheBridge(t *testing.T) {
 	b, err := os.ReadFile("../internal/config/testdata/calls.txt")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestCallShapesOnTheBridge(t *testing.T) {
 			if err := json.Unmarshal([]byte(parts[0]), &call); err != nil {
 				t.Fatal(err)
 			}
-			keys, _, err := config.CallKeys(call, "")
+			keys, _, err := config.CallKeys(call, "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,8 +161,8 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 	}
 }
 
-// TestOneOffCommandsSeeNoKeys: what is withheld from conversations is from the
-// commands of clients too.
+// TestOneOffCommandsSeeNoKeys checks that commands of clients do not see the variables
+// either that conversations do not see.
 func TestOneOffCommandsSeeNoKeys(t *testing.T) {
 	t.Setenv("A_CRED", "a")
 	t.Setenv("ANTHROPIC_API_KEY", "k")
@@ -185,8 +185,8 @@ func TestOneOffCommandsSeeNoKeys(t *testing.T) {
 	})
 }
 
-// TestCodexSeesNoKeysOfTheClient: the app-server is started without the keys of
-// the client, but for those that its configuration names.
+// TestCodexSeesNoKeysOfTheClient starts the app-server without the client's keys, except for
+// those that Codex's configuration names.
 func TestCodexSeesNoKeysOfTheClient(t *testing.T) {
 	for name := range strings.FieldsSeq("ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN GEMINI_API_KEY CURSOR_API_KEY OPENAI_API_KEY PLAIN") {
 		t.Setenv(name, "value-"+name)

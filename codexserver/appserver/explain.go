@@ -16,11 +16,11 @@ const (
 	hintLogin   = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
 )
 
-// NotFoundError says that there is no codex program.
+// NotFoundError means that there is no codex program.
 type NotFoundError struct {
-	// Path is what was looked for.
+	// Path is the path or name that was searched for.
 	Path string
-	// Err is what the search said.
+	// Err is the error of the search.
 	Err error
 }
 
@@ -32,7 +32,7 @@ func (e *NotFoundError) Error() string {
 // Unwrap returns the reason.
 func (e *NotFoundError) Unwrap() error { return e.Err }
 
-// TooOldError says that the codex program is older than the bridge can drive.
+// TooOldError means that the bridge cannot drive a codex program that old.
 type TooOldError struct {
 	// Found and Needed are versions such as "0.59.0".
 	Found, Needed string
@@ -45,11 +45,11 @@ func (e *TooOldError) Error() string {
 
 func tooOld(v version) error { return &TooOldError{Found: v.String(), Needed: oldest.String()} }
 
-// ErrNotSignedIn says that the model provider wants credentials and there are none.
+// ErrNotSignedIn means that the model provider needs credentials and Codex has none.
 var ErrNotSignedIn = errors.New(hintLogin)
 
-// faults are what Codex refuses in a configuration, by what it says then, with
-// what to write instead.
+// faults are Codex's errors about a configuration, by a part of their text, with what to
+// do about each.
 var faults = []struct{ said, write string }{
 	{`approval_policy = "untrusted" is no longer supported`, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
 	{"legacy `profile", "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
@@ -58,8 +58,8 @@ var faults = []struct{ said, write string }{
 	{"CODEX_HOME points to", "make that folder, or unset CODEX_HOME"},
 }
 
-// explain adds what to do to an error of the app-server, and distinguishes errors of
-// the configuration from others.
+// explain adds what to do to an error of the app-server. An error about the configuration
+// becomes a [*engine.ConfigError].
 func (c *child) explain(err error) error {
 	var answer *jsonrpc.Error
 	switch {
@@ -78,7 +78,7 @@ func (c *child) explain(err error) error {
 	return err
 }
 
-// advise appends what to write instead of what was refused.
+// advise appends what to do about a known fault.
 func advise(text string) string {
 	for _, f := range faults {
 		if strings.Contains(text, f.said) {
@@ -88,8 +88,8 @@ func advise(text string) string {
 	return text
 }
 
-// obituary says how the app-server ended. The connection may have ended before the
-// process has, which is waited for.
+// obituary returns how the app-server ended. The caller has seen the connection fail;
+// obituary waits until the reason is known.
 func (c *child) obituary() error {
 	limit := time.NewTimer(obituaryLimit)
 	defer limit.Stop()
@@ -121,7 +121,7 @@ func (c *child) obituary() error {
 	return errors.New(advise(text))
 }
 
-// refused reports whether the app-server refused with words that contain said.
+// refused reports whether err is an answer of the app-server that contains said.
 func refused(err error, said string) bool {
 	var answer *jsonrpc.Error
 	return errors.As(err, &answer) && strings.Contains(answer.Message, said)

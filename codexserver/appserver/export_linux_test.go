@@ -2,7 +2,7 @@ package appserver
 
 import "path/filepath"
 
-// Left are the processes that the app-server of the last run has left behind.
+// Left returns the processes that the last app-server left behind.
 func (e *Engine) Left() []string {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var left []string

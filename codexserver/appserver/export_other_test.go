@@ -2,5 +2,5 @@
 
 package appserver
 
-// Left finds nothing here.
+// Left returns nothing on this system.
 func (e *Engine) Left() []string { return nil }

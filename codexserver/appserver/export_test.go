@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// WithoutKeepers has the engine start the app-server as programs do whose main
-// does not begin with Main.
+// WithoutKeepers makes the engine start the app-server as in a program that does not call
+// Main.
 func (e *Engine) WithoutKeepers() { e.keepers = nil }
 
 // PID is the id of the app-server's process, 0 without one.
@@ -24,8 +24,8 @@ func (e *Engine) PID() int {
 	return l.child.pid
 }
 
-// LastWords are what an app-server that ends after that time is found to have said
-// about its end, when it has written this to its standard error.
+// LastWords returns what an app-server is found to have said about its end, if it wrote
+// this to its standard error and ended after that time.
 func LastWords(written string, after time.Duration) string {
 	t := &tail{log: slog.New(slog.DiscardHandler)}
 	_, _ = t.Write([]byte(written)) // never fails

@@ -58,7 +58,7 @@ func TestHandshakeNeverAnswered(t *testing.T) {
 	})
 }
 
-func TestNotSignedInIsToldAtOnce(t *testing.T) {
+func TestNotSignedInFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on["account/read"] = func(*run, *jsonrpc.Request) (any, error) {
@@ -74,7 +74,8 @@ func TestNotSignedInIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// A Codex that starts with a configuration that it will not run a thread with.
+// TestConfigurationThatCodexRefuses has a Codex that starts, but cannot start a thread with
+// its configuration.
 func TestConfigurationThatCodexRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		says   string
@@ -241,7 +242,7 @@ func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 		// The next turn waits until the first one is certain to be over.
 		err := conv.Turn(t.Context(), text("on"))
 		if err == nil {
-			t.Error("a turn began beside one that was not over")
+			t.Error("a turn began before the previous one had ended")
 		}
 		if took := time.Since(begun); took > 12*time.Second {
 			t.Errorf("took %v", took)
@@ -267,7 +268,7 @@ func TestTurnStartNeverAnswered(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		// An app-server with nothing else to do is replaced.
-		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "has not ended the turn before") {
+		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
 			t.Errorf("error %v", err)
 		}
 		f.mu.Lock()
@@ -280,7 +281,7 @@ func TestTurnStartNeverAnswered(t *testing.T) {
 	})
 }
 
-func TestThreadDroppedOverThere(t *testing.T) {
+func TestDroppedThreadIsResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = answered
@@ -336,7 +337,7 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-func TestNonsenseIsSurvived(t *testing.T) {
+func TestInvalidMessagesAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = func(r *run) {
@@ -417,8 +418,8 @@ func TestTurnsOfAThreadAreSerial(t *testing.T) {
 	})
 }
 
-// TestTurnContextHolds: what a turn changes holds for those after it.
-func TestTurnContextHolds(t *testing.T) {
+// TestTurnContextPersists checks that a turn's changes hold for later turns.
+func TestTurnContextPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = answered

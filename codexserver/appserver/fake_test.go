@@ -17,16 +17,16 @@ const (
 	agentID  = "0199a2b3-0000-7000-8000-00000000000a"
 )
 
-// fake is an app-server whose answers a test sets. Each connection is a run of
-// it, as a process would be.
+// fake is an app-server whose answers a test sets. Each connection is a run, like a
+// process.
 type fake struct {
 	t *testing.T
-	// version is that of its user agent.
+	// version is the version in its user agent.
 	version string
 	home    string
-	// on answers a method in place of the fake; a nil result leaves it to the fake.
+	// on has functions that answer methods. If one returns nil, the fake answers.
 	on map[string]func(*run, *jsonrpc.Request) (any, error)
-	// turn plays a turn that has been asked for. It runs on a goroutine of its own.
+	// turn plays a turn, in a goroutine of its own.
 	turn func(*run)
 
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ func (f *fake) dial(context.Context) (jsonrpc.Transport, error) {
 	return ours, nil
 }
 
-// methods are the methods that were called, in order.
+// methods returns the methods that were called, in order.
 func (f *fake) methods() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +126,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: unknown variant `%s`", req.Method)
 }
 
-// current is the id of the turn that was asked for last; the first is turnID.
+// current returns the id of the last turn. That of the first is turnID.
 func (r *run) current() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +156,7 @@ func (r *run) steer(params json.RawMessage) (any, error) {
 	return map[string]string{"turnId": r.current()}, nil
 }
 
-// read says that the model reads a message of the user's.
+// read reports that the model reads a message of the user.
 func (r *run) read(text string) {
 	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"userMessage","id":"u","content":[{"type":"text","text":%q}]}}`, threadID, r.current(), text)
 }

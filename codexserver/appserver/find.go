@@ -8,17 +8,16 @@ import (
 	"path/filepath"
 )
 
-// ownName is in what codex-mcp --version prints, by whatever name it was started.
+// ownName is a part of what codex-mcp --version prints, even under another file name.
 const ownName = "codex-mcp"
 
-// errOwn says that a program called codex is codex-mcp, by a link, a copy or a
-// script: clients whose command line cannot be changed are served that way.
+// errOwn means that the program codex is a link to codex-mcp, a copy of it or a script
+// around it. Users make those for clients that always start codex.
 var errOwn = errors.New("is codex-mcp itself, and not Codex")
 
-// Find returns the path of the codex program: path itself, or $CODEX_BIN when it
-// is empty, or else codex; a name without a folder is looked for in the PATH,
-// where links to the running program are passed over. The error is a
-// [*NotFoundError].
+// Find returns the path of the codex program. It takes path, or $CODEX_BIN if that is
+// empty, else the name codex. It searches for a name without a folder in the PATH and
+// skips links to the running program. The error is a [*NotFoundError].
 func Find(path string) (string, error) {
 	paths, err := find(path)
 	if err != nil {
@@ -27,7 +26,7 @@ func Find(path string) (string, error) {
 	return paths[0], nil
 }
 
-// find returns all programs that Find may mean, the first of the PATH first.
+// find returns all candidates of Find, in the order of the PATH.
 func find(path string) ([]string, error) {
 	path = cmp.Or(path, os.Getenv("CODEX_BIN"), "codex")
 	if filepath.Base(path) != path {
@@ -43,7 +42,7 @@ func find(path string) ([]string, error) {
 	var all []string
 	var own error
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if !filepath.IsAbs(dir) { // what it holds depends on where the server was started
+		if !filepath.IsAbs(dir) { // it depends on the working folder, which may be a repository
 			continue
 		}
 		found, err := exec.LookPath(filepath.Join(dir, path))

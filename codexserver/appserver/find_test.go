@@ -11,10 +11,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 )
 
-// TestOwnProgramIsNoCodex puts programs called codex into the folders of a
-// PATH: a link to the running program, a script that answers as codex-mcp, and
-// one around a codex, which is the one to be taken.
-func TestOwnProgramIsNoCodex(t *testing.T) {
+// TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to
+// the running program, a script that answers like codex-mcp, and a script around Codex. The
+// last one must be found.
+func TestFindSkipsOwnProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

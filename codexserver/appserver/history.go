@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Resume implements [engine.Resumer]. What cfg says holds over what the
-// conversation was started with, unless this app-server has it loaded already.
+// Resume implements [engine.Resumer]. Cfg overrides the settings with which the
+// conversation was started, unless this app-server still has its thread loaded.
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	id, err := idOf(rolloutPath)
 	if err != nil {
@@ -41,7 +41,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	return conv, err
 }
 
-// idOf is the id at the end of a rollout's name.
+// idOf returns the id at the end of a rollout's file name.
 func idOf(rolloutPath string) (string, error) {
 	name := strings.TrimSuffix(filepath.Base(rolloutPath), ".jsonl")
 	const length = len("00000000-0000-0000-0000-000000000000")
@@ -71,7 +71,7 @@ func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
 	return s.Path, nil
 }
 
-// summary is where a conversation is kept and works.
+// summary is a conversation's rollout and working folder.
 type summary struct {
 	Path string `json:"path"`
 	Cwd  string `json:"cwd"`
@@ -88,7 +88,7 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 	return r.Summary, nil
 }
 
-// past are the events of the turns that a thread has had.
+// past returns the events of a thread's earlier turns.
 func past(turns []wireTurn) []stdjson.RawMessage {
 	var all []stdjson.RawMessage
 	for _, t := range turns {
@@ -114,7 +114,7 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 	return newTranslator().completed(it)
 }
 
-// userMessage reads an item that is the user's words.
+// userMessage reads an item that is a message of the user.
 func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
 	var user struct {
 		Type    string `json:"type"`
@@ -139,8 +139,7 @@ func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
 	return m, true
 }
 
-// List implements [engine.Library]. Codex lists the conversations that have had
-// a turn.
+// List implements [engine.Library]. Codex lists only conversations with a turn.
 func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
 	limit := 25
 	if p.PageSize != nil {
@@ -175,8 +174,8 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	return list, nil
 }
 
-// Archive implements [engine.Library]. What is archived can be resumed only
-// after `codex unarchive`.
+// Archive implements [engine.Library]. An archived conversation can be resumed only after
+// `codex unarchive`.
 func (e *Engine) Archive(ctx context.Context, p protocol.ArchiveConversationParams) error {
 	id, err := idOf(p.RolloutPath)
 	if err == nil && id != p.ConversationID {

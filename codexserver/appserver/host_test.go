@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// recorder is a host that keeps the events and answers by function.
+// recorder is a host that records events and answers by functions.
 type recorder struct {
 	exec    func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
 	patch   func(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
@@ -105,7 +105,7 @@ func (h *recorder) types() []string {
 	return list
 }
 
-// count is how many events of a type there are.
+// count returns how many events of a type there are.
 func (h *recorder) count(eventType string) int {
 	n := 0
 	for _, e := range h.types() {
@@ -116,7 +116,7 @@ func (h *recorder) count(eventType string) int {
 	return n
 }
 
-// answer is the last message of the last turn that completed.
+// answer returns the last message of the last turn that completed.
 func (h *recorder) answer() string {
 	text := ""
 	for _, e := range h.all() {

@@ -19,19 +19,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// defaults hold for every conversation that does not say otherwise. They are
-// the overrides that the app-server does not take as such.
+// defaults are the overrides that the app-server does not take on its command line. They
+// hold for each conversation that does not set them itself.
 type defaults struct {
 	profile string
 	policy  string
-	keys    map[string]stdjson.RawMessage // the overrides, flat: they win over a profile
-	passed  map[string]stdjson.RawMessage // those of them that the app-server takes
-	// disabled are MCP servers. Codex refuses to start with the key of an
-	// unknown server, so each conversation sends it.
+	keys    map[string]stdjson.RawMessage // all overrides, flat; they win over a profile
+	passed  map[string]stdjson.RawMessage // those that the app-server takes
+	// disabled are the names of MCP servers. Codex does not start with a key of an unknown
+	// server, so the key is sent with each conversation.
 	disabled []string
 }
 
-// commandLine returns the app-server's arguments for the overrides.
+// commandLine returns the arguments of the app-server, and the overrides that cannot be
+// among them.
 func commandLine(overrides map[string]any) ([]string, defaults, error) {
 	d := defaults{keys: map[string]stdjson.RawMessage{}}
 	nested := make(map[string]stdjson.RawMessage, len(overrides))
@@ -78,7 +79,7 @@ func tomlOf(v jsontext.Value) string {
 		}
 		var parts []string
 		for _, k := range slices.Sorted(maps.Keys(members)) {
-			name, _ := jsontext.AppendQuote(nil, k) // a string of ours is valid
+			name, _ := jsontext.AppendQuote(nil, k) // k was decoded, so it is valid
 			parts = append(parts, string(name)+" = "+tomlOf(members[k]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
@@ -93,18 +94,17 @@ func tomlOf(v jsontext.Value) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	return string(v) // strings, numbers and booleans are written alike
+	return string(v) // JSON and TOML write strings, numbers and booleans alike
 }
 
-// params are the parameters of a conversation's thread, a new one or that of an
-// id. A thread that is not new has rules of its own, which Codex keeps: our
-// defaults are not for it.
+// params returns the parameters that start a thread, or that resume the thread of an id.
+// The defaults do not apply to a resumed thread, which keeps its own settings.
 func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id string) (threadParams, error) {
 	isNew, folder := id == "", cfg.Cwd
 	if !isNew && folder == "" {
 		s, err := c.summary(ctx, id)
 		if err != nil {
-			c.log.Debug("codex: where the thread works is not known", "thread", id, "error", err) // its own request will fail
+			c.log.Debug("codex: the working folder of a thread is unknown", "thread", id, "error", err) // thread/resume reports the error
 		}
 		folder = s.Cwd
 	}
@@ -112,7 +112,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err != nil {
 		return threadParams{}, err
 	}
-	var call map[string]stdjson.RawMessage // what it says of the environment
+	var call map[string]stdjson.RawMessage // the call's shell_environment_policy
 	if cfg.FromCall {
 		if cfg.Overrides, call, err = splitCall(cfg.Overrides, file); err != nil {
 			return threadParams{}, err
@@ -136,7 +136,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if p.ApprovalPolicy == "" && isNew {
 		p.ApprovalPolicy = policyWord(c.policy, c.version)
 	}
-	if e.options.Dial != nil && isNew { // it was not started with them
+	if e.options.Dial != nil && isNew { // the app-server was not started with the overrides
 		merged := maps.Clone(e.defaults.passed)
 		maps.Copy(merged, p.Config)
 		if len(merged) > 0 {
@@ -194,8 +194,8 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 	return nil, &NotFoundError{Path: paths[0], Err: fmt.Errorf("%s: %w", paths[0], errOwn)}
 }
 
-// openProgram starts the program at path as an app-server. The error is errOwn where
-// it is a copy of this program, or a script around it, and not Codex.
+// openProgram starts the program at path as an app-server. The error is errOwn if the
+// program is codex-mcp and not Codex.
 func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	c, err := e.spawn(ctx, path, e.args)
 	if err == nil {
@@ -203,11 +203,11 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 		return c, nil
 	}
 	if ctx.Err() == nil && e.defaults.policy == "" && strings.Contains(err.Error(), faults[0].said) {
-		// Today's Codex takes the word with each thread, and refuses to start
-		// with it in the file. So it is given with each thread.
+		// Today's Codex does not start with this word in config.toml, but takes it with
+		// each thread.
 		args := append(slices.Clone(e.args), "-c", `approval_policy="on-request"`)
 		if c, again := e.spawn(ctx, path, args); again == nil {
-			c.log.Log(ctx, slog.LevelInfo, `codex: approval_policy = "untrusted" of config.toml is given with each conversation`)
+			c.log.Log(ctx, slog.LevelInfo, `codex: approval_policy = "untrusted" of config.toml is sent with each conversation`)
 			c.policy = string(protocol.ApprovalUntrusted)
 			return c, nil
 		}
@@ -230,9 +230,8 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	return c, nil
 }
 
-// older explains a failed start by the program where that is why: old versions
-// have no app-server and say so in words of their own, and what is not Codex
-// has none at all.
+// older returns the reason of a failed start: the program may be an old version without an
+// app-server, or not Codex. Otherwise it returns err.
 func (e *Engine) older(ctx context.Context, path string, err error) error {
 	var old *TooOldError
 	if errors.As(err, &old) {
@@ -248,7 +247,7 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 	return err
 }
 
-// programVersion asks the program itself: "codex-cli 0.169.0".
+// programVersion runs the program with --version, which prints "codex-cli 0.169.0".
 func programVersion(ctx context.Context, path string, env []string) (version, error) {
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()

@@ -19,7 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// The test binary is other programs too, by its environment.
+// By its environment the test binary is another program.
 const (
 	// asMCPServer makes it an MCP server with one tool.
 	asMCPServer = "CODEX_TEST_MCP_SERVER"
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asCodex) != "":
 		os.Exit(codex(os.Getenv(asCodex), os.Args[1:]))
 	}
-	// What this process ignores, as under nohup, its children would ignore too.
+	// Children inherit ignored signals, as under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, entry := range os.Environ() { // the developer's own
 		if name, _, _ := strings.Cut(entry, "="); policy.MatchName(policy.Secrets(), name) {

@@ -12,7 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 )
 
-// mcpServer is what the bridge looks at of an MCP server of Codex's.
+// mcpServer is the part of the configuration of one of Codex's MCP servers that the bridge
+// reads.
 type mcpServer struct {
 	command, url string
 	args         []string
@@ -20,10 +21,10 @@ type mcpServer struct {
 	cwd          string
 }
 
-// setServers disables in a conversation the MCP servers that would start the
-// server it is served by, and those that the command line disables. A server
-// that is disabled and not there gets a command, which is never run: Codex
-// refuses it without. File is Codex's configuration as it is for the folder.
+// setServers disables MCP servers in a conversation: those that would start this program
+// again, and those that the command line disables. Codex refuses an entry without a
+// command, so a disabled server that is not configured gets one, which never runs. File is
+// Codex's configuration for the folder.
 func (e *Engine) setServers(c *child, file map[string]json.RawMessage, cwd string, p *threadParams) error {
 	disabled := slices.Concat(e.defaults.disabled, disabledIn(p.Config))
 	if e.self == nil && len(disabled) == 0 {
@@ -61,8 +62,8 @@ func (e *Engine) setServers(c *child, file map[string]json.RawMessage, cwd strin
 	return nil
 }
 
-// serversOf returns the MCP servers of a conversation: those of all of Codex's
-// configuration files, and what the conversation's own configuration says.
+// serversOf returns the MCP servers of a conversation: those of Codex's configuration
+// files, changed by the keys of the conversation.
 func serversOf(file, own map[string]json.RawMessage) (map[string]mcpServer, error) {
 	all := map[string]map[string]json.RawMessage{}
 	if raw := file["mcp_servers"]; len(raw) > 0 {
@@ -97,7 +98,7 @@ func serversOf(file, own map[string]json.RawMessage) (map[string]mcpServer, erro
 	return servers, nil
 }
 
-// folder is where the server runs.
+// folder returns the folder in which the server runs.
 func (s mcpServer) folder(cwd string) string {
 	if s.cwd == "" || filepath.IsAbs(s.cwd) {
 		return cmp.Or(s.cwd, cwd)
@@ -105,7 +106,7 @@ func (s mcpServer) folder(cwd string) string {
 	return filepath.Join(cwd, s.cwd)
 }
 
-// warnLeftOut says once that a server is left out.
+// warnLeftOut logs once that a server is left out.
 func (e *Engine) warnLeftOut(c *child, name string) {
 	e.mu.Lock()
 	said := e.left[name]
@@ -123,7 +124,7 @@ const serverKeys = "mcp_servers."
 
 func serverKey(name, member string) string { return serverKeys + name + "." + member }
 
-// splitServerKey takes a flat key apart: mcp_servers.NAME.MEMBER.
+// splitServerKey splits a flat key, mcp_servers.NAME.MEMBER.
 func splitServerKey(key string) (name, member string, ok bool) {
 	rest, ok := strings.CutPrefix(key, serverKeys)
 	if !ok {
@@ -132,7 +133,7 @@ func splitServerKey(key string) (name, member string, ok bool) {
 	return strings.Cut(rest, ".")
 }
 
-// disabledIn are the servers that flat keys disable, sorted.
+// disabledIn returns the servers that flat keys disable, sorted.
 func disabledIn(keys map[string]json.RawMessage) []string {
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -144,7 +145,7 @@ func disabledIn(keys map[string]json.RawMessage) []string {
 	return names
 }
 
-// takeDisabled is disabledIn, and removes the keys.
+// takeDisabled returns the servers that flat keys disable, and removes these keys.
 func takeDisabled(keys map[string]json.RawMessage) []string {
 	names := disabledIn(keys)
 	for _, name := range names {
@@ -153,7 +154,7 @@ func takeDisabled(keys map[string]json.RawMessage) []string {
 	return names
 }
 
-// value reads a value, zero when it is absent or of another kind.
+// value reads a JSON value. It returns zero if the value is missing or of another type.
 func value[T any](raw json.RawMessage) (v T) {
 	if p := optional[T](raw); p != nil {
 		v = *p

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestServersOfAConversation: a server that would start the one that serves is
-// disabled, and one that is to be disabled and is not there fails nothing.
+// TestServersOfAConversation disables an MCP server that would start this program again.
+// Disabling an unknown server is not an error.
 func TestServersOfAConversation(t *testing.T) {
 	dir := t.TempDir()
 	self := filepath.Join(dir, "codex-mcp")

@@ -29,8 +29,8 @@ type wireModel struct {
 	} `json:"supportedReasoningEfforts"`
 }
 
-// Models implements [engine.ModelLister]: the models that Codex lists. The default is
-// the model of its configuration, where that names one.
+// Models implements [engine.ModelLister] with the models that Codex lists. The default is
+// the configured model, if there is one.
 func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	c, err := e.child(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 			if len(list.Models) == 0 {
 				return nil, err
 			}
-			list.Notes = append(list.Notes, fmt.Sprintf("codex does not say which models it has: %v", err))
+			list.Notes = append(list.Notes, fmt.Sprintf("codex did not list its models: %v", err))
 			return list, nil
 		}
 		for _, m := range r.Data {
@@ -75,7 +75,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}
 }
 
-// addModel adds a model of Codex's, or what Codex says about the configured one.
+// addModel adds a model that Codex lists. If it is the configured one, which is in the
+// list already, it completes that entry.
 func addModel(list *protocol.ModelList, m wireModel, configured string) {
 	out := protocol.Model{
 		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultEffort), IsDefault: m.IsDefault && configured == "",

@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestParallelApprovals plays a turn that asks about two commands at once: a
-// person is asked one thing at a time, and nothing more after an abort.
+// TestParallelApprovals plays a turn that asks about two commands at once. A person is asked
+// about one at a time, and about nothing more after an abort.
 func TestParallelApprovals(t *testing.T) {
 	for _, test := range []struct {
 		file     string

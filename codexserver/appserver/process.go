@@ -13,26 +13,26 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// process is an app-server as a process, which is a transport. Its end takes
-// everything with it that it has started.
+// process is the process of an app-server, as a transport. When it ends, everything that
+// it started ends too.
 type process struct {
 	jsonrpc.Transport
 	pid    int
-	mark   string // the environment variable that its children inherit
+	mark   string // an environment variable that its children inherit
 	once   sync.Once
 	closed chan struct{}
-	err    error // how it ended; valid once closed
+	err    error // how it ended; set when closed is closed
 }
 
-// leaveGrace is how long the process may take to end by itself once its input
-// has ended, and again before it is killed. Measured are 0.2 to 0.4 s for the
-// first.
+// leaveGrace is how long the process may take to end by itself after its input has ended,
+// and again after a signal, before it is killed. Codex was measured to need 0.2 to 0.4 s
+// after the end of its input.
 const leaveGrace = 400 * time.Millisecond
 
 const markName = "CODEX_MCP_CHILD="
 
-// spawn starts a process that dies with this one: under a keeper where there are
-// some, and otherwise as far as the system can do it.
+// spawn starts an app-server that ends with this process. A keeper ensures that; without
+// keepers the system does, as far as it can.
 func spawn(ctx context.Context, keepers *keeper.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	p := &process{mark: markName + rand.Text(), closed: make(chan struct{})}
 	cmd := exec.Command(path, args...)
@@ -49,7 +49,7 @@ func spawn(ctx context.Context, keepers *keeper.Pool, path string, args, env []s
 	return p, nil
 }
 
-// SetReadLimit passes the peer's limit on.
+// SetReadLimit passes the peer's limit to the transport.
 func (p *process) SetReadLimit(n int) { setReadLimit(p.Transport, n) }
 
 func setReadLimit(t jsonrpc.Transport, n int) {
@@ -58,8 +58,8 @@ func setReadLimit(t jsonrpc.Transport, n int) {
 	}
 }
 
-// Read reads a line. A process that says no more is of no use, and is ended; the error
-// then says how it ended.
+// Read reads a line. At the end of the output it ends the process, which can no longer
+// answer, and returns how it ended.
 func (p *process) Read(ctx context.Context) ([]byte, error) {
 	b, err := p.Transport.Read(ctx)
 	var one *jsonrpc.Error // the fault of one message
@@ -69,7 +69,7 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// Close ends the process and what it has left.
+// Close ends the process and everything that it started.
 func (p *process) Close() error {
 	p.once.Do(func() {
 		p.err = p.Transport.Close()

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// keptProcess is an app-server under a keeper, as the closer of its transport.
+// keptProcess is an app-server under a keeper. It closes the transport.
 type keptProcess struct {
 	*keeper.Process
 	mark            string
@@ -27,7 +27,7 @@ func (p *process) startKept(ctx context.Context, keepers *keeper.Pool, cmd *exec
 	if cmd.Err != nil {
 		return cmd.Err
 	}
-	dir, err := os.Getwd() // a keeper has another one
+	dir, err := os.Getwd() // the keeper's own is another
 	if err != nil {
 		return fmt.Errorf("working folder: %w", err)
 	}
@@ -54,7 +54,7 @@ func (p *process) startKept(ctx context.Context, keepers *keeper.Pool, cmd *exec
 	return nil
 }
 
-// openPipes connects the streams of cmd and returns the ends that are its.
+// openPipes connects the streams of cmd and returns the command's ends of the pipes.
 func (k *keptProcess) openPipes(cmd *exec.Cmd) (theirs []*os.File, err error) {
 	var read, write [3]*os.File
 	for i := range read {
@@ -75,8 +75,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// Close ends the input, waits for the process to end by itself, and kills what
-// is left.
+// Close ends the input, waits for the process to end by itself, and kills what is left
+// after that.
 func (k *keptProcess) Close() error {
 	_ = k.in.Close()
 	timer := time.NewTimer(2 * leaveGrace)
@@ -86,7 +86,7 @@ func (k *keptProcess) Close() error {
 	case <-timer.C:
 	}
 	err := k.end()
-	_ = k.stderr.SetReadDeadline(time.Now().Add(leaveGrace)) // it is at its end, unless something is left
+	_ = k.stderr.SetReadDeadline(time.Now().Add(leaveGrace)) // in case a process that cannot be killed holds it open
 	if !errors.Is(err, keeper.ErrAlive) {
 		k.busy.Wait()
 	}
@@ -104,13 +104,13 @@ func (k *keptProcess) Close() error {
 // end kills what is left and waits until it is gone.
 func (k *keptProcess) end() error {
 	err := k.End()
-	if errors.Is(err, keeper.ErrLost) { // its processes were given to another parent
+	if errors.Is(err, keeper.ErrLost) { // its processes now have another parent
 		sweep(k.mark)
 	}
 	return err
 }
 
-// exitError is an [exec.ExitError] for a process that is another's child.
+// exitError is an [exec.ExitError] for a process that is not a child of this one.
 type exitError struct{ syscall.WaitStatus }
 
 func (e *exitError) Error() string {
@@ -120,5 +120,5 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("exit status %d", e.ExitStatus())
 }
 
-// ExitCode is that of [os.ProcessState].
+// ExitCode is [os.ProcessState.ExitCode].
 func (e *exitError) ExitCode() int { return e.ExitStatus() }

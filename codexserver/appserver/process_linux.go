@@ -11,21 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownSession keeps the user's terminal from Codex and from what it starts.
+// ownSession starts a process in its own session, without access to the user's terminal.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// dieWithParent is an own session whose leader dies with the thread that starts it.
+// dieWithParent starts a process in its own session, which dies with the thread that
+// started it.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 }
 
-// sweep kills what can be found of an app-server that has no keeper, or whose keeper was
-// killed. Codex runs commands in sessions of their own, which the end of its group does
-// not reach, and which have no owner once it is gone; they are known by an environment
-// variable that they have inherited, mark.
+// sweep kills the processes that an app-server left behind, if it had no keeper or the
+// keeper was killed. Codex runs commands in sessions of their own, so that killing its
+// process group does not end them. They are found by mark, an environment variable that
+// they inherited.
 func sweep(mark string) {
-	// What is killed may have started another meanwhile, and one that is just
-	// becoming another program has no environment for a moment.
+	// A process may start another before it is killed, and during an exec it has no
+	// environment for a moment. So two rounds without a find are needed.
 	for none := 0; none < 2; {
 		if killMarked([]byte(mark)) == 0 {
 			none++
@@ -54,7 +55,7 @@ func killMarked(mark []byte) (killed int) {
 		if err != nil {
 			continue // it has ended
 		}
-		// Asked again, now that the id cannot become another's.
+		// Checked again: before the descriptor was open, the id could change its process.
 		if hasEnv(dir, mark) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
 			killed++
 		}

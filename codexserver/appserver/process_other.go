@@ -6,8 +6,8 @@ import "syscall"
 
 func ownSession() *syscall.SysProcAttr { return nil }
 
-// dieWithParent is not to be had here; the process ends when its input does.
+// dieWithParent does nothing on this system. The process ends when its input does.
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
-// sweep finds nothing here beyond the process group.
+// sweep does nothing on this system.
 func sweep(string) {}

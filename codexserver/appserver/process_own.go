@@ -8,8 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// ownProcess is an app-server that this process started itself, in a program that has
-// no keepers.
+// ownProcess is an app-server that this process started itself, without a keeper.
 type ownProcess struct {
 	jsonrpc.Transport
 	mark string
@@ -19,7 +18,8 @@ func (p *process) startOwn(cmd *exec.Cmd, stderr io.Writer) error {
 	cmd.Stderr, cmd.SysProcAttr = stderr, dieWithParent()
 	started := make(chan error, 1)
 	go func() {
-		// The kernel ends the process with the thread that started it.
+		// The kernel kills the process when the thread that started it ends, so the
+		// thread waits for the end of the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		t, err := jsonrpc.Command(cmd, leaveGrace)
@@ -36,7 +36,7 @@ func (p *process) startOwn(cmd *exec.Cmd, stderr io.Writer) error {
 
 func (o *ownProcess) SetReadLimit(n int) { setReadLimit(o.Transport, n) }
 
-// Close ends the process, its group, and what else can be found.
+// Close ends the process, its group, and the processes that it left behind.
 func (o *ownProcess) Close() error {
 	err := o.Transport.Close()
 	sweep(o.mark)

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// program is an engine that runs the test binary as a codex of that kind.
+// program returns an engine that runs the test binary as a codex of that kind.
 func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	t.Helper()
 	self, err := os.Executable()
@@ -32,10 +32,10 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	return e
 }
 
-// starter is [program], or one that uses no keepers.
+// starter is [program], or the same without keepers.
 type starter func(t *testing.T, kind string, o appserver.Options) *appserver.Engine
 
-// eachWay runs a test under a keeper, as all others are, and without.
+// eachWay runs a test with keepers, as all others run, and without.
 func eachWay(t *testing.T, test func(t *testing.T, program starter)) {
 	t.Run("kept", func(t *testing.T) { test(t, program) })
 	t.Run("own", func(t *testing.T) {
@@ -64,9 +64,9 @@ func testProgram(t *testing.T, program starter) {
 	}
 }
 
-func TestProgramThatWillNotDo(t *testing.T) { eachWay(t, testProgramThatWillNotDo) }
+func TestUnusableProgram(t *testing.T) { eachWay(t, testUnusableProgram) }
 
-func testProgramThatWillNotDo(t *testing.T, program starter) {
+func testUnusableProgram(t *testing.T, program starter) {
 	for _, test := range []struct {
 		kind, version string
 		old           bool
@@ -119,8 +119,8 @@ func TestChatWireIsRefused(t *testing.T) {
 	}
 }
 
-// TestDeafProgramIsKilled: what heeds neither the end of its input nor a
-// signal is killed, with what it has started.
+// TestDeafProgramIsKilled kills a program that ignores the end of its input and signals,
+// with all that it started.
 func TestDeafProgramIsKilled(t *testing.T) { eachWay(t, testDeafProgramIsKilled) }
 
 func testDeafProgramIsKilled(t *testing.T, program starter) {

@@ -14,19 +14,19 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// question is one request of the app-server that a person decides.
+// question is a request of the app-server that a person decides.
 type question struct {
 	turn  *turn
-	agent string // the path of the sub-agent that asks
+	agent string // the path of the sub-agent that asks; "" for the conversation itself
 	ctx   context.Context
 	done  func()
 }
 
-var errNobody = errors.New("no turn that anybody follows asks this")
+var errNobody = errors.New("it belongs to no running turn")
 
-// ask finds the turn of a request and waits until no other question of the turn is
-// open: a person is asked one thing at a time. After an answer that ended the turn
-// it asks nothing more. The error says why the request is declined.
+// ask finds the turn of a request and waits until no other question of the turn is open.
+// It returns an error, and the request is declined, if an earlier answer aborted the turn.
+// The caller calls done at the end.
 func (c *child) ask(ctx context.Context, threadID, itemID string) (*question, error) {
 	t, agent := c.root(threadID)
 	if t == nil {
@@ -64,7 +64,8 @@ func (c *child) ask(ctx context.Context, threadID, itemID string) (*question, er
 	return a, nil
 }
 
-// opened registers a question. It reports false when the question is over already.
+// opened registers a question. It returns false if the turn has ended or the app-server has
+// already withdrawn the question.
 func (r *turn) opened(id jsonrpc.ID, itemID string, stop context.CancelFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,8 +104,8 @@ func (r *turn) abortCause() error {
 	return r.aborted
 }
 
-// decided ends the whole turn when the decision is to abort, also when a sub-agent
-// asked. It ignores the outcome of a question that the app-server has withdrawn.
+// decided ends the whole turn if the decision is to abort, even if a sub-agent asked. It
+// ignores the decision about a question that the app-server has withdrawn.
 func (a *question) decided(out elicit.Outcome) {
 	if out.Decision != elicit.Abort || a.ctx.Err() != nil {
 		return
@@ -118,13 +119,13 @@ func (a *question) decided(out elicit.Outcome) {
 	r.stop()
 }
 
-// steerLimit bounds what is only a courtesy to the model.
+// steerLimit is how long sending a reason may take.
 const steerLimit = 2 * time.Second
 
-// explain sends the model the reason of a refusal: what a person wrote, or that the
-// question could not be asked. The app-server's answer has no room for it, so it is sent
-// as input to the turn, before the answer. If the app-server refuses such input, the
-// model sees only the refusal.
+// explain sends the model the reason of a refusal: what a person wrote, or that no person
+// could be asked. The answer to the app-server has no room for a reason, so it is sent as
+// input to the turn, before the answer. If the app-server refuses the input, the model sees
+// only the refusal.
 func (a *question) explain(threadID, turnID string, out elicit.Outcome) {
 	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" {
 		return
@@ -141,7 +142,7 @@ func (a *question) explain(threadID, turnID string, out elicit.Outcome) {
 	}
 }
 
-// abortReason returns why the client's answer ended the turn.
+// abortReason returns the reason for the abort of a turn.
 func abortReason(out elicit.Outcome) error {
 	if text := out.ForCaller(); text != "" {
 		return errors.New(text)
@@ -152,7 +153,7 @@ func abortReason(out elicit.Outcome) error {
 	return errors.New("the client chose to abort the turn")
 }
 
-// stop interrupts the turn from within.
+// stop interrupts the turn without waiting.
 func (r *turn) stop() {
 	c := r.thread.child
 	c.run.Go(func() {
@@ -171,6 +172,9 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	defer a.done()
 	if p.Kind != "" && p.Kind != "command" && p.Kind != "writeStdin" {
 		return c.refuse(askCommand, fmt.Errorf("its kind %q is not known", p.Kind)), nil
+	}
+	if len(p.Permissions) > 0 && string(p.Permissions) != "null" {
+		return c.refuse(askCommand, errors.New("it asks for further permissions, which a question about a command does not show")), nil
 	}
 	q := execApproval(&p, a.turn.item(p.ItemID), a.agent)
 	if len(q.Command) == 0 {
@@ -194,8 +198,8 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	return a.answer(p.ItemID, out), nil
 }
 
-// askFileChange handles the approval of a patch. One whose changes are not
-// known cannot be shown, and is declined.
+// askFileChange handles the approval of a patch. It declines a patch whose changes it
+// cannot show.
 func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisionReply, error) {
 	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
 	if err != nil {
@@ -207,6 +211,9 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 		return c.refuse(askFileChange, errors.New("its changes were not announced")), nil
 	}
 	q := patchApproval(&p, o, a.agent)
+	if len(q.Changes) != len(o.Changes) {
+		return c.refuse(askFileChange, errors.New("it changes a file twice, of which a question shows one change")), nil
+	}
 	q.Cwd = a.turn.thread.folder()
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
@@ -214,8 +221,8 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 	return a.answer(p.ItemID, out), nil
 }
 
-// answer returns the reply to the app-server, and releases the beginning of an item
-// that is approved and still wanted.
+// answer returns the reply to the app-server. If the item is approved, it first emits the
+// event that begins the item.
 func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
 	d := decisionOf(out)
 	switch {
@@ -227,8 +234,7 @@ func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
 	return decisionReply{Decision: d}
 }
 
-// refuse declines without asking. After an abort the rest of the turn's
-// questions ends the turn too.
+// refuse declines a request without a question.
 func (c *child) refuse(method string, why error) decisionReply {
 	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
 	return decisionReply{Decision: decline}
@@ -251,8 +257,8 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 	return permissionsAnswer(&p, out), nil
 }
 
-// askElicitation handles what an MCP server of Codex's own asks, and the
-// approval of its tools' calls.
+// askElicitation handles questions of Codex's MCP servers, and the approval of calls of
+// their tools.
 func (c *child) askElicitation(ctx context.Context, p elicitation) (elicitationReply, error) {
 	a, err := c.ask(ctx, p.ThreadID, "")
 	if err != nil {
@@ -313,7 +319,7 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, 
 	return none, nil
 }
 
-// item returns an open item, nil without one.
+// item returns a copy of an open item, or nil.
 func (r *turn) item(id string) *openItem {
 	r.mu.Lock()
 	defer r.mu.Unlock()

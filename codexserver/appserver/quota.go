@@ -7,11 +7,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// quotaLimit bounds the question what the account has left, which Codex asks a server.
+// quotaLimit bounds a request for the account's limits, for which Codex asks a server.
 const quotaLimit = 10 * time.Second
 
-// RateLimits asks Codex what the account has left, which costs no tokens. The limits
-// are nil when it has none; an account without ChatGPT is an error.
+// RateLimits returns how much of the account's limits is used. Asking costs no tokens. It
+// returns nil if the account has no limits, and an error for an account without ChatGPT.
 func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	c, err := e.child(ctx)
 	if err != nil {

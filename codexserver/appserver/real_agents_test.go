@@ -126,8 +126,8 @@ func TestRealPatch(t *testing.T) {
 	}
 }
 
-// spawned is the script of a model that has a sub-agent run a command. Both talk to the
-// same provider; only the first sees the root's prompt.
+// spawned is the script of a model whose sub-agent runs a command. Both use the same
+// provider; only the model sees the prompt.
 func spawned() providertest.Turn {
 	const js = `const r = await tools.exec_command({cmd:\"touch made.txt && echo made\",sandbox_permissions:\"require_escalated\",justification:\"to write\"}); text(r);`
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {

@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestRealChoices: what a call chooses reaches the model by way of the real Codex, which
-// keeps the effort for a later process.
+// TestRealChoices checks that the choices of a call reach the model through the real Codex,
+// which keeps the effort for a later process.
 func TestRealChoices(t *testing.T) {
 	const (
 		image  = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -80,7 +80,7 @@ func TestRealChoices(t *testing.T) {
 	}
 }
 
-// TestRealResumeWithinTheConfiguration takes up a thread that had full access without
+// TestRealResumeWithinTheConfiguration resumes a thread that had full access without
 // questions, for a caller who may not choose that.
 func TestRealResumeWithinTheConfiguration(t *testing.T) {
 	for bounded, want := range map[bool]int{false: 2, true: 1} {
@@ -117,7 +117,7 @@ func TestRealResumeWithinTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestRealModels lists what the real Codex has.
+// TestRealModels lists the models of the real Codex.
 func TestRealModels(t *testing.T) {
 	r := newReal(t, `model_reasoning_effort = "high"`)
 	list, err := r.engine.Models(t.Context())

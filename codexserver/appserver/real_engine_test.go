@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestRealEngine holds the real Codex against the promises of package engine.
+// TestRealEngine tests that the real Codex keeps the promises of package engine.
 func TestRealEngine(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
 		var mu sync.Mutex

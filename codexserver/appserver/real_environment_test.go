@@ -14,8 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestRealEnvironment shows what commands of the real Codex see of the keys that
-// it was started with.
+// TestRealEnvironment checks which keys in Codex's environment its commands see.
 func TestRealEnvironment(t *testing.T) {
 	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAR_ONE PLAIN"
 	for name := range strings.FieldsSeq(variables) {
@@ -63,8 +62,8 @@ env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report)
 	}
 }
 
-// TestRealEnvironmentOfAResumedThread checks that what a project's own configuration
-// keeps from commands stays so when the thread is resumed.
+// TestRealEnvironmentOfAResumedThread checks that variables that a project's configuration
+// hides from commands stay hidden when the thread is resumed.
 func TestRealEnvironmentOfAResumedThread(t *testing.T) {
 	for _, name := range []string{"FOO_ONE", "OPENAI_API_KEY", "PLAIN"} {
 		t.Setenv(name, "value-"+strings.ToLower(name))

@@ -30,7 +30,7 @@ func within(t *testing.T, limit time.Duration, f func()) {
 	}
 }
 
-// descendants are the processes below pid that are alive, by /proc.
+// descendants returns the live processes below pid, by /proc.
 func processes(t *testing.T, home string) []string {
 	t.Helper()
 	var found []string
@@ -291,7 +291,7 @@ func TestRealInterruptEndsCommands(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	// Codex ends them at once, but answers before they are gone.
+	// Codex ends them, but answers before they have exited.
 	until := time.After(time.Second)
 	for {
 		left := slices.DeleteFunc(processes(t, r.home), func(p string) bool { return !strings.Contains(p, "sleep\x0061") })

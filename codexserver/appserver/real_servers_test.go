@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestRealLeavesItselfOut: Codex does not start the MCP server that the bridge's
-// own program is, whether its config.toml or the project's names it.
+// TestRealLeavesItselfOut checks that Codex does not start the bridge's own program as an
+// MCP server, whether its config.toml or the project's names it.
 func TestRealLeavesItselfOut(t *testing.T) {
 	for _, self := range []bool{false, true} {
 		t.Run(fmt.Sprint(self), func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestRealLeavesItselfOut(t *testing.T) {
 	}
 }
 
-// TestRealPrompts: developer instructions and the compact prompt reach the model
-// in every form, and hold after a compaction.
+// TestRealPrompts checks that developer instructions and the compact prompt reach the model
+// in every form, and also after a compaction.
 func TestRealPrompts(t *testing.T) {
 	for name, cfg := range map[string]protocol.Config{
 		"arguments": {DeveloperInstructions: new("BE AN EXPERT"), CompactPrompt: new("SUM IT UP"),

@@ -25,7 +25,7 @@ import (
 //	npm i --prefix DIR @openai/codex
 //	CODEX_BIN=DIR/node_modules/.bin/codex go test -tags realcodex -run '^TestReal' ./codexserver/appserver
 
-// real is one Codex with a home, a workspace and a provider of its own.
+// real is a Codex with its own home, workspace and provider.
 type real struct {
 	*providertest.Server
 	engine    *appserver.Engine
@@ -33,7 +33,7 @@ type real struct {
 	options   *appserver.Options
 }
 
-// realConfig is a configuration with further lines, for the provider at an address.
+// realConfig returns a configuration for the provider at an address, with further lines.
 const realConfig = `
 model = "mock-model"
 model_provider = "mock"
@@ -86,7 +86,7 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 	return conv
 }
 
-// escalated is a turn in which the model wants to write outside of the sandbox.
+// escalated returns a turn in which the model wants to write outside of the sandbox.
 func escalated(id string) providertest.Turn {
 	return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
 		"cmd": "touch made.txt && echo made", "sandbox_permissions": "require_escalated", "justification": "to write",
@@ -153,8 +153,7 @@ func TestRealCommand(t *testing.T) {
 	}
 }
 
-// TestRealRefusalIsExplained checks that the model learns why, whatever Codex itself
-// says.
+// TestRealRefusalIsExplained checks that the model gets the reason of a refusal.
 func TestRealRefusalIsExplained(t *testing.T) {
 	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))
 	h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// shellCall calls whichever shell tool the version offers, outside of the sandbox.
+// shellCall calls the shell tool that the version offers, outside of the sandbox.
 var shellCall = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 	var body struct {
 		Tools []struct {
@@ -47,8 +47,8 @@ var shellCall = providertest.Turn{Func: func(r providertest.Request) providertes
 	return providertest.Call(providertest.Tool("c1", "shell", args))
 }}
 
-// TestSmokeReal is what every version from the oldest on must do: a turn with
-// an approval, a denial, a resume by another process, and all approval words.
+// TestSmokeReal checks what every version from the oldest on must do: a turn with an
+// approval, a denial, a resume by another process, and all approval policies.
 func TestSmokeReal(t *testing.T) {
 	r := newReal(t, `sandbox_mode = "read-only"`, shellCall, report, shellCall, report, providertest.Say("resumed"))
 	h := decide(elicit.Denied)
@@ -93,7 +93,7 @@ func TestSmokeReal(t *testing.T) {
 	t.Logf("a turn denied, one approved, one resumed by another process, a message while a turn ran %s, on Codex %s", took, r.engine.Check(t.Context()).Version)
 }
 
-// TestRefusedReal: a version that is too old is refused with what to do.
+// TestRefusedReal refuses a version that is too old, with an error that says what to do.
 func TestRefusedReal(t *testing.T) {
 	r := newReal(t, "")
 	_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})

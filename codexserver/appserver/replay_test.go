@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// message is what the far end of a recording sees or says.
+// message is a message in a recording.
 type message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -31,14 +31,14 @@ type message struct {
 	Error  json.RawMessage `json:"error,omitempty"`
 }
 
-// step is one line of a recording: what the bridge said, or the app-server.
+// step is a line of a recording: a message of the bridge or of the app-server.
 type step struct {
 	C2S *message        `json:"c2s"`
 	S2C json.RawMessage `json:"s2c"`
 }
 
-// replay plays the app-server of a recording: it says what the recorded one
-// said, once the bridge has said what was said to it before.
+// replay plays the app-server of a recording. It sends each recorded message after the
+// bridge has sent those before it.
 type replay struct {
 	t     *testing.T
 	wire  jsonrpc.Transport
@@ -76,7 +76,7 @@ func (r *replay) must(err error) {
 	}
 }
 
-// await waits until the bridge has said what the recording says it did.
+// await waits until the bridge has sent the recorded message.
 func (r *replay) await(want *message) bool {
 	for i := 0; ; i++ {
 		if i == len(r.ahead) {
@@ -96,7 +96,7 @@ func (r *replay) await(want *message) bool {
 	}
 }
 
-// read returns the next message that the recording may have.
+// read returns the next message of the bridge that can be in a recording.
 func (r *replay) read() (message, bool) {
 	for {
 		line, err := r.wire.Read(context.Background())
@@ -136,7 +136,7 @@ func readRecording(t *testing.T, path string) []step {
 	return steps
 }
 
-// recorded is what a person decided in a recording.
+// recorded is a person's decision in a recording.
 func recorded(steps []step) elicit.Decision {
 	for _, s := range steps {
 		if s.C2S == nil || s.C2S.Result == nil {
@@ -191,7 +191,7 @@ func play(t *testing.T, steps []step, h *recorder) error {
 	return playWith(t, steps, h, new(engine.Conversation))
 }
 
-// playWith is play for a host that wants the conversation.
+// playWith is play with a function that gets the conversation.
 func playWith(t *testing.T, steps []step, h *recorder, conv *engine.Conversation) error {
 	ours, theirs := jsonrpc.Pipe()
 	r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}

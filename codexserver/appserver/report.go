@@ -14,37 +14,34 @@ import (
 
 const versionLimit = 10 * time.Second
 
-// Report is what there is to know about a Codex before it is used: for the
-// choice of an engine, and for people.
+// Report describes the installed Codex before it is used.
 type Report struct {
-	// Path is the program, "" if there is none or an app-server was dialled.
+	// Path is the program; "" if none was found or an app-server was dialled.
 	Path string `json:"path,omitzero"`
-	// Version is such as "0.169.0"; Needed is the oldest that will do.
+	// Version is a version such as "0.169.0". Needed is the oldest that works.
 	Version string `json:"version,omitzero"`
 	Needed  string `json:"needed"`
 	// Home is Codex's folder.
 	Home string `json:"codexHome,omitzero"`
-	// Account is nil where the app-server did not get so far.
+	// Account is nil if the app-server could not be asked.
 	Account *Account `json:"account,omitzero"`
-	// Model, Provider, ApprovalPolicy and Sandbox are as configured, "" where
-	// nothing is.
+	// Model, Provider, ApprovalPolicy and Sandbox are as configured; "" if not.
 	Model          string `json:"model,omitzero"`
 	Provider       string `json:"provider,omitzero"`
 	ApprovalPolicy string `json:"approvalPolicy,omitzero"`
 	Sandbox        string `json:"sandbox,omitzero"`
-	// Err is why this Codex cannot be used: a [*NotFoundError], a
-	// [*TooOldError], [ErrNotSignedIn], or what the app-server said. It is nil
-	// when it can.
+	// Err is why this Codex cannot be used: a [*NotFoundError], a [*TooOldError],
+	// [ErrNotSignedIn], or an error of the app-server. It is nil if Codex is usable.
 	Err error `json:"-"`
 	// Problem is Err's text.
 	Problem string `json:"problem,omitzero"`
 }
 
-// Usable reports whether conversations can be had.
+// Usable reports whether the engine can start conversations.
 func (r *Report) Usable() bool { return r.Err == nil }
 
-// Check looks at the Codex that the engine would drive: it starts it, which
-// takes about half a second, and leaves it running for the first conversation.
+// Check starts Codex, which takes about half a second, and reports what it finds. Codex
+// keeps running for the first conversation.
 func (e *Engine) Check(ctx context.Context) *Report {
 	r := &Report{Needed: oldest.String()}
 	r.Err = e.check(ctx, r)
@@ -71,19 +68,19 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	r.Version, r.Home = c.version.String(), c.home
 	r.Path = cmp.Or(c.path, r.Path)
 	if r.Home == "" {
-		r.Home, _ = e.home() // of no more than the report
+		r.Home, _ = e.home() // only shown
 	}
 	config, err := c.config(ctx, "")
 	var broken *engine.ConfigError
 	switch {
-	case errors.As(err, &broken): // it runs, but no thread will
+	case errors.As(err, &broken): // the app-server runs, but cannot start a thread
 		return fmt.Errorf("codex cannot use its configuration: %s", strings.Join(strings.Fields(broken.Err.Error()), " "))
 	case err == nil:
 		for key, to := range map[string]*string{
 			"model": &r.Model, "model_provider": &r.Provider,
 			"approval_policy": &r.ApprovalPolicy, "sandbox_mode": &r.Sandbox,
 		} {
-			_ = json.Unmarshal(config[key], to) // absent, null or no word: left empty
+			_ = json.Unmarshal(config[key], to) // stays empty if it is missing or not a string
 		}
 	}
 	if c.policy != "" {

@@ -17,9 +17,9 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Codex's reviewer is a sub-agent that does not see the thread's conversation. It never
-// asks, and has the thread's sandbox. So the thread must be read-only: if a
-// conversation's own is not, another thread reviews in its place.
+// Codex's reviewer is a sub-agent. It does not see the thread's conversation, never asks,
+// and runs in the thread's sandbox, so the thread must be read-only. If the conversation's
+// thread is not, a new thread reviews in its place.
 
 // Review implements [engine.Reviewer].
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
@@ -50,7 +50,7 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	})
 }
 
-// reviewer begins a thread that is read-only, and else like the conversation's.
+// reviewer starts a thread that is like the conversation's but read-only.
 func (c *conversation) reviewer(ctx context.Context) (*conversation, error) {
 	ch, err := c.engine.child(ctx)
 	if err != nil {
@@ -103,8 +103,8 @@ type silent struct{ engine.Host }
 
 func (silent) Emit(protocol.EventMsg) {}
 
-// keepToReading leaves a thread nothing but commands that read, as far as Codex has
-// keys for it. File is the configuration without p.
+// keepToReading lets a thread only run commands that read, as far as Codex has settings
+// for that. File is the configuration without p.
 func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 	servers, err := serversOf(file, p.Config)
 	if err != nil {
@@ -123,8 +123,8 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 	return nil
 }
 
-// isReadOnly returns an error unless Codex says that the thread may not write or reach
-// the network, and asks for nothing more.
+// isReadOnly returns an error unless Codex reports that the thread cannot write or reach
+// the network, and never asks for more.
 func (r *threadReply) isReadOnly() error {
 	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == "readOnly" && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
 		return nil
@@ -147,8 +147,8 @@ func (c *conversation) startReview(ctx context.Context, r *protocol.Review) (*tu
 	})
 }
 
-// targetOf is the target in Codex's words. It has none for a target and instructions
-// together, but for a task in words.
+// targetOf returns the target in Codex's form. Codex has no form for a target with
+// instructions, so these are sent as a prompt.
 func targetOf(r *protocol.Review) reviewTarget {
 	switch {
 	case r.Instructions != "":
@@ -162,9 +162,8 @@ func targetOf(r *protocol.Review) reviewTarget {
 	return reviewTarget{Type: "custom", Instructions: r.Prompt}
 }
 
-// nameReview learns the ids of a review from its notifications. It has that of the
-// review itself with its items, and with turn/started that of the turn of Codex's
-// reviewer.
+// nameReview records the ids of a review from its notifications: those of items have the
+// id of the review, turn/started has the id of the reviewer's turn.
 func (r *turn) nameReview(method, id string) {
 	switch {
 	case method == "turn/started":
@@ -179,8 +178,8 @@ func (r *turn) nameReview(method, id string) {
 // cutPause is the time between two attempts to interrupt a review.
 const cutPause = 100 * time.Millisecond
 
-// cutReview interrupts a review until it has ended. Codex refuses the id of the review
-// from when its reviewer has a turn of its own.
+// cutReview tries to interrupt a review until it succeeds or the review ends. Once the
+// reviewer has a turn, Codex takes only that turn's id.
 func (r *turn) cutReview(ctx context.Context) {
 	c := r.thread.child
 	for {
@@ -203,12 +202,12 @@ func (r *turn) cutReview(ctx context.Context) {
 	}
 }
 
-// takeAnswer puts what the reviewer has answered into the last events. On the wire is
-// what Codex makes of it for people, without the verdict; all of it is in the rollout.
+// takeAnswer puts the reviewer's answer into the last events. The app-server sends only a
+// text without the verdict, so the answer is read from the rollout.
 func (c *conversation) takeAnswer(ctx context.Context, s *turnCall, last []protocol.EventMsg) {
 	answer, err := awaitAnswer(ctx, c.path, s.name())
 	if err != nil {
-		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("what the reviewer answered cannot be read: %v", err)})
+		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the reviewer's answer cannot be read: %v", err)})
 		return
 	}
 	for i := range last {
@@ -218,7 +217,7 @@ func (c *conversation) takeAnswer(ctx context.Context, s *turnCall, last []proto
 	}
 }
 
-// How long the answer is looked for after the end of the turn, and how often.
+// How often, and how many times, the rollout is read after the end of the turn.
 const (
 	answerPause = 100 * time.Millisecond
 	answerTries = 30
@@ -244,7 +243,7 @@ const maxRollout = 256 << 20
 
 var errNoAnswer = errors.New("it is not in the conversation's file")
 
-// answerIn returns the answer of the reviewer of a turn from a rollout.
+// answerIn returns the reviewer's answer in a turn from a rollout.
 func answerIn(path, turn string) (string, error) {
 	data, err := regularfile.Read(path, maxRollout)
 	if err != nil {
@@ -290,7 +289,7 @@ type injectParams struct {
 	Items    []stdjson.RawMessage `json:"items"`
 }
 
-// learn sends the conversation what its reviewer has found.
+// learn adds what the reviewer found to the conversation's thread.
 func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Review) {
 	s.mu.Lock()
 	found := s.tr.answer()
@@ -306,17 +305,17 @@ func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Revie
 	for _, item := range items {
 		raw, err := protocol.AppendItem(nil, item)
 		if err != nil {
-			return // the words are text, which can always be written
+			return // cannot happen: the item is text
 		}
 		p.Items = append(p.Items, raw)
 	}
 	if err := s.thread.child.control(ctx, "thread/inject_items", p, nil); err != nil {
-		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation did not get what the review found: %v", err)})
+		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("what the review found could not be added to the conversation: %v", err)})
 	}
 }
 
-// remove deletes the thread of a reviewer, when its turn has ended there, without
-// waiting. One that cannot be deleted stays among the others.
+// remove deletes the thread of a reviewer after its turn has ended in the app-server. It
+// does not wait. A thread that cannot be deleted stays in Codex's list.
 func (c *conversation) remove(s *turnCall) {
 	ch := c.reviews
 	ch.run.Go(func() {

@@ -42,8 +42,8 @@ func completed(h *recorder) string {
 	return last
 }
 
-// TestReviewRecording plays a review of the real app-server. What it answered is on
-// the wire for people alone, and whole in the rollout.
+// TestReviewRecording plays a recorded review of the app-server. Its messages have only a
+// text for people; the whole answer is in the rollout.
 func TestReviewRecording(t *testing.T) {
 	home := t.TempDir()
 	local := func(path string) []byte {
@@ -177,7 +177,7 @@ func newCritic(t *testing.T) *critic {
 	return c
 }
 
-// finish says all of a review.
+// finish sends the end of a review.
 func (c *critic) finish(x *run, thread, status string) {
 	item := func(method, item string) {
 		x.notify(method, `{"threadId":%q,"turnId":%q,"item":%s}`, thread, reviewID, item)
@@ -226,8 +226,8 @@ func TestReviewTargets(t *testing.T) {
 	}
 }
 
-// TestReviewNeedsReading refuses a Codex that would not run the review read-only.
-func TestReviewNeedsReading(t *testing.T) {
+// TestReviewNeedsReadOnly fails if Codex would not run the review read-only.
+func TestReviewNeedsReadOnly(t *testing.T) {
 	for name, reply := range map[string]string{
 		"sandbox": `"approvalPolicy":"never","sandbox":{"type":"workspaceWrite"}`,
 		"network": `"approvalPolicy":"never","sandbox":{"type":"readOnly","networkAccess":true}`,
@@ -244,7 +244,7 @@ func TestReviewNeedsReading(t *testing.T) {
 	}
 }
 
-// TestReviewInThread has a thread of its own reviewed by another one.
+// TestReviewInThread reviews in a conversation that is not read-only, by another thread.
 func TestReviewInThread(t *testing.T) {
 	c := newCritic(t)
 	h := &recorder{}
@@ -273,7 +273,7 @@ func TestReviewInThread(t *testing.T) {
 	}
 }
 
-// TestReviewInterrupt interrupts by the id that Codex wants.
+// TestReviewInterrupt interrupts a review by the id that Codex expects.
 func TestReviewInterrupt(t *testing.T) {
 	c := newCritic(t)
 	var thread string

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// savedConfig returns the part of the configuration that clients of September 2025
-// know. It leaves out values of another shape than theirs.
+// savedConfig returns the part of the configuration that clients of September 2025 know.
+// It leaves out values of other types than they expect.
 func savedConfig(config map[string]stdjson.RawMessage) *protocol.UserSavedConfig {
 	s := &protocol.UserSavedConfig{
 		Model:          optional[string](config["model"]),
@@ -21,7 +21,7 @@ func savedConfig(config map[string]stdjson.RawMessage) *protocol.UserSavedConfig
 		"model_reasoning_effort": &s.ModelReasoningEffort, "model_reasoning_summary": &s.ModelReasoningSummary,
 	} {
 		if raw := config[key]; isString(raw) {
-			_ = json.Unmarshal(raw, to) // a string fits
+			_ = json.Unmarshal(raw, to) // cannot fail for a string
 		}
 	}
 	if t := table(config["sandbox_workspace_write"]); t != nil {
@@ -58,7 +58,8 @@ func savedConfig(config map[string]stdjson.RawMessage) *protocol.UserSavedConfig
 	return s
 }
 
-// optional reads a value that may be absent, null or of another kind.
+// optional reads a JSON value. It returns nil if the value is missing, null or of another
+// type.
 func optional[T any](raw stdjson.RawMessage) *T {
 	var v *T
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {

@@ -22,8 +22,7 @@ var (
 	_ engine.Reviewer     = (*conversation)(nil)
 )
 
-// config is the configuration in its own keys, as it is for a folder; "" is for
-// no folder in particular.
+// config returns Codex's configuration for a folder, or the user's own if cwd is "".
 func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
 	var r struct {
 		Config map[string]stdjson.RawMessage `json:"config"`
@@ -44,8 +43,8 @@ func (e *Engine) SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, er
 	return savedConfig(config), nil
 }
 
-// ExecOneOff implements [engine.Commander]. A command that takes too long ends
-// with the exit code 124.
+// ExecOneOff implements [engine.Commander]. A command that exceeds its time limit has the
+// exit code 124.
 func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
 	if len(p.Command) == 0 {
 		return nil, &engine.RefusedError{Err: errors.New("command must not be empty")}

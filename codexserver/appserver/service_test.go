@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestServices: each method of the optional interfaces against what the real
-// app-server answered, and what it was sent.
+// TestServices compares each method of the optional interfaces with what the real
+// app-server was sent, and with what it answered.
 func TestServices(t *testing.T) {
 	no, five := false, 5
 	for _, test := range []struct {
@@ -124,7 +124,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// loose is JSON as a value.
+// loose returns JSON as a value.
 func loose(t *testing.T, text string) any {
 	t.Helper()
 	if text == "" {
@@ -255,8 +255,7 @@ func TestUnknownConversations(t *testing.T) {
 	})
 }
 
-// TestRateLimitsOfASilentCodex is for a Codex that waits for a server that does not
-// answer.
+// TestRateLimitsOfASilentCodex asks a Codex that does not answer.
 func TestRateLimitsOfASilentCodex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestSlowRequestEndsNoTurn leaves a request without an answer while a turn runs. The
-// app-server is ended only when it answers nothing else either.
+// TestSlowRequestEndsNoTurn does not answer a request while a turn runs. The app-server is
+// killed only if it answers no other request either.
 func TestSlowRequestEndsNoTurn(t *testing.T) {
 	for name, hangs := range map[string]bool{"slow": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 	}
 }
 
-// TestStalledTurnStart leaves a turn/start without an answer for long: that turn ends,
-// and is interrupted when it begins after all; another one continues.
+// TestStalledTurnStart does not answer turn/start for long. That turn fails, and is
+// interrupted if it begins later. Another turn continues.
 func TestStalledTurnStart(t *testing.T) {
 	for name, interrupted := range map[string]bool{"waits": false, "interrupted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestStalledTurnStart(t *testing.T) {
 				if err := conv.Turn(ctx, text("go")); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v", err)
 				}
-				if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the turn before") {
+				if err := conv.Turn(t.Context(), text("again")); err == nil || !strings.Contains(err.Error(), "has not ended the previous, interrupted turn") {
 					t.Errorf("error %v", err)
 				}
 				<-time.After(time.Minute)
@@ -110,8 +110,8 @@ func TestStalledTurnStart(t *testing.T) {
 	}
 }
 
-// TestLastWords looks for what an app-server says about its end among what it, and
-// whatever it has started, has written before.
+// TestLastWords finds what an app-server wrote about its end, among other lines of it and of
+// programs that it started.
 func TestLastWords(t *testing.T) {
 	for _, tt := range []struct {
 		name, written string

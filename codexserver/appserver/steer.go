@@ -11,22 +11,22 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// promise is a turn that has begun here, and may not have over there.
+// promise is a turn that the app-server may not have started yet.
 type promise struct {
-	begun chan struct{} // closed when turn is set, or there will be none
+	begun chan struct{} // closed when turn is set, or when the start has failed
 	turn  *turn
 }
 
-// letter is a message that came while a turn runs. The app-server forgets one that
-// the model has not read when the turn is interrupted.
+// letter is a message to a running turn. When the turn is interrupted, the app-server
+// drops messages that the model has not read.
 type letter struct {
 	input []inputItem
-	taken bool // the app-server has said so
-	read  bool // the model has it
+	taken bool // by the app-server
+	read  bool // by the model
 }
 
-// event is the message as the app-server reports it when the model reads it. It is known
-// by its words alone: some versions do not report an id of the client's.
+// event returns the message in the form in which the app-server reports that the model has
+// read it. Only the text identifies it: some versions do not report the client's id.
 func (l *letter) event() protocol.UserMessage {
 	m := protocol.UserMessage{Kind: protocol.UserPlain}
 	for _, it := range l.input {
@@ -70,12 +70,12 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	return now.turn.steer(ctx, &letter{input: input})
 }
 
-// steer sends a message to the turn. It returns [engine.ErrNoTurn] also when the
-// turn has ended here before the app-server's answer was looked at.
+// steer sends a message to the turn. It also returns [engine.ErrNoTurn] if the turn ended
+// while the app-server's answer was on its way.
 func (r *turn) steer(ctx context.Context, l *letter) error {
 	c := r.thread.child
 	select {
-	case <-r.active: // some versions refuse it between their answer to turn/start and turn/started
+	case <-r.active: // some versions refuse messages before turn/started
 	case <-r.completed:
 		return engine.ErrNoTurn
 	case <-c.gone:
@@ -92,7 +92,8 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	return c.steered(err, r.sent(l, err == nil))
 }
 
-// steered returns the caller's error.
+// steered returns the error of Steer for the result of turn/steer. InTime is the result of
+// [turn.sent].
 func (c *child) steered(err error, inTime bool) error {
 	var answer *jsonrpc.Error
 	switch {
@@ -102,15 +103,14 @@ func (c *child) steered(err error, inTime bool) error {
 		return engine.ErrNoTurn
 	case refused(err, "unknown variant"):
 		old := &TooOldError{Found: c.version.String(), Needed: steers.String()}
-		return &engine.RefusedError{Err: fmt.Errorf("no message can be given to a running turn: %w", old)}
+		return &engine.RefusedError{Err: fmt.Errorf("no message can be sent to a running turn: %w", old)}
 	case errors.As(err, &answer):
 		return &engine.RefusedError{Err: errors.New(redact(answer.Message))}
 	}
 	return err
 }
 
-// send keeps a message that is about to be sent. It reports false when the turn has
-// ended.
+// send records a message that is about to be sent. It returns false if the turn has ended.
 func (r *turn) send(l *letter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +120,8 @@ func (r *turn) send(l *letter) bool {
 	return !r.ended
 }
 
-// sent records whether the app-server took a message, and reports whether the turn
-// knew in time: what is not read is kept at its end.
+// sent records whether the app-server took a message. It returns false if the turn ended
+// first: then the message is not kept for the next turn.
 func (r *turn) sent(l *letter, taken bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,8 +131,8 @@ func (r *turn) sent(l *letter, taken bool) bool {
 	return l.taken || l.read
 }
 
-// read notes what the model has got, in the app-server's order: first the turn's own
-// input, then what came while it ran.
+// read records that the model has read a message of the user. The first one is the turn's
+// own input; the others came while it ran.
 func (r *turn) read(raw json.RawMessage) {
 	m, ok := userMessage(raw)
 	if !ok {
@@ -153,7 +153,7 @@ func (r *turn) read(raw json.RawMessage) {
 	}
 }
 
-// miss says what the turn's end has overtaken.
+// miss reports messages that the model did not read before the turn's end.
 func (r *turn) miss() {
 	left := 0
 	for _, l := range r.letters {
@@ -168,8 +168,8 @@ func (r *turn) miss() {
 	}
 }
 
-// unread returns what [turn.miss] counted, after what was left before and went into
-// a prompt that was not read either.
+// unread returns the messages that the model did not read. They follow left, those of
+// earlier turns, unless the model has read the turn's input, which began with these.
 func (r *turn) unread(left []inputItem) []inputItem {
 	r.mu.Lock()
 	defer r.mu.Unlock()

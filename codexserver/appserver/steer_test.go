@@ -68,8 +68,8 @@ func TestSteerRecordings(t *testing.T) {
 	}
 }
 
-// TestSteerRefused checks that the sender of a message gets the app-server's objection,
-// and that the turn continues.
+// TestSteerRefused checks that the sender of a message gets the app-server's error, and that
+// the turn continues.
 func TestSteerRefused(t *testing.T) {
 	invalid := func(words string) func(*run, *jsonrpc.Request) (any, error) {
 		return func(*run, *jsonrpc.Request) (any, error) {
@@ -85,7 +85,7 @@ func TestSteerRefused(t *testing.T) {
 		{"ended over there", invalid("no active turn to steer"), protocol.TextInput("x"), ""},
 		{"another turn over there", invalid("expected active turn id `turn-1` but found `turn-2`"), protocol.TextInput("x"), ""},
 		{"too old", invalid("Invalid request: unknown variant `turn/steer`, expected one of `initialize`"), protocol.TextInput("x"),
-			"no message can be given to a running turn: codex 0.98.0 is too old: 0.99.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
+			"no message can be sent to a running turn: codex 0.98.0 is too old: 0.99.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
 		{"not of this turn", invalid("cannot steer a review turn"), protocol.TextInput("x"), "cannot steer a review turn"},
 		{"empty", nil, nil, "the message is empty"},
 		{"of no type", nil, []protocol.InputItem{{Type: "scent"}}, `input item 0 has the unknown type "scent"`},
@@ -116,9 +116,9 @@ func TestSteerRefused(t *testing.T) {
 	}
 }
 
-// TestSteerOvertaken: a message that the app-server took and forgot goes into the next
-// turn, before its own input, and no further.
-func TestSteerOvertaken(t *testing.T) {
+// TestUnreadSteerIsSentAgain checks that a message that the app-server took and dropped is
+// sent again in the next turn, before its input, and in no later one.
+func TestUnreadSteerIsSentAgain(t *testing.T) {
 	for _, end := range []string{"interrupted", "failed", "death"} {
 		t.Run(end, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,9 +183,9 @@ func TestSteerOvertaken(t *testing.T) {
 	}
 }
 
-// TestSteerAsTheTurnBegins: a message waits until the turn has begun over there, as
-// long as its sender does.
-func TestSteerAsTheTurnBegins(t *testing.T) {
+// TestSteerWaitsForTheTurn checks that a message waits until the app-server has begun the
+// turn, or until its sender gives up.
+func TestSteerWaitsForTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
@@ -234,8 +234,8 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 	})
 }
 
-// TestSteerAnsweredLate checks that a turn that ends before the app-server has taken a
-// message keeps nothing of it, and that its sender learns this.
+// TestSteerAnsweredLate ends a turn before the app-server has taken a message. The message
+// is not kept, and its sender gets an error.
 func TestSteerAnsweredLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

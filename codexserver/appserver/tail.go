@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// tail keeps the last lines that the app-server wrote to its standard error,
-// without colours and secrets. It is an io.Writer.
+// tail is a writer that keeps the last lines of the app-server's standard error, without
+// colours and secrets.
 type tail struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	part   []byte // of a line without its end
+	part   []byte // the beginning of a line
 	partAt time.Time
 	lines  []stderrLine
 }
@@ -36,7 +36,7 @@ var (
 	secrets = regexp.MustCompile(`(?i)\b(?:sk-[a-z0-9_-]{6,}|eyJ[a-z0-9_-]{8,}[a-z0-9_.-]*|(bearer)\s+[^\s"']+)`)
 )
 
-// redact takes out what looks like a key or a token.
+// redact replaces what looks like a key or a token.
 func redact(s string) string { return secrets.ReplaceAllString(s, "[redacted]") }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -71,16 +71,16 @@ func (t *tail) line(b []byte) {
 	t.lines = append(t.lines, stderrLine{s, time.Now()})
 }
 
-// lastWords are how programs begin what they say about their end: an error that
-// main returns, one of the command line, and a panic.
+// lastWords matches the first line of the reason why a program ends: an error of main, an
+// error of the command line, or a panic.
 var lastWords = regexp.MustCompile(`^(?:Error|error|fatal):|panicked at `)
 
-// lastMoment is how long before its end an app-server says why. What is older
-// was about something else.
+// lastMoment is how long before the end the reason may be written. Older lines are about
+// something else.
 const lastMoment = 5 * time.Second
 
-// last returns what the app-server said about its end at that time, "" when it said
-// nothing: other lines may be of any program that it has started.
+// last returns what the app-server wrote about its end at that time, or "". It leaves out
+// other lines, which may come from any program that the app-server started.
 func (t *tail) last(at time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

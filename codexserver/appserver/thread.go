@@ -20,23 +20,23 @@ type thread struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	policy  string   // the approval policy where it is a word
+	policy  string   // the approval policy if it is a word
 	sandbox string   // the type of the sandbox policy
-	roots   []string // the writable folders of the sandbox policy, in addition to the working folder
+	roots   []string // the sandbox policy's writable folders besides the working folder
 	cwd     string   // the working folder
 	running *turn
-	left    *turn  // interrupted, and not known to have ended over there
-	before  string // the id of the turn before, whose late messages are dropped
+	left    *turn  // interrupted, but not yet ended in the app-server
+	before  string // the id of the previous turn, whose late notifications are ignored
 }
 
-// setRules records the rules and the folder of the thread.
+// setRules records the policies and the folder that Codex reports for the thread.
 func (t *thread) setRules(r *threadReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.policy, t.sandbox, t.roots, t.cwd = r.policy(), r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd
 }
 
-// changed records what a turn changes of them.
+// changed records the policies and the folder that a turn changes.
 func (t *thread) changed(p *turnParams) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +58,9 @@ func (t *thread) folder() string {
 	return t.cwd
 }
 
-// place returns where a command of the thread runs in dir. Whatever the sandbox
-// policy, a command of another turn, or a patch, may have written there.
+// place describes where a command of the thread runs in dir, and which folders count as
+// writable. That holds even in a read-only sandbox, because an earlier turn or a patch may
+// have written there.
 func (t *thread) place(dir string) program.Place {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,9 +69,9 @@ func (t *thread) place(dir string) program.Place {
 	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
 }
 
-// leavesSandbox reports whether an approved command may run outside the
-// sandbox. Under untrusted a command is asked about although it stays inside;
-// one that wants to leave has a reason.
+// leavesSandbox reports whether a command would run outside the sandbox if approved. Under
+// the policy untrusted, Codex also asks about commands that stay inside; those that leave
+// have a reason.
 func (t *thread) leavesSandbox(p *commandApproval) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,8 +93,8 @@ func (t *thread) claim(ctx context.Context) error {
 // free ends the claim.
 func (t *thread) free() { <-t.turns }
 
-// begin returns a new turn of the thread, a review or another one. It waits a while for the end of a turn that
-// was left: the app-server would take the new one for its continuation.
+// begin returns a new turn of the thread. It waits for the end of an interrupted turn, up
+// to a limit, because the app-server would take the new turn for its continuation.
 func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*turn, error) {
 	t.mu.Lock()
 	left := t.left
@@ -105,7 +106,7 @@ func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*tu
 		case <-left.completed:
 		case <-limit.C:
 			if !t.child.busy() {
-				t.child.kill(errStillStarting) // the next turn finds a fresh one
+				t.child.kill(errStillStarting) // the next turn starts a new one
 			}
 			return nil, errStillStarting
 		case <-t.child.gone:
@@ -124,9 +125,9 @@ func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*tu
 	return t.running, nil
 }
 
-var errStillStarting = errors.New("codex app-server has not ended the turn before, which was given up; other conversations are not affected")
+var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
 
-// leave ends r as the thread's turn.
+// leave makes the thread have no running turn, if that is r.
 func (t *thread) leave(r *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +142,7 @@ func (t *thread) leave(r *turn) {
 	}
 }
 
-// now returns the running turn, nil between turns.
+// now returns the running turn, or nil.
 func (t *thread) now() *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,7 +154,7 @@ func (t *thread) notification(method string, n *note) {
 	t.mu.Lock()
 	r, left, before := t.running, t.left, t.before
 	t.mu.Unlock()
-	switch method { // those that name no turn
+	switch method { // these do not name a turn
 	case "account/rateLimits/updated":
 		if r != nil {
 			r.translate(method, n)
@@ -173,7 +174,7 @@ func (t *thread) notification(method string, n *note) {
 		return
 	}
 	if left != nil {
-		r = left // no other turn begins before it has ended
+		r = left // the next turn begins after its end
 	}
 	if r != nil && r.reviews {
 		r.nameReview(method, id)

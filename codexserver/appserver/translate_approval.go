@@ -13,8 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decisionOf is what an outcome answers to the app-server. Whatever is not
-// known to approve declines.
+// decisionOf returns the answer to the app-server. Every unknown decision declines.
 func decisionOf(out elicit.Outcome) decision {
 	switch out.Decision {
 	case elicit.Approved:
@@ -27,11 +26,11 @@ func decisionOf(out elicit.Outcome) decision {
 	return decline
 }
 
-// networkAccess stands for a program in the question about a host.
+// networkAccess takes the place of a program in a question about a host.
 const networkAccess = "network-access"
 
-// execApproval is the question about a command. agent is the sub-agent that
-// asks, "" for the conversation itself.
+// execApproval returns the question about a command. Agent is the path of the sub-agent
+// that asks; "" for the conversation itself.
 func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecApprovalRequest {
 	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
 	line := p.Command
@@ -64,8 +63,8 @@ func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecAp
 	return r
 }
 
-// bareShell names the shell that Codex wraps around a command, which lies in a
-// folder of the system, by a bare word: it is Codex's choice, not the model's.
+// bareShell removes the system's folder from the name of a shell. Codex, and not the
+// model, wraps commands in that shell, so rules see it without the folder.
 func bareShell(argv []string) []string {
 	if len(argv) == 0 {
 		return nil
@@ -78,7 +77,7 @@ func bareShell(argv []string) []string {
 	return argv
 }
 
-// patchApproval is the question about a patch.
+// patchApproval returns the question about a patch.
 func patchApproval(p *fileChangeApproval, o *openItem, agent string) protocol.PatchApprovalRequest {
 	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot}
 	var about []string
@@ -89,7 +88,7 @@ func patchApproval(p *fileChangeApproval, o *openItem, agent string) protocol.Pa
 	return r
 }
 
-// reason puts what the bridge has to say before the model's own reason.
+// reason joins remarks of the bridge and the model's own reason.
 func reason(about []string, given string) string {
 	if given != "" {
 		about = append(about, given)
@@ -97,7 +96,7 @@ func reason(about []string, given string) string {
 	return strings.Join(about, "; ")
 }
 
-// permissionsQuestion asks for more than the sandbox allows.
+// permissionsQuestion returns the question about permissions beyond the sandbox.
 func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question {
 	asks := "Codex"
 	if agent != "" {
@@ -128,8 +127,8 @@ func permissionsAnswer(p *permissionsApproval, out elicit.Outcome) permissionsRe
 	return noPermissions
 }
 
-// toolCall reports whether the elicitation asks for the approval of an MCP
-// tool's call, and whether an approval may be kept for the session.
+// toolCall reports whether the elicitation asks to approve the call of an MCP tool, and
+// whether the approval may last for the session.
 func (e *elicitation) toolCall() (is, session bool) {
 	var meta struct {
 		Kind    string             `json:"codex_approval_kind"`
@@ -145,12 +144,12 @@ func (e *elicitation) toolCall() (is, session bool) {
 	return meta.Kind != "", slices.Contains(words, "session")
 }
 
-// toolQuestion returns the question about the call of an MCP tool. Codex sends the
-// call's arguments in _meta alone, which most clients do not show.
+// toolQuestion returns the question about the call of an MCP tool. Its message shows the
+// call's arguments: Codex sends them only in _meta, which most clients do not show.
 func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	_, session := e.toolCall()
 	q := &elicit.Question{Message: elicit.ShowText(e.Message), Once: !session, NotDone: "the tool was not called"}
-	var meta map[string]jsontext.Value // numbers as they are
+	var meta map[string]jsontext.Value // keeps large numbers exact
 	if err := json.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
@@ -180,8 +179,8 @@ func toolAnswer(out elicit.Outcome) elicitationReply {
 
 var declinedElicitation = elicitationReply{Action: "decline"}
 
-// forward is the elicitation/create request that passes e on. Codex's own
-// modes have no meaning outside, and are not passed on.
+// forward returns the params of the elicitation/create request that passes e to the
+// client. Modes that only Codex knows are an error.
 func (e *elicitation) forward() (stdjson.RawMessage, error) {
 	p := map[string]any{"message": e.Message}
 	switch e.Mode {
@@ -190,7 +189,7 @@ func (e *elicitation) forward() (stdjson.RawMessage, error) {
 	case "url":
 		p["mode"], p["url"], p["elicitationId"] = "url", e.URL, e.ElicitationID
 	default:
-		return nil, fmt.Errorf("mode %q cannot be passed on", e.Mode)
+		return nil, fmt.Errorf("its mode %q is unknown to clients", e.Mode)
 	}
 	if len(e.Meta) > 0 && string(e.Meta) != "null" {
 		p["_meta"] = e.Meta
@@ -214,8 +213,9 @@ func answered(result stdjson.RawMessage) elicitationReply {
 	return declinedElicitation
 }
 
-// form is the elicitation/create request for the model's questions, one member
-// of the form each. Secrets are not asked for, which MCP forbids.
+// form returns the params of the elicitation/create request for the model's questions. The
+// form has a member for each question. A question for a secret is an error, because MCP
+// forbids asking for one.
 func (u *userInput) form() (stdjson.RawMessage, error) {
 	properties, required := map[string]any{}, []string{}
 	var message []string
@@ -251,8 +251,8 @@ func (u *userInput) form() (stdjson.RawMessage, error) {
 	}, json.Deterministic(true))
 }
 
-// answers reads the client's form. It returns none when the client did not answer,
-// and the model learns that.
+// answers reads the client's form. If the client did not accept, it returns no answers,
+// which the model sees.
 func (u *userInput) answers(result stdjson.RawMessage) userInputReply {
 	reply := userInputReply{Answers: map[string]answers{}}
 	var r struct {

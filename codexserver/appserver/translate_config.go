@@ -19,12 +19,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// startParams is what the caller of a conversation asked for in the words of
-// today's Codex. Words that it no longer takes are translated where that keeps
-// their meaning, and else refused with what to write instead.
+// startParams returns the configuration of a conversation as parameters of today's Codex.
+// Settings that it no longer takes are translated if that keeps their meaning. Others are
+// an error, which says what to write instead.
 //
-// over are the keys that the app-server was started with, which win over a
-// profile's.
+// Over are the keys that the app-server was started with, which win over a profile's.
 func startParams(cfg protocol.Config, v version, codexHome string, over map[string]stdjson.RawMessage) (threadParams, error) {
 	p := threadParams{
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: cfg.Sandbox, BaseInstructions: cfg.BaseInstructions,
@@ -54,10 +53,10 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 		for key := range over {
 			maps.DeleteFunc(profile, func(k string, _ stdjson.RawMessage) bool { return k == key || strings.HasPrefix(k, key+".") })
 		}
-		maps.Copy(profile, config) // what the caller says wins
+		maps.Copy(profile, config) // the caller's keys win
 		config = profile
 	}
-	if cfg.CompactPrompt != nil { // a key alone, and above what the caller's config says of it
+	if cfg.CompactPrompt != nil { // wins over the key in the caller's config
 		raw, err := json.Marshal(*cfg.CompactPrompt, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			return p, configErrorf("compact-prompt: %w", err)
@@ -72,30 +71,30 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 	return p, p.take(config, v)
 }
 
-// keepTo makes the mode workspace-write leave nothing writable but a worktree, as
-// far as Codex has keys for it.
+// keepTo makes only a worktree writable in the mode workspace-write, as far as Codex has
+// settings for that.
 func keepTo(w *protocol.Worktree, config map[string]stdjson.RawMessage) error {
 	const table = "sandbox_workspace_write"
 	roots, err := json.Marshal([]string{w.Path})
 	if err != nil {
 		return err
 	}
-	delete(config, table) // one that stayed whole
+	delete(config, table) // in case it was not flattened
 	config[table+".writable_roots"] = roots
 	config[table+".exclude_slash_tmp"] = stdjson.RawMessage("true")
 	config[table+".exclude_tmpdir_env_var"] = stdjson.RawMessage("true")
 	return nil
 }
 
-// removed are keys that today's Codex has no use for.
+// removed are keys that today's Codex ignores.
 var removed = []string{"include_plan_tool", "include_apply_patch_tool"}
 
-// take moves the configuration keys to where today's Codex takes them.
+// take moves configuration keys to the parameters that today's Codex has for them.
 func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) error {
 	for _, key := range removed {
 		delete(config, key)
 	}
-	// As a key, today's Codex refuses untrusted; as a parameter it takes it.
+	// Today's Codex takes the policy untrusted as a parameter, but not as a key.
 	if raw, ok := config["approval_policy"]; ok {
 		var word string
 		if json.Unmarshal(raw, &word) == nil {
@@ -117,8 +116,8 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 	return nil
 }
 
-// policyWord is an approval policy in the words of that version. on-failure
-// went with 0.143; Codex itself has on-request in its place since.
+// policyWord returns an approval policy as that version of Codex names it. Since 0.143
+// Codex has on-request in place of on-failure.
 func policyWord(policy string, v version) string {
 	if policy == string(protocol.ApprovalOnFailure) && !v.less(noOnFailure) {
 		return string(protocol.ApprovalOnRequest)
@@ -126,7 +125,7 @@ func policyWord(policy string, v version) string {
 	return policy
 }
 
-// override is the same for what the caller of a turn changes.
+// override sets the parameters that the caller of a turn changes.
 func (p *turnParams) override(c *protocol.TurnContext, v version) {
 	if c == nil {
 		return
@@ -174,8 +173,8 @@ func inputItems(items []protocol.InputItem) ([]inputItem, error) {
 	return out, nil
 }
 
-// readProfile reads the keys of a profile: the file NAME.config.toml, which
-// today's Codex wants, or the table profiles.NAME of config.toml, which it had.
+// readProfile reads the keys of a profile from the file NAME.config.toml, which today's
+// Codex uses, or from the table profiles.NAME of config.toml, which older ones used.
 func readProfile(codexHome, name string) (map[string]stdjson.RawMessage, error) {
 	if name != filepath.Base(name) || name == "." || name == ".." {
 		return nil, errors.New("not a name")
@@ -222,8 +221,8 @@ func readTOML(path string) (map[string]any, error) {
 	return table, nil
 }
 
-// flatten writes nested tables as dotted keys, so that one set of keys can lie
-// over another. A table that a dotted key cannot reach into stays whole.
+// flatten writes nested tables as dotted keys, so that one set of keys can override
+// another. It keeps a table as it is if a name in it has a dot or a quote.
 func flatten(dst map[string]stdjson.RawMessage, prefix string, src map[string]stdjson.RawMessage) error {
 	for key, raw := range src {
 		path := prefix + key

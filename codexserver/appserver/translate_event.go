@@ -10,24 +10,23 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// translator turns the notifications of one turn into events. It does nothing else, and
-// is not safe for concurrent use.
+// translator turns the notifications of one turn into events. It is not safe for
+// concurrent use.
 type translator struct {
 	now func() time.Time
 
 	open   map[string]*openItem // items that have started and not completed
 	diff   string               // the last one emitted
-	last   *string              // the last message of the model
-	final  *string              // the last one that it called its answer
+	last   *string              // the model's last message
+	final  *string              // the last message that the model marked as its answer
 	usage  *protocol.TokenUsageInfo
 	limits *protocol.RateLimits
-	failed *turnError // what an error notification said
+	failed *turnError // of an error notification
 }
 
-// openItem is an item between its start and its end. The event that begins a
-// command or a patch is held back until it is certain that it runs: the
-// app-server announces the item before it asks, and what is then refused never
-// began.
+// openItem is an item between its start and its end. The app-server reports the start of a
+// command or a patch before it asks for approval. So the event that begins it is held back
+// until it is approved or runs; one that is refused has no event.
 type openItem struct {
 	item
 	held  bool
@@ -38,8 +37,7 @@ func newTranslator() *translator {
 	return &translator{now: time.Now, open: map[string]*openItem{}}
 }
 
-// notification translates one notification of the turn's thread. It returns no event if
-// there is none for it.
+// notification translates a notification of the turn's thread into events, or none.
 func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg, error) {
 	switch method {
 	case "item/started":
@@ -103,14 +101,14 @@ func (tr *translator) started(it item) []protocol.EventMsg {
 	return nil
 }
 
-// ask notes that the item's approval is asked for.
+// ask records that a question about the item is open.
 func (tr *translator) ask(id string) {
 	if o := tr.open[id]; o != nil {
 		o.asked = true
 	}
 }
 
-// release returns the event that was held back for an item, once.
+// release returns the event that was held back for an item. It returns it once.
 func (tr *translator) release(id string) []protocol.EventMsg {
 	o := tr.open[id]
 	if o == nil || !o.held {
@@ -125,9 +123,8 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 	})
 }
 
-// splitCommand returns the words of a command line, which the app-server joins from
-// an argv. A line with an open quote comes back as one word, so that a person
-// sees all of it.
+// splitCommand returns the words of a command line. The app-server made the line from an
+// argv. A line with an open quote is returned as one word, so that a person sees all of it.
 func splitCommand(line string) []string {
 	words, ok := shellword.Split(line)
 	if !ok {
@@ -168,11 +165,11 @@ func (tr *translator) completed(it item) []protocol.EventMsg {
 	return nil
 }
 
-// ran translates the end of a command or a patch. One that was declined never
-// began, so that it has no end either.
+// ran translates the end of a command or a patch. If it was declined, it never began, and
+// there is no event.
 func (tr *translator) ran(it item) []protocol.EventMsg {
 	o := tr.open[it.ID]
-	if o == nil { // its start was not seen
+	if o == nil { // no start was reported
 		tr.open[it.ID] = &openItem{item: it, held: true}
 		o = tr.open[it.ID]
 	}
@@ -254,7 +251,8 @@ func (tr *translator) abort(cause error) ([]protocol.EventMsg, error) {
 	return one(protocol.TurnAborted{Reason: reason}), &engine.AbortError{Reason: reason, Cause: cause}
 }
 
-// answer is the last message that the model called its answer, else the last one.
+// answer returns the last message that the model marked as its answer, else the last
+// message.
 func (tr *translator) answer() *string {
 	if tr.final != nil {
 		return tr.final
@@ -315,7 +313,8 @@ func milliseconds(n int64) protocol.Duration {
 	return protocol.Duration(time.Duration(n) * time.Millisecond)
 }
 
-// parsedCommands keeps nil lists out of the events.
+// parsedCommands translates the actions of a command. It never returns nil, so that the
+// event has a list.
 func parsedCommands(actions []commandAction) []protocol.ParsedCommand {
 	list := make([]protocol.ParsedCommand, 0, len(actions))
 	for _, a := range actions {
@@ -345,7 +344,7 @@ func fileChanges(updates []fileUpdate) map[string]protocol.FileChange {
 	return changes
 }
 
-// patchSummary lists what a patch has done, one file a line.
+// patchSummary lists the files that a patch changed, one a line.
 func patchSummary(updates []fileUpdate) string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")

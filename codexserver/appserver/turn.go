@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// interruptGrace is how long a caller waits for the end of its interrupted
-	// turn.
+	// interruptGrace is how long a caller waits for the end of its interrupted turn.
 	interruptGrace = 900 * time.Millisecond
-	// interruptLimit is how long it may then still take to end. An app-server that takes
-	// longer hangs and is killed: what was interrupted must not continue.
+	// interruptLimit is how long an interrupted turn may take to end. An app-server that
+	// takes longer is killed, so that the turn does not continue.
 	interruptLimit = 10 * time.Second
 	// holdBack is how long the event that begins an item waits for a question
 	// about it. The app-server asks within milliseconds.
@@ -32,25 +31,25 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	asking chan struct{} // holds one token while a question is open
 
-	known     chan struct{} // closed when id is
-	active    chan struct{} // closed when it takes messages over there
-	completed chan struct{} // closed when the turn has ended over there
-	cleared   chan struct{} // closed when an interrupt has left nothing running
+	known     chan struct{} // closed when id is set
+	active    chan struct{} // closed when the app-server takes messages to the turn
+	completed chan struct{} // closed when the turn has ended in the app-server
+	cleared   chan struct{} // closed when an interrupt has ended the turn's commands
 
 	mu       sync.Mutex // also keeps the events in order
 	id       string
-	result   *wireTurn // what turn/completed said
-	reviews  bool      // does not change
-	reviewer string    // the id under which a review is interrupted, once it is known
-	ended    bool      // nothing is emitted any more
-	aborted  error     // why the client ended the turn; no further question is asked then
+	result   *wireTurn // of turn/completed
+	reviews  bool      // the turn is a review; does not change
+	reviewer string    // the id that interrupts a review, once it is known
+	ended    bool      // no further event is emitted
+	aborted  error     // why an answer aborted the turn; no further question is asked
 	tr       *translator
 	timers   map[string]*time.Timer            // of items whose beginning is held back
 	open     map[jsonrpc.ID]context.CancelFunc // questions being asked
-	resolved map[jsonrpc.ID]bool               // those that were over before they were asked
+	resolved map[jsonrpc.ID]bool               // questions that were withdrawn before they were asked
 	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
 	prompted bool                              // the turn's own input has been read
-	letters  []*letter                         // what came while it ran
+	letters  []*letter                         // messages that came while the turn ran
 }
 
 // newTurn returns a turn. Its context ends with ctx at the latest.
@@ -87,7 +86,7 @@ func (r *turn) name() string {
 	return r.id
 }
 
-// activate lets messages through.
+// activate records that the app-server takes messages to the turn.
 func (r *turn) activate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +126,7 @@ func (r *turn) finish(last []protocol.EventMsg) {
 	r.thread.leave(r)
 }
 
-// translate emits the events of one notification, of the thread itself or of a
-// sub-agent's.
+// translate emits the events of a notification of the thread or of a sub-agent.
 func (r *turn) translate(method string, n *note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,8 +171,8 @@ func (r *turn) agentTurn(threadID, turnID string) {
 	r.agents[threadID] = turnID
 }
 
-// await waits for the end of the turn that the call starts. It returns when
-// the turn has ended, or soon after ctx has, with the last events.
+// await waits for the end of the turn that the call starts, and returns the last events.
+// It interrupts the turn when ctx ends, and returns soon after that.
 func (r *turn) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.EventMsg, error) {
 	gone := r.thread.child.gone
 	select {
@@ -200,14 +198,15 @@ func (r *turn) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.Event
 	return r.outcome(context.Cause(ctx))
 }
 
+// cutShort reports whether the app-server reported the turn as interrupted.
 func (r *turn) cutShort() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.result != nil && r.result.Status == "interrupted"
 }
 
-// clear ends the commands that an interrupted turn and its sub-agents leave
-// running, which Codex keeps for a later turn. Versions without the method refuse.
+// clear ends the commands that an interrupted turn and its sub-agents left running. Codex
+// would keep them for a later turn. Versions without the method answer with an error.
 func (r *turn) clear(ctx context.Context) {
 	for thread := range r.turns() {
 		_ = r.thread.child.peer.Call(ctx, "thread/backgroundTerminals/clean", map[string]string{"threadId": thread}, nil)
@@ -232,8 +231,7 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
-// interrupt ends the turn and its sub-agents' over there, and what they run,
-// without waiting.
+// interrupt ends the turn, its sub-agents' turns and their commands. It does not wait.
 func (r *turn) interrupt(start *jsonrpc.Call) {
 	c := r.thread.child
 	c.run.Go(func() {
@@ -254,9 +252,9 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 	})
 }
 
-// begun waits until the turn, which is to be interrupted, has begun, and returns false
-// when it never will. An app-server that does not answer the start, but answers
-// otherwise, continues its other turns.
+// begun waits until the app-server has begun the turn. It returns false if it never will.
+// An app-server that does not answer the start is killed, unless it answers other
+// requests.
 func (r *turn) begun(start *jsonrpc.Call) bool {
 	c := r.thread.child
 	limit := time.NewTimer(interruptLimit)

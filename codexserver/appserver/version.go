@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// version is a release of Codex. The zero value is not known.
+// version is a release of Codex. The zero value is an unknown one.
 type version struct{ major, minor, patch int }
 
-// oldest is the first version that the bridge drives: it has the approval
-// words, one approval scheme and resume.
+// oldest is the first version that the bridge can drive: with today's decisions, one
+// scheme of approvals, and resume.
 var oldest = version{0, 80, 0}
 
 // noOnFailure is the first version measured without the policy on-failure.
 var noOnFailure = version{0, 143, 0}
 
-// excludesTurns is a version that can resume a thread without its turns in the answer;
-// some before it want the experimental API for that.
+// excludesTurns is a version that can leave the turns out of the answer to thread/resume.
+// Some earlier ones need the experimental API for that.
 var excludesTurns = version{0, 154, 0}
 
 // steers is the first version measured with turn/steer.
@@ -57,8 +57,8 @@ func parseVersion(s string) (version, error) {
 	return version{n[0], n[1], n[2]}, nil
 }
 
-// agentVersion reads the version in a user agent, NAME/VERSION (…): the name
-// is the client's in new versions and Codex's own in old ones.
+// agentVersion reads the version in a user agent, NAME/VERSION (…). The name is the
+// client's in new versions and Codex's in old ones.
 func agentVersion(userAgent string) (version, error) {
 	_, rest, found := strings.Cut(userAgent, "/")
 	if !found {

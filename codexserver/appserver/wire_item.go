@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// item is a piece of a turn. The type says which members count; items of types
-// that the bridge has no event for keep no more than type and id.
+// item is a part of a turn. Its type decides which members are used. An item of an
+// unknown type has only type and id.
 type item struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -67,8 +67,8 @@ const (
 	itemSubAgent     = "subAgentActivity"
 )
 
-// parseItem reads an item. The members of types that are not known are not
-// looked at, since they may use our names for something else.
+// parseItem reads an item. It reads only type and id of an unknown type, whose other
+// members may have another meaning.
 func parseItem(raw []byte) (item, error) {
 	var head struct {
 		Type string `json:"type"`
@@ -104,13 +104,12 @@ type fileUpdate struct {
 		Type     string  `json:"type"` // add, delete or update
 		MovePath *string `json:"move_path"`
 	} `json:"kind"`
-	// Diff is the content of a file that is added or deleted, and else hunks
-	// without a file header.
+	// Diff is the content of an added or deleted file; for an update it is hunks without
+	// a file header.
 	Diff string `json:"diff"`
 }
 
-// note is the params of every notification that belongs to a thread, as far as
-// they count here.
+// note is the params of all notifications of a thread: the members that are used here.
 type note struct {
 	ThreadID   string             `json:"threadId"`
 	TurnID     string             `json:"turnId"`

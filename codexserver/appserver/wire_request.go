@@ -21,6 +21,8 @@ type commandApproval struct {
 	Command  string           `json:"command"`
 	Cwd      string           `json:"cwd"`
 	Network  *networkApproval `json:"networkApprovalContext"`
+	// Permissions are what the command may do beyond the sandbox; null is nothing.
+	Permissions json.RawMessage `json:"additionalPermissions"`
 }
 
 type networkApproval struct {
@@ -28,8 +30,8 @@ type networkApproval struct {
 	Protocol string `json:"protocol"`
 }
 
-// fileChangeApproval are the params of [askFileChange]. The changes stand in
-// the item that was started before.
+// fileChangeApproval are the params of [askFileChange]. The changes are in the item, which
+// was started before.
 type fileChangeApproval struct {
 	ThreadID  string `json:"threadId"`
 	TurnID    string `json:"turnId"`
@@ -38,8 +40,8 @@ type fileChangeApproval struct {
 	GrantRoot string `json:"grantRoot"`
 }
 
-// decisionReply answers [askCommand] and [askFileChange]. Any other shape is
-// taken for a failed request, which denies.
+// decisionReply answers [askCommand] and [askFileChange]. The app-server takes any other
+// answer for an error and denies.
 type decisionReply struct {
 	Decision decision `json:"decision"`
 }
@@ -63,7 +65,7 @@ type permissionsApproval struct {
 	Permissions json.RawMessage `json:"permissions"`
 }
 
-// permissionsReply grants what it holds.
+// permissionsReply grants the permissions in it.
 type permissionsReply struct {
 	Permissions json.RawMessage `json:"permissions"`
 	Scope       string          `json:"scope"` // turn or session
@@ -81,7 +83,7 @@ type wireQuestion struct {
 	Header   string `json:"header"`
 	Question string `json:"question"`
 	IsOther  bool   `json:"isOther"`  // the answer may be other than the options
-	IsSecret bool   `json:"isSecret"` // not to be shown
+	IsSecret bool   `json:"isSecret"` // the answer is a secret
 	Options  []struct {
 		Label       string `json:"label"`
 		Description string `json:"description"`
@@ -96,8 +98,8 @@ type answers struct {
 	Answers []string `json:"answers"`
 }
 
-// elicitation are the params of [askElicitation]: what an MCP server of
-// Codex's own asks, or Codex itself about a call of one of its tools.
+// elicitation are the params of [askElicitation]: a question of one of Codex's MCP
+// servers, or of Codex about a call of one of their tools.
 type elicitation struct {
 	ThreadID        string          `json:"threadId"`
 	TurnID          string          `json:"turnId"`

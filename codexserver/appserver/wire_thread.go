@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The types in the wire_ files are the part of the app-server's protocol that
-// the bridge uses, in the app-server's own words. Members that are not listed
-// are ignored: newer versions add some.
+// The types in the wire_ files are the part of the app-server's protocol that the bridge
+// uses, with the app-server's names. Other members are ignored, because newer versions add
+// some.
 
 type initializeParams struct {
 	ClientInfo   clientInfo   `json:"clientInfo"`
@@ -49,12 +49,12 @@ type threadParams struct {
 	BaseInstructions      *string                       `json:"baseInstructions,omitzero"`
 	DeveloperInstructions *string                       `json:"developerInstructions,omitzero"`
 
-	workspace bool // the sandbox has to be workspaceWrite
-	readOnly  bool // Codex must say that it is
-	bounded   bool // Codex must say that it allows no more
+	workspace bool // fail unless Codex reports the sandbox workspaceWrite
+	readOnly  bool // fail unless Codex reports that the thread is read-only
+	bounded   bool // fail if Codex reports that the thread may do more
 }
 
-// threadReply answers thread/start and thread/resume with what holds for the thread.
+// threadReply answers thread/start and thread/resume with the settings of the thread.
 type threadReply struct {
 	Thread            wireThread         `json:"thread"`
 	Model             string             `json:"model"`
@@ -122,7 +122,7 @@ type turnError struct {
 	Details string             `json:"additionalDetails"`
 }
 
-// why is the kind of error, "" if it has none, and the HTTP status, 0 if none.
+// why returns the kind of the error or "", and its HTTP status or 0.
 func (e *turnError) why() (kind string, status int) {
 	if json.Unmarshal(e.Info, &kind) == nil {
 		return kind, 0
@@ -138,7 +138,7 @@ func (e *turnError) why() (kind string, status int) {
 	return "", 0
 }
 
-// text is the error for people.
+// text returns the error for people.
 func (e *turnError) text() string {
 	text := e.Message
 	if e.Details != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// DenyAll is the half of a [Host] that answers questions: it denies them all. Embed
-// it in a host that answers some of them, or none.
+// DenyAll is the half of a [Host] that answers questions: it denies all of them. Embed it
+// in a host that answers only some of them, or none.
 type DenyAll struct{}
 
 // ApproveExec implements [Host].

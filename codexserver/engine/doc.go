@@ -6,9 +6,8 @@
 //	   ▲                              │
 //	   └── Host: Emit, ApproveExec, ApprovePatch ◀┘
 //
-// The style is direct: Turn blocks until the turn has ended, an approval blocks until
-// there is a decision, and the context is the interrupt. There are no queues between the
-// two sides.
+// The calls block: Turn until the turn has ended, an approval until there is a decision.
+// The end of the context is the interrupt. There are no queues between the two sides.
 //
 // A function is enough for a small engine, see [TurnFunc]:
 //
@@ -18,7 +17,7 @@
 //	})
 //	err := codexserver.New(echo, nil).Serve(ctx, jsonrpc.Stdio())
 //
-// It asks before it acts, and reports to the model why an action was refused:
+// An engine asks before it acts, and reports to the model why an action was refused:
 //
 //	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: dir})
 //	if out.Decision != elicit.Approved {
@@ -32,28 +31,26 @@
 //     [protocol.TaskComplete] and nil; with [protocol.Error], TaskComplete
 //     without a message and a [*TurnError]; or with [protocol.TurnAborted] and
 //     an [*AbortError]. Nothing is emitted after that.
-//   - When the turn's context ends, Turn returns soon: within a second its
-//     processes are gone and its requests are cut. The conversation stays
-//     usable, its history valid.
-//   - An approval that does not say approved runs nothing. After
-//     [elicit.Abort] no further model request is made.
+//   - When the turn's context ends, Turn returns within a second. Its processes and
+//     requests have ended then. The conversation stays usable, and its history valid.
+//   - Nothing runs unless the outcome of its approval is an approval. After
+//     [elicit.Abort] the engine makes no further model request.
 //
-// TurnFunc keeps the first two by itself. Package enginetest holds an engine against all
-// of them.
+// TurnFunc keeps the first two by itself. Package enginetest tests all of them.
 //
 // # What a server promises
 //
-//   - Turns of one conversation never overlap; conversations run side by side.
-//   - Emit returns without waiting for the client, and events reach it in the
-//     order of the calls.
+//   - Turns of one conversation never overlap. Conversations run at the same time.
+//   - Events reach the client in the order of the calls of Emit. Emit waits only as
+//     [Host] says.
 //   - ApproveExec, ApprovePatch and Approve always return, and return
 //     [elicit.Abort] once their context has ended. They emit the request's event
 //     themselves.
 //
 // # What more an engine can do
 //
-// The other interfaces are optional, and the server finds them by type assertion; a
-// client has the methods of those that are there:
+// The other interfaces are optional. The server finds them by type assertion, and a client
+// has the methods and tools of those that the engine has:
 //
 //	Resumer       codex-reply to a conversation of an earlier process, resumeConversation
 //	Library       listConversations, archiveConversation, codex-list
@@ -64,22 +61,21 @@
 //	Differ        gitDiffToRemote
 //	ModelLister   codex-models
 //
-// A conversation that is a [Steerer] takes messages while a turn runs. One that is a
-// [Reviewer] reviews changes in a turn that makes none.
+// A conversation that is a [Steerer] takes messages while a turn runs. A conversation that
+// is a [Reviewer] can review changes in a turn that changes nothing.
 //
 // To run an engine without a server, write a [Host]; [DenyAll] is the half of it that
 // answers questions.
 //
 // # What can go wrong
 //
-// What a client learns depends on the error: a [*ConfigError] from Start is a fault in
-// the configuration, a [*TurnError] is the text of the failed call, an [*AbortError] says
-// who ended the turn, a [*RefusedError] and [ErrNotFound] say that the request was wrong,
-// [ErrNoTurn] that it came when no turn was running. Any other error is a fault of the
-// engine.
+// The error decides what a client learns. A [*ConfigError] from Start is a fault in the
+// configuration. A [*TurnError] is the text of the failed call. An [*AbortError] says who
+// ended the turn. A [*RefusedError] and [ErrNotFound] mean that the request was wrong,
+// [ErrNoTurn] that no turn was running. Any other error is a fault of the engine.
 //
 // # Where to go next
 //
-// Packages native and appserver are two engines of some size; package protocol has the
-// events and requests that pass here, package elicit the outcomes.
+// Packages native and appserver are two complete engines. Package protocol has the events
+// and requests, package elicit the outcomes.
 package engine

@@ -11,9 +11,9 @@ import (
 
 // Engine starts conversations. It is safe for concurrent use.
 type Engine interface {
-	// Start begins a conversation. A fault in the configuration is a
-	// [*ConfigError]; any other error says why the session could not start.
-	// The conversation outlives ctx, which bounds Start alone.
+	// Start begins a conversation. A fault in the configuration is a [*ConfigError]; any
+	// other error says why the conversation could not start. ctx bounds only Start, not
+	// the conversation.
 	Start(ctx context.Context, cfg protocol.Config, host Host) (Conversation, error)
 }
 
@@ -28,17 +28,17 @@ type Conversation interface {
 	Close() error
 }
 
-// Host is what an engine may ask of its server. It is safe for concurrent use.
+// Host is the server's side of a conversation. It is safe for concurrent use.
 //
-// The three methods that approve always return. Once their context has ended they
+// ApproveExec, ApprovePatch and Approve always return. Once their context has ended they
 // return [elicit.Abort].
 type Host interface {
-	// Emit reports an event of the conversation. While the client that attends the
-	// turn is far behind in its reading, Emit waits, until the turn is interrupted
-	// at the latest, except for events that cut a turn short and those of a [Streamer].
+	// Emit reports an event of the conversation. If the client of the turn is far behind in
+	// its reading, Emit waits until it has read more or the turn is interrupted. It does not
+	// wait with events that end a turn early, and not in a [Streamer].
 	Emit(protocol.EventMsg)
-	// EmitAs is Emit under a submission id of the engine's own, for what it does
-	// by itself within a turn; "" is the turn's.
+	// EmitAs is Emit with another submission id than the turn's, for what the engine does
+	// by itself during a turn. "" is the turn's id.
 	EmitAs(submission string, m protocol.EventMsg)
 	// ApproveExec asks whether a command may run.
 	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
@@ -47,14 +47,13 @@ type Host interface {
 	// Approve asks for the approval of something else, such as the call of an MCP
 	// server's tool, in the question's own words.
 	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
-	// Elicit sends the client an elicitation/create request with these params
-	// and returns the client's result as it came. The error says why there is
-	// none, in the terms of [elicit.ReadError].
+	// Elicit sends the client an elicitation/create request with these params and returns
+	// the client's result unchanged. [elicit.ReadError] explains its errors.
 	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
 }
 
-// ConfigError says that a conversation cannot start with its configuration: a file does
-// not parse, or a profile or provider does not exist.
+// ConfigError means that a conversation cannot start with its configuration: a file cannot
+// be parsed, or a profile or provider does not exist.
 type ConfigError struct {
 	// Err is the fault, which names the key or the file.
 	Err error
@@ -66,8 +65,8 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("configuration: %v", e
 // Unwrap returns the fault itself.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// TurnError says that a turn failed. The [protocol.Error] event with the same
-// message has been emitted.
+// TurnError means that a turn failed. The [protocol.Error] event with the same message has
+// been emitted.
 type TurnError struct {
 	// Message is for the user.
 	Message string
@@ -76,13 +75,12 @@ type TurnError struct {
 // Error implements error.
 func (e *TurnError) Error() string { return e.Message }
 
-// AbortError says that a turn was ended before its time. The
-// [protocol.TurnAborted] event has been emitted.
+// AbortError means that a turn was ended early. The [protocol.TurnAborted] event has been
+// emitted.
 type AbortError struct {
 	// Reason is the event's reason.
 	Reason protocol.AbortReason
-	// Cause says who or what ended it: the cause of the turn's context, or the
-	// answer to an approval.
+	// Cause is why it ended: the cause of the turn's context, or the answer to an approval.
 	Cause error
 }
 

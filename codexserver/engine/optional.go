@@ -7,22 +7,20 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// The interfaces below are optional. A server finds them by type assertion on
-// the [Engine], and [Steerer] and [Reviewer] on the [Conversation]; the methods that need one
-// which the engine lacks do not exist for the client.
+// The interfaces below are optional. A server finds them by type assertion on the [Engine];
+// [Steerer] and [Reviewer] on the [Conversation]. A client does not have methods whose
+// interface the engine lacks.
 
-// ErrNotFound says that what was named (a conversation, a rollout, a login) is
-// not there.
+// ErrNotFound means that a conversation, a rollout or a login does not exist.
 var ErrNotFound = errors.New("not found")
 
-// ErrNoTurn says that no turn takes a message: none is running, or it has just
-// ended. The message was not taken.
+// ErrNoTurn means that a message was not taken, because no turn is running or the turn has
+// just ended.
 var ErrNoTurn = errors.New("no turn is running")
 
-// RefusedError says that a request is wrong as it was made: its message is for
-// the client.
+// RefusedError means that a request is wrong. Its message is for the client.
 type RefusedError struct {
-	// Err says what is wrong with it.
+	// Err is what is wrong.
 	Err error
 }
 
@@ -32,20 +30,19 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Streamer is an engine whose conversations share one stream of events that must
-// not wait, such as the connection to another process. Emit of its hosts never
-// waits; the deltas that a client has no room for are left out, and an event says
-// how many.
+// Streamer is an engine whose conversations share one stream of events, such as the
+// connection to another process. Emit of its hosts never waits. If a client reads too
+// slowly, deltas are left out, and an event reports how many.
 type Streamer interface {
-	// StreamsEvents says that Emit must not wait.
+	// StreamsEvents does nothing; it marks the engine.
 	StreamsEvents()
 }
 
 // Resumer is an engine whose conversations outlive it in rollouts.
 type Resumer interface {
-	// Resume continues the conversation of a rollout. It emits
-	// [protocol.SessionConfigured] with the initial messages before it returns. A missing
-	// rollout is an [ErrNotFound], a faulty configuration a [*ConfigError].
+	// Resume continues the conversation of a rollout. Before it returns, it emits
+	// [protocol.SessionConfigured] with the initial messages. The error is [ErrNotFound]
+	// for a missing rollout, a [*ConfigError] for a fault in the configuration.
 	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
 	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
@@ -55,25 +52,25 @@ type Resumer interface {
 type Library interface {
 	// List returns a page of conversations, newest first.
 	List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error)
-	// Archive takes a conversation that is not open out of the list. A path
-	// that is not the conversation's rollout is a [*RefusedError].
+	// Archive removes a closed conversation from the list. A path that is not the
+	// conversation's rollout is a [*RefusedError].
 	Archive(ctx context.Context, p protocol.ArchiveConversationParams) error
 }
 
 // Accounts is an engine that knows who is signed in.
 type Accounts interface {
-	// AuthStatus says who is signed in.
+	// AuthStatus returns who is signed in.
 	AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error)
 	// LoginAPIKey signs in with an API key and ends any ChatGPT login under way.
 	LoginAPIKey(ctx context.Context, key string) error
-	// LoginChatGPT begins a sign-in in the user's browser. Done is called once,
-	// from a goroutine of the engine, when it has ended in whatever way.
+	// LoginChatGPT begins a sign-in in the user's browser. When that has succeeded, failed
+	// or been cancelled, a goroutine of the engine calls done, once.
 	LoginChatGPT(ctx context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error)
-	// CancelLogin ends a sign-in; [ErrNotFound] when there is none by that id.
+	// CancelLogin ends a sign-in. An unknown id is [ErrNotFound].
 	CancelLogin(ctx context.Context, loginID string) error
 	// Logout signs out; it succeeds if no user was signed in.
 	Logout(ctx context.Context) error
-	// UserInfo returns what the sign-in says about the user.
+	// UserInfo returns what is known about the user.
 	UserInfo(ctx context.Context) (*protocol.UserInfoResult, error)
 }
 
@@ -81,7 +78,7 @@ type Accounts interface {
 type Configurator interface {
 	// SavedConfig reads the file again on each call.
 	SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, error)
-	// SetDefaultModel writes to it, comments and order kept.
+	// SetDefaultModel writes to the file and keeps its comments and order.
 	SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error
 }
 
@@ -94,7 +91,7 @@ type Commander interface {
 
 // Searcher is an engine that finds files by name.
 type Searcher interface {
-	// SearchFiles ends early, with what it has, when ctx does.
+	// SearchFiles finds files. When ctx ends, it returns what it has found.
 	SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error)
 }
 
@@ -107,24 +104,24 @@ type Differ interface {
 
 // ModelLister is an engine that knows which models can be chosen.
 type ModelLister interface {
-	// Models lists them, within bounds of time and size. What could not be found out
-	// is a note of the list, and an error where there is nothing else.
+	// Models lists the models, within limits of time and size. Notes of the list say what
+	// could not be determined. It returns an error only if the list would be empty.
 	Models(ctx context.Context) (*protocol.ModelList, error)
 }
 
 // Steerer is a conversation that takes messages while a turn runs.
 type Steerer interface {
-	// Steer sends the model a message within the running turn, from the turn's
-	// [protocol.TaskStarted] on.
+	// Steer sends the model a message in the running turn. It can be called from the
+	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
 }
 
-// Reviewer is a conversation that can review changes without being able to make any.
+// Reviewer is a conversation that can review changes in a turn that cannot make any.
 type Reviewer interface {
-	// Review runs a turn, as [Conversation.Turn] does, that changes nothing. Commands run
-	// read-only and without network, no question is asked, and there are no patches, web
-	// searches or tools of MCP servers, whatever the conversation's configuration, which
-	// applies again afterwards. The reviewer's answer is the message of
-	// [protocol.TaskComplete], in the form that the prompt asks for.
+	// Review runs a turn, as [Conversation.Turn] does, that changes nothing. Whatever the
+	// configuration of the conversation, commands run read-only and without network, no
+	// question is asked, and there are no patches, web searches or tools of MCP servers.
+	// The reviewer's answer is the message of [protocol.TaskComplete], in the form that
+	// the prompt asks for.
 	Review(ctx context.Context, r protocol.Review) error
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// TurnFunc is an [Engine] made of one function, which is called once per turn.
-// Its input is as the client sent it and may be empty; [protocol.TextOf] has its
-// words.
-// What it emits as [protocol.AgentMessage] last is the turn's answer. TurnFunc
-// itself emits the events that begin and end sessions and turns, and turns an
-// error of the function into a failed turn, or into an aborted one when the
-// context has ended.
+// TurnFunc is an [Engine] made of one function, which is called once for each turn.
+//
+// The function's input is the client's message, which may be empty; [protocol.TextOf]
+// returns its text. The last [protocol.AgentMessage] that the function emits is the turn's
+// answer. TurnFunc emits the events that begin and end conversations and turns. An error
+// of the function fails the turn, or aborts it if the context has ended.
 type TurnFunc func(ctx context.Context, host Host, input []protocol.InputItem) error
 
 // Start implements [Engine].

@@ -11,25 +11,22 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Auth is where users sign in with ChatGPT: an OAuth server, which is nowhere
-// built in.
+// Auth is the OAuth server where users sign in with ChatGPT. There is no default server.
 type Auth struct {
-	// Issuer is its base address: ISSUER/oauth/authorize and ISSUER/oauth/token
-	// are asked.
+	// Issuer is the server's base address. The engine uses ISSUER/oauth/authorize
+	// and ISSUER/oauth/token.
 	Issuer string
-	// ClientID is how it knows us.
+	// ClientID is the engine's client id at the server.
 	ClientID string
-	// Port is where the browser comes back to on this machine. Default: the
-	// first that is free of 1455, 1457 and any.
+	// Port is the port on this machine to which the browser is redirected.
+	// Default: 1455, else 1457, else any that is free.
 	Port int
 }
 
-var (
-	_ engine.Accounts = (*Engine)(nil)
-)
+var _ engine.Accounts = (*Engine)(nil)
 
-// AuthStatus implements [engine.Accounts]. A configured provider that needs no
-// OpenAI account says nothing of who is signed in.
+// AuthStatus implements [engine.Accounts]. When the configured provider needs no OpenAI
+// account, the result does not say who is signed in.
 func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
 	cfg, err := e.config(protocol.Config{})
 	if err != nil {
@@ -42,7 +39,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 	}
 	who, err := e.auth.Current()
 	if err != nil {
-		e.log.Warn("no user counts as signed in", "error", err)
+		e.log.Warn("the sign-in cannot be read; no user counts as signed in", "error", err)
 		return r, nil
 	}
 	if who.Stale || who.Method == auth.MethodChatGPT && isTrue(p.RefreshToken) {
@@ -55,7 +52,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 	return r, nil
 }
 
-// refreshed returns who is signed in after a refresh, or before it when it fails.
+// refreshed refreshes the sign-in and returns the new credentials, or who when that fails.
 func (e *Engine) refreshed(ctx context.Context, who auth.Credentials) auth.Credentials {
 	if err := e.auth.Refresh(ctx); err != nil {
 		e.log.Warn("the ChatGPT sign-in cannot be refreshed", "error", err)
@@ -72,7 +69,7 @@ func isTrue(b *bool) bool { return b != nil && *b }
 // LoginAPIKey implements [engine.Accounts].
 func (e *Engine) LoginAPIKey(_ context.Context, key string) error { return e.auth.SaveAPIKey(key) }
 
-// LoginChatGPT implements [engine.Accounts]. Without [Options.Auth] it is a
+// LoginChatGPT implements [engine.Accounts]. Without [Options.Auth] it fails with a
 // [*engine.RefusedError] that says where to sign in.
 func (e *Engine) LoginChatGPT(_ context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error) {
 	id, address, err := e.auth.Begin(func(id string, err error) {
@@ -106,7 +103,7 @@ func (e *Engine) Logout(context.Context) error { return e.auth.Remove() }
 func (e *Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
 	who, err := e.auth.Current()
 	if err != nil {
-		e.log.Warn("no user counts as signed in", "error", err)
+		e.log.Warn("the sign-in cannot be read; no user counts as signed in", "error", err)
 	}
 	if who.Email == "" {
 		return &protocol.UserInfoResult{}, nil
@@ -114,7 +111,7 @@ func (e *Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
 	return &protocol.UserInfoResult{AllegedUserEmail: &who.Email}, nil
 }
 
-// userAgent is what the engine calls itself towards model providers.
+// userAgent is the User-Agent of requests to model providers.
 func (e *Engine) userAgent() string {
 	return fmt.Sprintf("codex-mcp/%s (%s; %s)", e.version, runtime.GOOS, runtime.GOARCH)
 }

@@ -19,7 +19,7 @@ import (
 // chatGPTAuth is an auth.json with tokens that are not real.
 const chatGPTAuth = `{"OPENAI_API_KEY":null,"tokens":{"id_token":"eyJhbGciOiJub25lIn0.eyJlbWFpbCI6InVzZXJAZXhhbXBsZS5jb20iLCJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9wbGFuX3R5cGUiOiJwcm8iLCJjaGF0Z3B0X2FjY291bnRfaWQiOiJhY2MifX0.c2ln","access_token":"fake-access","refresh_token":"fake-refresh","account_id":"acc"},"last_refresh":"2099-01-01T00:00:00Z"}`
 
-// inHome makes an engine on a home with these files.
+// inHome makes an engine whose home has these files.
 func inHome(t testing.TB, o native.Options, files map[string]string) (*native.Engine, string) {
 	t.Helper()
 	o.CodexHome = t.TempDir()
@@ -40,7 +40,7 @@ func inHome(t testing.TB, o native.Options, files map[string]string) (*native.En
 	return e, o.CodexHome
 }
 
-// The answers of Codex 0.42.
+// TestAuthStatus has the answers of Codex 0.42.
 func TestAuthStatus(t *testing.T) {
 	custom := "model_provider = \"p\"\n[model_providers.p]\nname = \"P\"\nbase_url = \"http://localhost:1/v1\"\n"
 	for _, tt := range []struct {
@@ -50,12 +50,12 @@ func TestAuthStatus(t *testing.T) {
 		want  string
 		email string
 	}{
-		{"nobody", nil, true, `{"requiresOpenaiAuth":true}`, ""},
+		{"no user", nil, true, `{"requiresOpenaiAuth":true}`, ""},
 		{"another provider", map[string]string{"config.toml": custom, "auth.json": chatGPTAuth}, true, `{"requiresOpenaiAuth":false}`, "user@example.com"},
 		{"key", map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`}, true, `{"authMethod":"apikey","authToken":"sk-fake","requiresOpenaiAuth":true}`, ""},
-		{"key, not told", map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`}, false, `{"authMethod":"apikey","requiresOpenaiAuth":true}`, ""},
+		{"key, without includeToken", map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-fake"}`}, false, `{"authMethod":"apikey","requiresOpenaiAuth":true}`, ""},
 		{"ChatGPT", map[string]string{"auth.json": chatGPTAuth}, true, `{"authMethod":"chatgpt","authToken":"fake-access","requiresOpenaiAuth":true}`, "user@example.com"},
-		{"old tokens and nobody to refresh them", map[string]string{"auth.json": strings.Replace(chatGPTAuth, "2099", "2020", 1)}, true, `{"requiresOpenaiAuth":true}`, "user@example.com"},
+		{"old tokens that cannot be refreshed", map[string]string{"auth.json": strings.Replace(chatGPTAuth, "2099", "2020", 1)}, true, `{"requiresOpenaiAuth":true}`, "user@example.com"},
 		{"a file that cannot be read", map[string]string{"auth.json": `{nope`}, true, `{"requiresOpenaiAuth":true}`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (c *cannedProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(c.stream)), Request: r}, nil
 }
 
-// silentHost is a host that forgets everything.
+// silentHost is a host that drops every event.
 type silentHost struct{ host }
 
 func (*silentHost) Emit(protocol.EventMsg) {}
@@ -89,9 +89,9 @@ func (p *point) add(took time.Duration, bytes int64) {
 	p.bytes = max(p.bytes, bytes)
 }
 
-// BenchmarkLongConversation runs conversations of 500 turns. It reports how
-// much longer a turn takes at the end than at turn 50, how much longer its
-// request is, and the live heap as a multiple of the history.
+// BenchmarkLongConversation runs conversations of 500 turns. It reports the time and the
+// request size of the last turns, relative to turn 50, and the live heap relative to the
+// history.
 func BenchmarkLongConversation(b *testing.B) {
 	const turns, early, sample = 500, 50, 25
 	for _, wire := range []string{"chat", "responses"} {

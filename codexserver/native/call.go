@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// toolbox makes the tools of a conversation. What its commands leave running
-// goes to left.
+// toolbox makes the tools of a conversation. Processes that its commands leave running
+// go to left.
 func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Toolbox {
 	return tool.New(e.toolOptions(cfg, left))
 }
@@ -41,7 +41,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *command.Leftovers) tool.O
 	}
 }
 
-// newSandbox makes the sandbox of one conversation, or of a command outside of one.
+// newSandbox makes the sandbox of a conversation, or of a command outside conversations.
 func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	private := []string{e.home}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -72,7 +72,7 @@ func (t *turn) offer() []model.Tool {
 	return tools
 }
 
-// webSearch is the configuration of a search as the provider takes it.
+// webSearch returns the configuration of the search tool in the provider's form.
 func webSearch(s config.WebSearch) *model.WebSearch {
 	w := &model.WebSearch{SearchContextSize: s.ContextSize}
 	if s.Cached {
@@ -87,8 +87,8 @@ func webSearch(s config.WebSearch) *model.WebSearch {
 	return w
 }
 
-// callOf reads an item that is a call.
-func callOf(item protocol.ResponseItem) (tool.Call, bool) {
+// callOf returns the call that an item is; ok is false for other items.
+func callOf(item protocol.ResponseItem) (call tool.Call, ok bool) {
 	switch item := item.(type) {
 	case protocol.FunctionCallItem:
 		return tool.Call{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}, true
@@ -100,7 +100,7 @@ func callOf(item protocol.ResponseItem) (tool.Call, bool) {
 	return tool.Call{}, false
 }
 
-// answer is the item that answers a call.
+// answer returns the item that answers a call.
 func answer(call tool.Call, output string) protocol.ResponseItem {
 	if call.Custom {
 		return protocol.CustomToolCallOutputItem{CallID: call.ID, Output: output}
@@ -108,8 +108,8 @@ func answer(call tool.Call, output string) protocol.ResponseItem {
 	return protocol.FunctionCallOutputItem{CallID: call.ID, Output: output}
 }
 
-// call runs a tool. The error is the end of the turn; the result reports to the model
-// what it did wrong.
+// call runs a tool. An error ends the turn; mistakes of the model are in the result, which
+// the model reads.
 func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if !t.reviews {
 		if target, ok := t.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// addRoots makes folders writable that a call names in addition to the configuration's.
+// addRoots adds the folders that a call names to the configuration's writable roots.
 func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
 	if len(call.WritableRoots) == 0 {
 		return nil
 	}
 	if call.Worktree != nil {
-		return errors.New("argument /writable-roots: a conversation with a worktree writes there alone")
+		return errors.New("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
 	}
 	if cfg.SandboxMode != protocol.SandboxWorkspaceWrite {
-		return fmt.Errorf("argument /writable-roots: it goes with the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, cfg.SandboxMode)
+		return fmt.Errorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, cfg.SandboxMode)
 	}
 	paths, err := e.newSandbox(cfg).Resolve(cfg.Cwd, call.WritableRoots)
 	var root *sandbox.RootError
@@ -40,9 +40,9 @@ func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
 	return nil
 }
 
-// restoreChoices takes from a rollout what the call chose that began the
-// conversation, or a turn of it, unless the call that resumes it chooses otherwise.
-// The writable folders are part of the sandbox policy.
+// restoreChoices restores the effort and the web search that earlier calls chose, from
+// the rollout, unless the call that resumes the conversation chooses them itself. The
+// writable folders are part of the sandbox policy, which restorePolicies restores.
 func (c *conversation) restoreChoices(old *rollout.Rollout, call *protocol.Config) {
 	c.chosen = call.Effort != ""
 	if last := old.Context; last != nil && !c.chosen && call.Profile == "" && !chooses(call, "model_reasoning_effort", "profile") &&
@@ -54,6 +54,6 @@ func (c *conversation) restoreChoices(old *rollout.Rollout, call *protocol.Confi
 		c.search = before
 	}
 	if call.WebSearch == nil && c.search != nil && !chooses(call, "tools", "web_search") {
-		_ = c.cfg.SearchWeb(*c.search) // what the configuration no longer allows stays off
+		_ = c.cfg.SearchWeb(*c.search) // it stays off when the configuration no longer allows it
 	}
 }

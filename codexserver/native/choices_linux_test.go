@@ -15,8 +15,8 @@ import (
 
 const workspaceOnly = "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
 
-// TestWritableRootsOfTheCall: commands write in the folders that a call names, after a
-// restart too, and in nothing that takes the place of one.
+// TestWritableRootsOfTheCall checks that commands can write in the folders that a call names,
+// also after a restart, but not in a folder or link that replaces one.
 func TestWritableRootsOfTheCall(t *testing.T) {
 	b := setup(t, "---\n"+workspaceOnly, native.Limits{})
 	base := t.TempDir()
@@ -49,7 +49,7 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	inOrder(t, lastRequest(b), "<root>"+root+"</root>", "<root>"+behind+"</root>")
-	// The link leads elsewhere now: it is not a root any more.
+	// The link now leads to another folder, which is not a root.
 	if err := errors.Join(os.Remove(link), os.Symlink(outside, link)); err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 		t.Errorf("after the folder was replaced: %q", got)
 	}
 	if files, err := os.ReadDir(outside); err != nil || len(files) > 0 {
-		t.Errorf("outside there are %v, %v", files, err)
+		t.Errorf("files outside: %v, %v", files, err)
 	}
 }
 
-// TestWritableRootsRefused: what no call makes writable.
+// TestWritableRootsRefused names folders that a call cannot make writable.
 func TestWritableRootsRefused(t *testing.T) {
 	b := setup(t, "---\n"+workspaceOnly, native.Limits{})
 	repo, bare := filepath.Join(b.cwd, "repo"), filepath.Join(t.TempDir(), "bare")

@@ -19,8 +19,8 @@ import (
 
 const choicesSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 
-// TestChoicesReachTheModel: what a call chooses is in the request, and what it did not
-// choose is not.
+// TestChoicesReachTheModel checks that the request has what the call chooses, and nothing that
+// it does not choose.
 func TestChoicesReachTheModel(t *testing.T) {
 	const image = "data:image/png;base64,iVBORw0KGgo="
 	for wire, want := range map[string][]string{
@@ -41,7 +41,7 @@ func TestChoicesReachTheModel(t *testing.T) {
 			}
 			for _, part := range []string{"effort", "json_schema", "web_search"} {
 				if strings.Contains(lastRequest(b), part) {
-					t.Errorf("%s stands in a request that nobody chose it for: %s", part, lastRequest(b))
+					t.Errorf("%s is in a request although the call did not choose it: %s", part, lastRequest(b))
 				}
 			}
 			cfg := protocol.Config{}
@@ -61,7 +61,7 @@ func TestChoicesReachTheModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := lastRequest(b); strings.Contains(got, "json_schema") || !strings.Contains(got, `"high"`) {
-				t.Errorf("the turn after it: %s", got)
+				t.Errorf("the next turn: %s", got)
 			}
 			path := configured(t, h).RolloutPath
 			if err := c.Close(); err != nil {
@@ -83,8 +83,8 @@ func TestChoicesReachTheModel(t *testing.T) {
 	}
 }
 
-// TestEffortOfTheCall is there from the first request on, for a model of which nothing
-// is known, and over the configuration's.
+// TestEffortOfTheCall checks that the effort of the call is in the first request, for an
+// unknown model, and that it overrides the configuration's.
 func TestEffortOfTheCall(t *testing.T) {
 	b := setup(t, "model_reasoning_effort = \"low\"", native.Limits{}, providertest.Say("ok"))
 	h := &host{}
@@ -93,7 +93,7 @@ func TestEffortOfTheCall(t *testing.T) {
 	}
 	inOrder(t, lastRequest(b), `"reasoning_effort":"low"`)
 	if got := configured(t, h).ReasoningEffort; got != "low" {
-		t.Errorf("the conversation says %q", got)
+		t.Errorf("the conversation has effort %q", got)
 	}
 }
 
@@ -106,13 +106,13 @@ func TestWebSearchOfTheCall(t *testing.T) {
 	}{
 		{"on", responses, true, `{"type":"web_search"}`, ""},
 		{"off", "web_search = \"live\"" + responses, false, "", ""},
-		{"as the configuration searches", "web_search = \"cached\"" + responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true,
+		{"with the settings of the configuration", "web_search = \"cached\"" + responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true,
 			`{"type":"web_search","external_web_access":false,"filters":{"allowed_domains":["go.dev"]}}`, ""},
-		{"how, and not whether", responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true, `"filters":{"allowed_domains":["go.dev"]}`, ""},
+		{"settings without web_search", responses + "[tools.web_search]\nallowed_domains = [\"go.dev\"]\n", true, `"filters":{"allowed_domains":["go.dev"]}`, ""},
 		{"disabled by the user", "web_search = \"disabled\"" + responses, true, "", `argument /web-search: the configuration has web_search = "disabled"`},
-		{"off where it is", "web_search = \"disabled\"" + responses, false, "", ""},
-		{"a provider without", "", true, "", `argument /web-search: the provider "test" has none: it is spoken to by wire_api = "chat"`},
-		{"off where there is none", "", false, "", ""},
+		{"off where it is disabled", "web_search = \"disabled\"" + responses, false, "", ""},
+		{"a provider without support", "", true, "", `argument /web-search: the provider "test" has none: it is spoken to by wire_api = "chat"`},
+		{"off without support", "", false, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, tt.extra, native.Limits{}, providertest.Say("ok"))
@@ -138,8 +138,8 @@ func TestWebSearchOfTheCall(t *testing.T) {
 	}
 }
 
-// TestWebSearchTakenBack: what the user has disabled since stays off in a conversation
-// that is taken up again.
+// TestWebSearchTakenBack disables web search in the configuration: it stays off in a resumed
+// conversation that had chosen it.
 func TestWebSearchTakenBack(t *testing.T) {
 	b := setup(t, "#mode\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
 	h := &host{}
@@ -170,7 +170,8 @@ func TestWebSearchTakenBack(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAForm: an answer that does not fit is given back once.
+// TestAnswerOfAForm checks that the model is asked once to correct an answer that does not fit
+// the schema.
 func TestAnswerOfAForm(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -179,9 +180,9 @@ func TestAnswerOfAForm(t *testing.T) {
 		last     string
 	}{
 		{"fits", []string{`{"n":1}`}, 1, `{"n":1}`},
-		{"fits then", []string{`{"n":"one"}`, `{"n":1}`}, 2, `{"n":1}`},
+		{"fits the second time", []string{`{"n":"one"}`, `{"n":1}`}, 2, `{"n":1}`},
 		{"never fits", []string{"one", "two", "three"}, 2, "two"},
-		{"says nothing", []string{"", `{"n":1}`}, 2, `{"n":1}`},
+		{"empty answer", []string{"", `{"n":1}`}, 2, `{"n":1}`},
 	} {
 		for _, wire := range []string{"chat", "responses"} {
 			t.Run(tt.name+" "+wire, func(t *testing.T) {
@@ -203,9 +204,9 @@ func TestAnswerOfAForm(t *testing.T) {
 				if got := events[len(events)-1]; got != "task_complete "+tt.last {
 					t.Errorf("the turn ends with %q", got)
 				}
-				told := strings.Contains(lastRequest(b), "Your answer does not fit the JSON schema")
-				if told != (tt.requests == 2) {
-					t.Errorf("the model was told: %v: %s", told, lastRequest(b))
+				corrected := strings.Contains(lastRequest(b), "Your answer does not fit the JSON schema")
+				if corrected != (tt.requests == 2) {
+					t.Errorf("the model was asked for a correction: %v: %s", corrected, lastRequest(b))
 				}
 				if tt.name == "fits then" {
 					inOrder(t, lastRequest(b), "at /n: got string, want integer")
@@ -218,7 +219,7 @@ func TestAnswerOfAForm(t *testing.T) {
 	in.OutputSchema = json.RawMessage(`{"$ref":"http://127.0.0.1:1/schema"}`)
 	var failed *engine.TurnError
 	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); !errors.As(err, &failed) || len(b.provider.Requests()) != 0 {
-		t.Errorf("a schema from elsewhere: %v, %d requests", err, len(b.provider.Requests()))
+		t.Errorf("a schema that refers to another document: %v, %d requests", err, len(b.provider.Requests()))
 	}
 }
 
@@ -271,7 +272,7 @@ model_provider = "nosuch"
 		answer, note string
 		models       int
 	}{
-		{200, `{"data":[` + strings.Join(many, ",") + `]}`, "lists 802 models more", 200},
+		{200, `{"data":[` + strings.Join(many, ",") + `]}`, "lists 802 more models", 200},
 		{200, "{", "cannot be read", 2},
 		{200, strings.Repeat(" ", 3<<20), "more than 2097152 bytes", 2},
 		{401, `{"error":{"message":"the key secret-key is wrong"}}`, "401", 2},
@@ -284,7 +285,7 @@ model_provider = "nosuch"
 		}
 	}
 	provider.Close()
-	if names, notes := list(); len(names) != 2 || !strings.Contains(notes, "does not say which models it has") {
-		t.Errorf("a provider that is not there: %q, %s", names, notes)
+	if names, notes := list(); len(names) != 2 || !strings.Contains(notes, "does not list its models") {
+		t.Errorf("a provider that does not answer: %q, %s", names, notes)
 	}
 }

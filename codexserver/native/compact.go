@@ -17,14 +17,14 @@ import (
 var builtinCompactPrompt string
 
 const (
-	// maxQuoted bounds what is kept of the user's own words, in bytes.
+	// maxQuoted bounds the user's own words after a compaction, in bytes.
 	maxQuoted = 64 << 10
-	// bytesPerToken is for providers that do not count tokens.
+	// bytesPerToken estimates tokens for providers that do not count them.
 	bytesPerToken = 4
 )
 
-// compactLimit is the number of tokens from which on the history is replaced
-// by a summary, 0 for never.
+// compactLimit returns the number of tokens at which a summary replaces the history; 0
+// means never.
 func (c *conversation) compactLimit() int64 {
 	if c.cfg.AutoCompactTokenLimit > 0 {
 		return c.cfg.AutoCompactTokenLimit
@@ -35,9 +35,9 @@ func (c *conversation) compactLimit() int64 {
 	return 0
 }
 
-// size is how many tokens the history takes up, as far as is known: as the
-// provider counted them, or else by its bytes. A history to which the model has
-// added nothing cannot be made smaller and counts as 0.
+// size returns the tokens of the history: as the provider counted them, or an estimate
+// from its bytes. A history to which the model has added nothing counts as 0, since it
+// cannot be made smaller.
 func (c *conversation) size() int64 {
 	if c.usage != nil {
 		return c.usage.LastTokenUsage.TotalTokens
@@ -56,27 +56,27 @@ func (c *conversation) size() int64 {
 	return int64(bytes / bytesPerToken)
 }
 
-// full reports whether it is time to compact.
+// full reports whether the history needs a compaction.
 func (c *conversation) full() bool {
 	limit := c.compactLimit()
 	return limit > 0 && c.size() >= limit
 }
 
-// makeRoom compacts a history that is full. It does so once: a history that is
-// full again after the next response cannot be helped.
+// makeRoom compacts a full history. It fails when the history is full again after the
+// next response, since another compaction would not help.
 func (t *turn) makeRoom(ctx context.Context) error {
 	if !t.full() {
 		t.compacted = false
 		return nil
 	}
 	if t.compacted {
-		return fmt.Errorf("the conversation is still above the limit of %d tokens after it was summarised", t.compactLimit())
+		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised; begin a new one", t.compactLimit())
 	}
 	return t.compact(ctx)
 }
 
-// compact replaces the history by its beginning, the user's own words and a
-// summary of the model's.
+// compact replaces the history by its opening, the user's own words and a summary that
+// the model writes.
 func (t *turn) compact(ctx context.Context) error {
 	t.compacted = true
 	submission := fmt.Sprintf("auto-compact-%d", t.compactions)
@@ -96,12 +96,13 @@ func (t *turn) compact(ctx context.Context) error {
 		}
 		entry.ReplacementHistory = append(entry.ReplacementHistory, json.RawMessage(raw))
 	}
-	t.keep(t.file.Compacted(entry))
+	t.checkWrite(t.file.Compacted(entry))
 	t.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
 	return nil
 }
 
-// usageAfterCompaction keeps the totals and forgets the size.
+// usageAfterCompaction returns the usage with its totals, but without the size of the
+// last request.
 func (c *conversation) usageAfterCompaction() *protocol.TokenUsageInfo {
 	if c.usage == nil {
 		return nil
@@ -111,8 +112,8 @@ func (c *conversation) usageAfterCompaction() *protocol.TokenUsageInfo {
 	return &info
 }
 
-// summarise asks the model for the summary. What is too long even for that is
-// shortened from its beginning.
+// summarise asks the model for the summary. It drops the older half of the history until
+// the request fits.
 func (t *turn) summarise(ctx context.Context, submission string) (string, error) {
 	items := t.history
 	for {
@@ -142,13 +143,13 @@ func (t *turn) summarise(ctx context.Context, submission string) (string, error)
 		t.emitAs(submission, protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
 		summary := lastMessage(resp.Items)
 		if summary == nil {
-			return "", errors.New("the model wrote nothing")
+			return "", errors.New("the model returned an empty summary")
 		}
 		return *summary, nil
 	}
 }
 
-// opening is what every history begins with.
+// opening returns the items with which every history begins.
 func (c *conversation) opening() []protocol.ResponseItem {
 	items := c.developerMessage()
 	if c.rules != "" {
@@ -167,13 +168,12 @@ const (
 	bridgeBetween = "\n\n---\n\n"
 )
 
-// bridge is the message between a history's beginning and what follows a
-// compaction.
+// bridge returns the message that replaces the history at a compaction.
 func bridge(said []string, summary string) protocol.MessageItem {
 	return userMessage(bridgeHead + quote(said) + bridgeMiddle + summary)
 }
 
-// quote joins the newest texts that fit.
+// quote joins the newest texts that fit into maxQuoted.
 func quote(said []string) string {
 	left := maxQuoted
 	var kept []string
@@ -188,8 +188,8 @@ func quote(said []string) string {
 	return strings.Join(kept, bridgeBetween)
 }
 
-// userTexts are the user's own words in a history, those of earlier
-// compactions included.
+// userTexts returns the user's own words in a history, including those that earlier
+// compactions quoted.
 func userTexts(history []protocol.ResponseItem) []string {
 	var said []string
 	for _, item := range history {
@@ -210,14 +210,13 @@ func userTexts(history []protocol.ResponseItem) []string {
 	return said
 }
 
-// ownMessage reports whether a message of the role user is the engine's.
+// ownMessage reports whether the engine wrote a message of the role user.
 func ownMessage(text string) bool {
 	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead)
 }
 
-// valid makes a history out of items that may have lost their beginning or
-// their end: a call without an answer is answered, an answer without a call is
-// left out.
+// valid makes a valid history of items that may lack their beginning or end. It answers a
+// call without an answer and drops an answer without a call.
 func valid(items []protocol.ResponseItem) []protocol.ResponseItem {
 	answered := map[string]bool{}
 	for _, item := range items {

@@ -68,12 +68,12 @@ func TestCompactionThatDoesNotHelp(t *testing.T) {
 	b := setup(t, "model_auto_compact_token_limit = 1000", native.Limits{}, call, providertest.Say("note"), call)
 	h := &host{}
 	err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go"))
-	if err == nil || !strings.Contains(err.Error(), "above the limit of 1000 tokens") {
+	if err == nil || !strings.Contains(err.Error(), "more than 1000 tokens") {
 		t.Errorf("Turn: %v, want the limit", err)
 	}
 }
 
-func TestCompactionWhenTheProviderSaysSo(t *testing.T) {
+func TestCompactionAfterAnErrorOfTheProvider(t *testing.T) {
 	tooLong := providertest.Turn{Status: 400, Body: `{"error":{"code":"context_length_exceeded","message":"too long"}}`}
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), tooLong, tooLong, providertest.Say("NOTE"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})
@@ -85,7 +85,7 @@ func TestCompactionWhenTheProviderSaysSo(t *testing.T) {
 	inOrder(t, lastRequest(b), "first", "second", "NOTE")
 }
 
-func TestLimitsAreSaidBeforeTheWindowIsFull(t *testing.T) {
+func TestCompactionReportsRateLimits(t *testing.T) {
 	b := setup(t, "model_context_window = 1000", native.Limits{},
 		providertest.Turn{Text: []string{"a"}, Usage: &providertest.Usage{Input: 880, Output: 20, Total: 900}}, providertest.Say("NOTE"), providertest.Say("b"))
 	h := &host{}

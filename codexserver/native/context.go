@@ -18,12 +18,12 @@ import (
 // docName is the file with the user's rules for a folder.
 const docName = "AGENTS.md"
 
-// maxOwnDoc bounds what is read of the user's own rules.
+// maxOwnDoc bounds the file with the user's own rules.
 const maxOwnDoc = 1 << 20
 
-// userInstructions returns the rules of the user and of the project, "" without
-// any: $CODEX_HOME/AGENTS.md, a separator, then the file of each folder from the
-// git root down to cwd. A warning says which file was cut or left out, and why.
+// userInstructions returns the rules of the user and of the project, "" without any. They
+// are $CODEX_HOME/AGENTS.md, a separator, and the file of each folder from the git root
+// down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
 	project := projectDocs{cfg: cfg, left: cfg.ProjectDocMaxBytes}
 	own, err := project.own()
@@ -53,7 +53,7 @@ func (p *projectDocs) read() {
 	root := gitinfo.Root(p.cfg.Cwd)
 	for _, dir := range foldersDown(root, p.cfg.Cwd) {
 		bound := root
-		if root == "" || below(p.cfg.Home, root) { // such as a home folder that is a repository
+		if root == "" || below(p.cfg.Home, root) { // such as when the user's home is a repository
 			bound = dir
 		}
 		open := func(path string) (*regularfile.File, error) { return openWithin(bound, path) }
@@ -68,7 +68,7 @@ func (p *projectDocs) read() {
 				continue
 			}
 			if cut {
-				p.warn("%s is cut: together the files are longer than project_doc_max_bytes (%d)", path, p.cfg.ProjectDocMaxBytes)
+				p.warn("%s is cut: together, the files are longer than project_doc_max_bytes (%d)", path, p.cfg.ProjectDocMaxBytes)
 			}
 			if doc != "" {
 				p.docs = append(p.docs, doc)
@@ -79,8 +79,8 @@ func (p *projectDocs) read() {
 	}
 }
 
-// own reads the rules of the user. They may be a link to any file, unless their
-// folder lies in the workspace.
+// own reads the user's rules. The file may be a link to any file, unless its folder is in
+// the workspace.
 func (p *projectDocs) own() (string, error) {
 	path := filepath.Join(p.cfg.Home, docName)
 	if !below(p.cfg.Home, p.cfg.Cwd) && !below(p.cfg.Home, gitinfo.Root(p.cfg.Cwd)) {
@@ -98,7 +98,7 @@ func (p *projectDocs) warn(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
-// foldersDown returns the folders from root, or cwd without one, down to cwd.
+// foldersDown returns the folders from root down to cwd; only cwd when root is "".
 func foldersDown(root, cwd string) []string {
 	if root == "" {
 		return []string{cwd}
@@ -112,7 +112,7 @@ func foldersDown(root, cwd string) []string {
 	return dirs
 }
 
-// readDoc reads at most limit bytes of a regular file. One that is not there is empty.
+// readDoc reads at most limit bytes of a regular file. It returns "" for a missing file.
 func readDoc(open func(path string) (*regularfile.File, error), path string, limit int64) (text string, cut bool, err error) {
 	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +137,8 @@ func userMessage(text string) protocol.MessageItem {
 	return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: text}}}
 }
 
-// environmentMessage describes to the model where it is and what it may do. With old, it
-// only describes what has changed since; ok is false when nothing has.
+// environmentMessage describes the folder, the policies and the shell to the model. With
+// old, it describes only what has changed; ok is false when nothing has.
 func environmentMessage(now protocol.TurnContext, old *protocol.TurnContext, shell string) (m protocol.MessageItem, ok bool) {
 	var b strings.Builder
 	line := func(changed bool, name, value string) {

@@ -68,7 +68,7 @@ func TestFirstMessages(t *testing.T) {
 		t.Errorf("no warning of the cut file: %q", events)
 	}
 
-	// Only what changes is sent.
+	// The next turn sends only changes.
 	in := say("now write")
 	in.Context = &protocol.TurnContext{
 		Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalNever, Model: "scripted", Summary: protocol.SummaryAuto,
@@ -88,7 +88,7 @@ func TestInstructions(t *testing.T) {
 		base         *string
 		want         string
 	}{
-		{"ours", "", nil, "You are Codex, a coding agent."},
+		{"built-in", "", nil, "You are Codex, a coding agent."},
 		{"the caller's", "", new("Be a poet."), "Be a poet."},
 		{"a file's", `experimental_instructions_file = "base.md"`, nil, "Be a painter."},
 	} {
@@ -105,7 +105,7 @@ func TestInstructions(t *testing.T) {
 }
 
 func TestNotify(t *testing.T) {
-	b := setup(t, `notify = ["sh", "-c", 'printf %s "$1" > told.json', "x"]`, native.Limits{}, providertest.Say("all \"done\""))
+	b := setup(t, `notify = ["sh", "-c", 'printf %s "$1" > sent.json', "x"]`, native.Limits{}, providertest.Say("all \"done\""))
 	c := b.start(t, &host{}, protocol.Config{})
 	if err := c.Turn(t.Context(), say("do it")); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestNotify(t *testing.T) {
 	if err := c.Close(); err != nil { // waits for the program
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(b.cwd, "told.json"))
+	got, err := os.ReadFile(filepath.Join(b.cwd, "sent.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

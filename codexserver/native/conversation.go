@@ -23,7 +23,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// originator is what providers and rollouts know the engine by.
+// originator is the engine's name in requests and rollouts.
 const originator = "codex_mcp"
 
 // conversation implements [engine.Conversation].
@@ -35,18 +35,19 @@ type conversation struct {
 	client *model.Client
 	file   *rollout.Writer
 	box    *tool.Toolbox
-	left   command.Leftovers // ended with the conversation
+	left   command.Leftovers // processes that commands left running; Close ends them
 
 	servers *mcpServers
 
 	instructions  string
 	developer     string               // developer instructions, "" for none
-	compactPrompt string               // what a summary is asked for with
-	rules         string               // of the AGENTS.md files
-	now           protocol.TurnContext // what turns run under
+	compactPrompt string               // asks for a summary; "" means the built-in one
+	rules         string               // the text of the AGENTS.md files
+	now           protocol.TurnContext // the policies, folder and model of turns
+	readOnly      bool                 // nothing may widen the policies in now
 	chosen        bool                 // a call has chosen the effort
-	search        *bool                // whether to search the web, as the call said
-	told          protocol.TurnContext // what the model was last sent
+	search        *bool                // whether to search the web; nil when the call did not say
+	sent          protocol.TurnContext // what the model was last sent of now
 	history       []protocol.ResponseItem
 	usage         *protocol.TokenUsageInfo
 	limits        *protocol.RateLimits
@@ -56,17 +57,17 @@ type conversation struct {
 	missing       bool                 // the rollout lacks lines, and the user was informed
 	gone          bool                 // the rollout is gone and could not be written again
 
-	inbox atomic.Pointer[inbox] // of the running turn; of the last one between turns
+	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's
 
-	use    sync.Mutex  // held by a turn, and by what is done between turns
-	idle   *time.Timer // puts the conversation away
-	away   bool        // the history is in the rollout alone
-	closed bool
-	news   []string // what the user is to know at the next turn
+	use      sync.Mutex  // held by a turn, and by work between turns
+	idle     *time.Timer // calls unload
+	unloaded bool        // the history is in the rollout, not in memory
+	closed   bool
+	news     []string // messages for the user, sent at the next turn
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
-	background sync.WaitGroup // what runs outside the turns
+	background sync.WaitGroup // the goroutines that run outside turns
 }
 
 // start begins a new conversation.
@@ -79,7 +80,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 	if err != nil {
 		return nil, err
 	}
-	c.chosen, c.search = call.Effort != "", call.WebSearch
+	c.chosen, c.search, c.readOnly = call.Effort != "", call.WebSearch, call.ReadOnly
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -117,11 +118,11 @@ func (c *conversation) open(ctx context.Context) error {
 	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
-	c.ready()
+	c.finishStart()
 	return nil
 }
 
-// conversation makes one without history or file.
+// conversation makes a conversation without history or file.
 func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (*conversation, error) {
 	if cfg.Cwd == "" {
 		cwd, err := os.Getwd()
@@ -156,14 +157,14 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		},
 		client: e.client(cfg),
 	}
-	c.told = c.now
+	c.sent = c.now
 	c.box = e.toolbox(cfg, &c.left)
 	c.life, c.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil
 }
 
-// client asks the configuration's provider.
+// client returns a client for the configured provider.
 func (e *Engine) client(cfg *config.Config) *model.Client {
 	return &model.Client{
 		Provider:     cfg.Provider(),
@@ -189,7 +190,7 @@ func (c *conversation) configured() protocol.SessionConfigured {
 	}
 }
 
-// openAIKey is the key for providers that want OpenAI's.
+// openAIKey returns the key for providers that want OpenAI's.
 func (e *Engine) openAIKey() (string, error) {
 	if key := strings.TrimSpace(e.getenv("OPENAI_API_KEY")); key != "" {
 		return key, nil
@@ -199,12 +200,12 @@ func (e *Engine) openAIKey() (string, error) {
 		return "", err
 	}
 	if key == "" {
-		return "", errors.New("there is no key for OpenAI: set OPENAI_API_KEY, log in, or name another model_provider in config.toml")
+		return "", errors.New("there is no key for OpenAI: set OPENAI_API_KEY, log in, or set another model_provider in config.toml")
 	}
 	return key, nil
 }
 
-// shell is the name of the user's shell, for the model.
+// shell returns the name of the user's shell, for the model.
 func (e *Engine) shell() string {
 	if sh := e.getenv("SHELL"); sh != "" {
 		return filepath.Base(sh)
@@ -227,7 +228,7 @@ func (c *conversation) Close() error {
 		c.idle.Stop()
 	}
 	c.stop()
-	if c.file == nil { // it never began
+	if c.file == nil { // the start failed before there was one
 		return nil
 	}
 	return c.file.Close()
@@ -237,20 +238,20 @@ func (c *conversation) Close() error {
 func (c *conversation) record(items ...protocol.ResponseItem) {
 	for _, item := range items {
 		c.history = append(c.history, item)
-		c.keep(c.file.Item(item))
+		c.checkWrite(c.file.Item(item))
 	}
 }
 
 // emit reports an event of the turn.
 func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
 
-// emitAs reports an event of a submission of the engine's own. It keeps what a
-// later reader of the rollout wants to see.
+// emitAs reports an event of a submission that the engine made itself; "" means the
+// turn's. It writes the events that matter to later readers to the rollout.
 func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
 		protocol.TokenCount, protocol.TurnAborted:
-		c.keep(c.file.Event(m))
+		c.checkWrite(c.file.Event(m))
 	}
 	c.host.EmitAs(submission, m)
 }

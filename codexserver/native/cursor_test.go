@@ -15,19 +15,19 @@ func FuzzCursor(f *testing.F) {
 		cursor, ok := parseCursor(text)
 		if !ok {
 			if cursor != "" {
-				t.Errorf("%q gives %q, which is none", text, cursor)
+				t.Errorf("%q became %q, which is not a cursor", text, cursor)
 			}
 			return
 		}
-		// It is the cursor of some rollout's name, and reads as itself.
+		// A rollout with this name has this cursor, and the cursor parses to itself.
 		if got := cursorOf("/sessions/rollout-" + cursor[:len(fileTime)] + "-" + cursor[len(fileTime)+1:] + ".jsonl"); got != cursor {
-			t.Errorf("%q gives %q, whose rollout has %q", text, cursor, got)
+			t.Errorf("%q became %q, whose rollout has %q", text, cursor, got)
 		}
 		if again, ok := parseCursor(cursor); !ok || again != cursor {
-			t.Errorf("%q gives %q, which gives %q", text, cursor, again)
+			t.Errorf("%q became %q, which became %q", text, cursor, again)
 		}
 		if _, err := uuid.Parse(cursor[len(fileTime)+1:]); err != nil {
-			t.Errorf("%q gives %q: %v", text, cursor, err)
+			t.Errorf("%q became %q: %v", text, cursor, err)
 		}
 	})
 }

@@ -4,5 +4,5 @@ package native
 
 import "math"
 
-// descriptors returns how many descriptors this process may have.
+// descriptors returns how many file descriptors this process may open.
 func descriptors() int { return math.MaxInt32 }

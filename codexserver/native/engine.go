@@ -31,72 +31,72 @@ type Options struct {
 	// CodexHome is the folder of config.toml, AGENTS.md and the rollouts.
 	// Default: $CODEX_HOME, or .codex in the user's home.
 	CodexHome string
-	// Overrides are configuration keys, dotted or nested, over config.toml; a
-	// conversation's own configuration wins over them.
+	// Overrides are configuration keys, dotted or nested, that override
+	// config.toml. A conversation's own configuration overrides them.
 	Overrides map[string]any
-	// Environ is the environment, NAME=value: what commands inherit and where
-	// keys come from. Default: the process's.
+	// Environ is the environment, NAME=value. Commands inherit it, and providers'
+	// keys are read from it. Default: the process's.
 	Environ []string
-	// HTTPClient asks the providers; its Timeout must be 0. Default: a client
-	// of the engine's own that follows the system's proxy and trusts, besides
-	// the system's authorities, those of the PEM file that
-	// CODEX_CA_CERTIFICATE names.
+	// HTTPClient sends the requests to providers; its Timeout must be 0. Default:
+	// a client that uses the system's proxy and trusts the system's authorities
+	// and those in the PEM file that CODEX_CA_CERTIFICATE names.
 	HTTPClient *http.Client
 	// Limits bound each turn.
 	Limits Limits
 	// Sandbox says how commands are confined.
 	Sandbox Sandbox
-	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here, but
-	// those who are signed in with the Codex CLI are here too.
+	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
+	// sign-in with the Codex CLI counts here, too.
 	Auth Auth
-	// Self is the program that serves the conversations. An MCP server of the
-	// configuration that would start it is left out: it would be asked to start
-	// itself. Default: none is.
+	// Self is the program that serves the conversations. A configured MCP server
+	// that would start this program again is left out, so that it does not start
+	// itself without end. Default: all configured servers start.
 	Self string
-	// Version is the engine's version as providers and rollouts see it, "dev"
-	// by default.
+	// Version is the engine's version in requests and rollouts. Default: "dev".
 	Version string
-	// Logger gets what an operator should know. Default: nothing is logged.
+	// Logger receives messages for the operator. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
 // Sandbox says how commands are confined under the sandbox modes read-only and
-// workspace-write. Where the system cannot confine as it should, commands
-// are asked for, or refused under the policy never.
+// workspace-write. Where the system cannot confine a command fully, the engine asks the
+// user, or refuses the command under the policy never.
 type Sandbox struct {
 	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
 	// which also keeps .git read-only below writable folders and needs [Main]. On
-	// macOS both are sandbox-exec; other systems have none.
+	// macOS both mean sandbox-exec; other systems have no sandbox.
 	Tier string
-	// Helper is a program with its arguments that confines instead. It is run
-	// as HELPER… POLICY -- COMMAND…, POLICY being the JSON text of {"mode",
+	// Helper is a program, with its arguments, that confines instead of Tier. It
+	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
 	Helper []string
-	// Strict takes git off the list of commands that are known to be safe, since
-	// a repository's configuration can make it start programs, and words that
-	// the shell expands.
+	// Strict shortens the list of commands that are known to be safe: git is not
+	// on it, since a repository's configuration can make git start programs, and
+	// no command with words that the shell expands.
 	Strict bool
 }
 
 // Limits bound one turn, and what a conversation holds between turns. A turn that
-// reaches one of them fails and says which; the conversation stays usable.
+// reaches a limit fails with an error that names it; the conversation stays usable.
 type Limits struct {
-	// ModelRequests is how often the model may be asked. 0 means 1,000, less
+	// ModelRequests is the number of requests to the model. 0 means 1,000, less
 	// than 0 no limit.
 	ModelRequests int
-	// Tokens of all requests together, as the provider counts them. 0 or less
-	// means no limit.
+	// Tokens is the number of tokens of all requests together, as the provider
+	// counts them. The response that uses them up is kept, but its calls do not
+	// run. 0 or less means no limit.
 	Tokens int64
-	// WallTime from start to end, approvals included. 0 or less means no limit.
+	// WallTime is the time from start to end, approvals included. 0 or less means
+	// no limit.
 	WallTime time.Duration
-	// ResponseBytes of one response of the model. 0 means 64 MiB.
+	// ResponseBytes is the size of one response of the model. 0 means 64 MiB.
 	ResponseBytes int64
-	// ToolCalls in one response of the model. 0 means 128.
+	// ToolCalls is the number of calls in one response of the model. 0 means 128.
 	ToolCalls int
-	// Idle is how long a conversation keeps its history in memory, its MCP servers
-	// running and what was approved for the session, when it is not used. Its next turn
-	// reads its file and starts the servers again. 0 means an hour, a negative value
-	// forever.
+	// Idle is the time after which an unused conversation frees its memory, stops
+	// its MCP servers and forgets what was approved for the session. Its next turn
+	// reads its file and starts the servers again. 0 means an hour, a negative
+	// value forever.
 	Idle time.Duration
 }
 
@@ -125,23 +125,23 @@ type Engine struct {
 	http      *http.Client
 	limits    Limits
 	sandbox   Sandbox
-	folders   *sandbox.Folders // of all conversations
+	folders   *sandbox.Folders // shared by all conversations
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
-	keepers   *keeper.Pool // nil where there are none
+	keepers   *keeper.Pool // nil on systems without keepers
 	self      *recursion.Program
 	locks     *rollout.Locks
-	starts    slots // conversations that begin read files and run git
-	requests  slots // each has a connection
+	starts    slots // bounds the starts of conversations, which read files and run git
+	requests  slots // bounds the requests, each with a connection
 
 	mu     sync.Mutex
-	warned map[string]bool // warnings about the configuration that were already logged
+	warned map[string]bool // the warnings that were logged
 }
 
-// New makes an engine. A config.toml that cannot be read is an error that names
-// the file and the line, or the key. A provider or profile that is missing is
-// not: the conversation that needs it says so.
+// New makes an engine. It fails when config.toml cannot be read, with an error that
+// names the file and the line, or the key. It does not fail for a missing provider or
+// profile; the conversation that needs it does.
 func New(o *Options) (*Engine, error) {
 	if o == nil {
 		o = &Options{}
@@ -210,7 +210,7 @@ func New(o *Options) (*Engine, error) {
 // maxCertificates bounds the file with certificates.
 const maxCertificates = 16 << 20
 
-// httpClient has no timeout of its own: streams last as long as they say something.
+// httpClient returns a client without a timeout: a stream may last as long as data comes.
 func httpClient(caFile string) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 32
@@ -224,15 +224,15 @@ func httpClient(caFile string) (*http.Client, error) {
 			roots = x509.NewCertPool()
 		}
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %s holds no certificate", caFile)
+			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %s has no certificate in PEM format", caFile)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	return &http.Client{Transport: t}, nil
 }
 
-// Close frees the engine's connections, and ends commands and a sign-in that are
-// under way. Its conversations are closed by those who started them.
+// Close frees the engine's connections, and ends running commands and a sign-in in
+// progress. It does not close conversations; their callers do.
 func (e *Engine) Close() error {
 	err := e.auth.Close()
 	err = errors.Join(err, e.locks.Close())
@@ -264,8 +264,8 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	return e.start(ctx, resolved, &cfg, host)
 }
 
-// warn logs each text once in the engine's life: the configuration is read again for each
-// conversation.
+// warn logs each text once in the engine's life, although the configuration is read for
+// each conversation.
 func (e *Engine) warn(texts ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -281,7 +281,7 @@ func (e *Engine) warn(texts ...string) {
 	}
 }
 
-// config reads the configuration again: users edit it while the server runs.
+// config reads the configuration, which users edit while the server runs.
 func (e *Engine) config(call protocol.Config) (*config.Config, error) {
 	return config.Load(config.Layers{
 		Home:          e.home,
@@ -291,7 +291,7 @@ func (e *Engine) config(call protocol.Config) (*config.Config, error) {
 	})
 }
 
-// getenv reads the engine's environment; of a repeated name the last counts.
+// getenv reads the engine's environment. The last of several entries with a name counts.
 func (e *Engine) getenv(name string) string {
 	for _, entry := range slices.Backward(e.environ) {
 		if k, v, ok := strings.Cut(entry, "="); ok && k == name && name != "" {

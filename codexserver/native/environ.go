@@ -5,8 +5,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// environ is what commands see of the engine's environment: not the keys of any provider
-// or MCP server, whatever their names.
+// environ returns the part of the engine's environment that commands see. It leaves out
+// the variables with keys of any provider or MCP server.
 func environ(cfg *config.Config, all []string) []string {
 	p := cfg.ShellEnvironment
 	return command.EnvPolicy{

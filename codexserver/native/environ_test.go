@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestCommandsSeeNoKeys: no command sees a variable that a key comes
-// from, whatever its name is and whatever the policy lets through.
+// TestCommandsSeeNoKeys checks that commands do not see a variable that holds a key, whatever
+// its name and the environment's policy.
 func TestCommandsSeeNoKeys(t *testing.T) {
 	secrets := []string{"WEIRD_CRED", "HEADER_CRED", "OTHER_CRED", "SERVER_CRED", "SERVER_HEADER", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}
 	environ := []string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/bash", "PLAIN=value-plain", "LOUD_KEY=value-loud"}

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// answers is a host that prints what the model says and approves nothing.
+// answers is a host that prints the model's messages and approves nothing.
 type answers struct{ engine.DenyAll }
 
 func (answers) Emit(m protocol.EventMsg) {

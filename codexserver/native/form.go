@@ -9,14 +9,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// form is what the last message of a turn has to look like.
+// form is the JSON schema of a turn's last message.
 type form struct {
-	raw   json.RawMessage
-	check *outputschema.Schema
-	told  bool // the model was sent a fault
+	raw       json.RawMessage
+	check     *outputschema.Schema
+	corrected bool // the model was asked for a correction
 }
 
-// newForm returns the form that a schema describes, nil without one.
+// newForm returns the form of a schema, nil without one.
 func newForm(schema json.RawMessage) (*form, error) {
 	if schema == nil {
 		return nil, nil
@@ -28,7 +28,7 @@ func newForm(schema json.RawMessage) (*form, error) {
 	return &form{raw: schema, check: check}, nil
 }
 
-// schema is what the provider is sent, nil without a form.
+// schema returns the schema for the request, nil without a form.
 func (f *form) schema() json.RawMessage {
 	if f == nil {
 		return nil
@@ -38,13 +38,14 @@ func (f *form) schema() json.RawMessage {
 
 const (
 	correctionHead = "<output_schema>"
-	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nWrite the whole answer again, as JSON by the schema and with nothing around it.\n</output_schema>"
+	correction     = correctionHead + "\nYour answer does not fit the JSON schema that it has to follow: %v\nWrite the whole answer again: only JSON that follows the schema, with nothing around it.\n</output_schema>"
 )
 
-// corrects informs the model, once in a turn, that its answer does not fit, and reports
-// whether it did: the model then answers again. The user judges a second answer.
-func (t *turn) corrects(resp *model.Response) bool {
-	if t.form == nil || t.form.told || !t.inbox.empty() {
+// requestCorrection adds a message to the history when the model's answer does not fit
+// the schema, and reports whether it did; the model then answers again. It does so once in
+// a turn.
+func (t *turn) requestCorrection(resp *model.Response) bool {
+	if t.form == nil || t.form.corrected || !t.inbox.empty() {
 		return false
 	}
 	answer := ""
@@ -55,8 +56,8 @@ func (t *turn) corrects(resp *model.Response) bool {
 	if err == nil {
 		return false
 	}
-	t.form.told = true
+	t.form.corrected = true
 	t.record(userMessage(fmt.Sprintf(correction, err)))
-	t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the answer does not fit the output schema (%v); the model is informed and answers again", err)})
+	t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the answer does not fit the output schema (%v); the model was asked to correct it", err)})
 	return true
 }

@@ -12,8 +12,8 @@ func rawConfig(key, value string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{key: json.RawMessage(value)}
 }
 
-// validRequests fails the test when a provider would refuse a request: each
-// call is answered once, right after its response, and nothing else is.
+// validRequests fails the test if a provider would refuse a request: each call must have
+// one answer, directly after its response, and each answer must have a call.
 func validRequests(t testing.TB, p *providertest.Server) {
 	t.Helper()
 	for n, r := range p.Requests() {

@@ -14,12 +14,12 @@ import (
 // maxImage bounds an image file that is sent to the model.
 const maxImage = 20 << 20
 
-// maxShownURL bounds the address of an image in an event, in bytes: that of a data URL
-// is the image itself.
+// maxShownURL bounds the URL of an image in an event, in bytes: a data URL holds the
+// whole image.
 const maxShownURL = 64 << 10
 
-// readInput turns what the user sent into a message for the model and into the
-// event that rollouts keep of it.
+// readInput turns the user's items into a message for the model and an event for the
+// rollout.
 func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, protocol.UserMessage, error) {
 	message := protocol.MessageItem{Role: "user"}
 	event := protocol.UserMessage{Kind: protocol.UserPlain}
@@ -31,7 +31,7 @@ func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, pr
 			texts = append(texts, text)
 			message.Content = append(message.Content, protocol.ContentItem{Type: "input_text", Text: text})
 		case protocol.InputImage:
-			if len(item.ImageURL) <= maxShownURL { // the message has all of it
+			if len(item.ImageURL) <= maxShownURL { // the message has it in any case
 				event.Images = append(event.Images, item.ImageURL)
 			}
 			message.Content = append(message.Content, protocol.ContentItem{Type: "input_image", ImageURL: item.ImageURL})
@@ -60,7 +60,7 @@ func imageURL(cwd, path string) (string, error) {
 	}
 	kind := http.DetectContentType(data)
 	if !strings.HasPrefix(kind, "image/") {
-		// What is not known by its content is taken at its name.
+		// The content does not show the type, so the name decides.
 		kind = "image/" + strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLeftoversEndWithTheConversation leaves a daemon behind by a command that
-// was approved, and by one in the sandbox. The first lives until the
-// conversation is closed, also when that is put away; the other ends with its
-// command.
+// TestLeftoversEndWithTheConversation starts a daemon by an approved command, and one by a
+// command in the sandbox. The first runs until the conversation is closed, even if the
+// conversation is unloaded. The second ends with its command.
 func TestLeftoversEndWithTheConversation(t *testing.T) {
 	const daemon = `exec 9> "$0"; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); until pgrep -f "^sleep 1000$" > /dev/null; do :; done`
 	for name, tt := range map[string]struct {
@@ -36,7 +35,7 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer unix.Close(fd)
-			lives := func() bool { // whether a process holds the pipe for writing
+			lives := func() bool { // reports whether a process holds the pipe for writing
 				_, err := unix.Read(fd, make([]byte, 1))
 				return errors.Is(err, unix.EAGAIN)
 			}
@@ -47,17 +46,17 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 				t.Fatal(err)
 			}
 			if lives() != tt.lives {
-				t.Errorf("after its command the daemon lives: %v, want %v", lives(), tt.lives)
+				t.Errorf("after the command the daemon is running: %v, want %v", lives(), tt.lives)
 			}
-			putAway(t, c)
+			unload(t, c)
 			if lives() != tt.lives {
-				t.Errorf("when its conversation is put away the daemon lives: %v, want %v", lives(), tt.lives)
+				t.Errorf("after the unload the daemon is running: %v, want %v", lives(), tt.lives)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
 			if lives() {
-				t.Error("the daemon outlives its conversation")
+				t.Error("the daemon is running after its conversation was closed")
 			}
 		})
 	}

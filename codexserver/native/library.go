@@ -67,8 +67,8 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 // fileTime is the form of the time in a rollout's name.
 const fileTime = "2006-01-02T15-04-05"
 
-// cursorOf is the cursor of the page that begins after a rollout. Cursors order
-// as their rollouts do.
+// cursorOf returns the cursor of the page that begins after a rollout. Cursors sort as
+// their rollouts do.
 func cursorOf(path string) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "rollout-"), ".jsonl")
 	if len(name) <= len(fileTime) {
@@ -77,8 +77,8 @@ func cursorOf(path string) string {
 	return name[:len(fileTime)] + "|" + name[len(fileTime)+1:]
 }
 
-// parseCursor returns a cursor in the form of [cursorOf]; it fails for one that cannot be
-// read.
+// parseCursor returns a client's cursor in the form of [cursorOf]; ok is false when it
+// cannot be parsed.
 func parseCursor(text string) (cursor string, ok bool) {
 	at, id, found := strings.Cut(text, "|")
 	if !found {
@@ -115,8 +115,8 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 	return rollout.Archive(e.home, path)
 }
 
-// inSessions returns the file that path, which comes from a client, leads to when it lies
-// in the sessions folder.
+// inSessions resolves a path from a client. It fails unless the path leads to a file in the
+// sessions folder.
 func (e *Engine) inSessions(path string) (string, error) {
 	refused := &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not in the sessions folder", path)}
 	if !filepath.IsAbs(path) {

@@ -11,11 +11,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A list shows what is at the beginning of each rollout: it reads so many lines, and
-// skips longer ones than this.
+// A list shows the beginning of each rollout.
 const (
-	headLines   = 64
-	headMaxLine = 4 << 20
+	headLines   = 64      // so many lines are read
+	headMaxLine = 4 << 20 // longer lines are skipped
 )
 
 // head is the beginning of a rollout.
@@ -23,10 +22,10 @@ type head struct {
 	id, timestamp string
 	// preview is the user's first message.
 	preview string
-	said    bool // there is one
+	said    bool // preview is set
 }
 
-// readHead reads as far as the user's first message.
+// readHead reads a rollout up to the user's first message.
 func readHead(path string) (*head, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
@@ -54,8 +53,8 @@ func readHead(path string) (*head, error) {
 	return h, nil
 }
 
-// shortLine reads a line, nothing of one that is too long, such as a message with
-// images.
+// shortLine reads a line. It returns nil for a line that is too long, such as a message
+// with images.
 func shortLine(r *bufio.Reader) (line []byte, err error) {
 	for long := false; ; {
 		piece, err := r.ReadSlice('\n')
@@ -109,8 +108,8 @@ func (h *head) add(l protocol.RolloutLine) {
 	}
 }
 
-// say takes a message as the user's first, unless there is one or it is context
-// that the engine has put in.
+// say sets the preview if text is the user's first message. It returns false for context
+// that an engine has added.
 func (h *head) say(text string) bool {
 	trimmed := strings.TrimSpace(text)
 	for _, tag := range []string{"user_instructions>", "environment_context>"} {

@@ -19,8 +19,8 @@ const metaTime = "2025-09-20T10:00:00.000Z"
 
 func conversationID(n int) string { return fmt.Sprintf("019a0000-0000-7000-8000-%012d", n) }
 
-// keepRollout writes the rollout of conversation n, begun on the given day at second n,
-// and returns its path. Each line is a payload behind its type.
+// keepRollout writes the rollout of conversation n, which began on the given day at second n,
+// and returns its path. Each line is a type and a payload.
 func keepRollout(t testing.TB, home, day string, n int, lines ...string) string {
 	t.Helper()
 	dir := filepath.Join(home, "sessions", filepath.FromSlash(strings.ReplaceAll(day, "-", "/")))
@@ -54,8 +54,8 @@ func saidLine(text string) string {
 	return fmt.Sprintf(`event_msg {"type":"user_message","message":%q,"kind":"plain"}`, text)
 }
 
-// Which conversations are in the list and what it says of them, as Codex 0.42
-// has it but for the last ones, which it leaves out.
+// TestListPreviews checks which conversations are in the list, and their previews. They are
+// those of Codex 0.42, which leaves out the last ones.
 func TestListPreviews(t *testing.T) {
 	e, home := inHome(t, native.Options{}, nil)
 	const context, rules = "<environment_context>\n  <cwd>/tmp</cwd>\n</environment_context>", "<user_instructions>\n\nBe nice.\n\n</user_instructions>"
@@ -173,12 +173,12 @@ func TestListPages(t *testing.T) {
 		}
 	}
 	if got, next := list(0, ""); len(got) > 0 || next != "" {
-		t.Errorf("a page of none: %v, %q", got, next)
+		t.Errorf("a page of 0: %v, %q", got, next)
 	}
 	less := -1
 	var refused *engine.RefusedError
 	if _, err := e.List(t.Context(), protocol.ListConversationsParams{PageSize: &less}); !errors.As(err, &refused) {
-		t.Errorf("a page of less than none: %v", err)
+		t.Errorf("a page of -1: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -224,7 +224,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := archive(2, filepath.Dir(two)+"/../20/"+filepath.Base(two)); err != nil {
-		t.Errorf("by another way: %v", err)
+		t.Errorf("by another path: %v", err)
 	}
 	for _, p := range []string{path, two} {
 		if _, err := os.Stat(p); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Two servers on one conversation: the second is refused while the first runs a turn and
-// continues the conversation after it, and then the first continues from there.
+// TestTwoServers opens one conversation in two servers. The second is refused while the first
+// runs a turn. Afterwards it runs a turn, and then the first continues from there.
 func TestTwoServers(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"))
 	first, h := b.engine, &host{}
@@ -31,7 +31,7 @@ func TestTwoServers(t *testing.T) {
 	}
 	defer other.Close()
 
-	// Within a turn of the first server's.
+	// During a turn of the first server.
 	words := fmt.Sprintf("codex-mcp dev (process %d on ", os.Getpid())
 	b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
 		h2.take()
@@ -53,7 +53,7 @@ func TestTwoServers(t *testing.T) {
 	}})
 	turn(t, c, "second")
 
-	// It is idle now.
+	// After that turn.
 	b.provider.Add(providertest.Say("three"))
 	turn(t, other, "third")
 	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third")
@@ -61,7 +61,7 @@ func TestTwoServers(t *testing.T) {
 	h.take()
 	turn(t, c, "fourth")
 	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
-		t.Errorf("said: %q", news)
+		t.Errorf("background events: %q", news)
 	}
 	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third", "three", "fourth")
 	if text := lastRequest(b); strings.Contains(text, "never said") || strings.Count(text, "third") != 1 {
@@ -77,7 +77,8 @@ func TestTwoServers(t *testing.T) {
 	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
 }
 
-// A stricter policy that came with a refused turn holds for the next one.
+// TestRefusedTurnKeepsItsPolicy checks that a stricter policy of a refused turn applies to the
+// next turn.
 func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"))
 	h := &host{}
@@ -96,7 +97,7 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 		in := say("refused")
 		in.Context = &strict
 		if err := other.Turn(t.Context(), in); err == nil {
-			t.Error("both run a turn")
+			t.Error("both servers run a turn")
 		}
 		return providertest.Say("two")
 	}})
@@ -109,31 +110,31 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 	inOrder(t, lastRequest(b), "two", "untrusted", "read-only", "third")
 }
 
-// Another program writes to the rollout between the turns, such as Codex, which ignores
-// our locks.
+// TestOtherProgramWrites lets another program write to the rollout between turns, such as Codex,
+// which ignores our locks.
 func TestOtherProgramWrites(t *testing.T) {
 	for _, away := range []bool{false, true} {
-		t.Run(fmt.Sprint("put away: ", away), func(t *testing.T) {
+		t.Run(fmt.Sprint("unloaded: ", away), func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
 			path := configured(t, h).RolloutPath
 			turn(t, c, "first")
 			if away {
-				putAway(t, c)
+				unload(t, c)
 			}
 			appendTo(t, path, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"from elsewhere"}]}}`+"\n")
 			h.take()
 			turn(t, c, "second")
 			inOrder(t, lastRequest(b), "first", "one", "from elsewhere", "second")
 			if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
-				t.Errorf("said: %q", news)
+				t.Errorf("background events: %q", news)
 			}
 		})
 	}
 }
 
-// Where nothing can be locked, such as on a full disk, turns run without.
+// TestNoLocks checks that turns run although nothing can be locked, such as on a full disk.
 func TestNoLocks(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	if err := os.WriteFile(filepath.Join(b.home, "codex-mcp-locks"), nil, 0o600); err != nil {
@@ -141,7 +142,7 @@ func TestNoLocks(t *testing.T) {
 	}
 	c := b.start(t, &host{}, protocol.Config{})
 	turn(t, c, "first")
-	putAway(t, c)
+	unload(t, c)
 	turn(t, c, "second")
 	inOrder(t, lastRequest(b), "first", "one", "second")
 }

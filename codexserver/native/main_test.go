@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -13,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestMain lets the test binary play other programs as well: $PLAY names one.
+// TestMain lets the test binary act as another program, which $PLAY names.
 func TestMain(m *testing.M) {
 	native.Main() // this may be a keeper
 	switch os.Getenv("PLAY") {
@@ -35,7 +36,7 @@ func playServer() {
 	})
 	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
 		return json.RawMessage(`{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}},
-{"name":"ask me","inputSchema":{}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"inputSchema":7}]}`), nil
+{"name":"ask me","inputSchema":{}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"flood","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"inputSchema":7}]}`), nil
 	})
 	mux.HandleRaw("tools/call", func(ctx context.Context, params json.RawMessage) (any, error) {
 		var call struct {
@@ -53,6 +54,8 @@ func playServer() {
 			text = fmt.Sprintf("%s %v", answer, err)
 		case "fail":
 			return nil, &jsonrpc.Error{Code: -32000, Message: "out of order"}
+		case "flood":
+			return nil, &jsonrpc.Error{Code: -32000, Message: strings.Repeat("out of order ", 1<<16)}
 		case "die":
 			os.Exit(3)
 		}

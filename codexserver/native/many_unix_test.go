@@ -20,9 +20,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestManyConversations runs 3,000 conversations at once in a process that may
-// have 1,024 descriptors: all are in a turn before the model answers the first.
-// All are answered, and then they hold no descriptors.
+// TestManyConversations runs 3,000 conversations at once in a process with at most 1,024
+// descriptors. All are in a turn before the model answers the first. All are answered, and
+// afterwards they hold no descriptors.
 func TestManyConversations(t *testing.T) {
 	const n, child = 3000, "NATIVE_TEST_MANY"
 	if home := os.Getenv(child); home != "" {

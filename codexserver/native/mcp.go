@@ -29,7 +29,7 @@ import (
 type mcpServers struct {
 	ready    chan struct{} // closed when all have started or failed
 	clients  []*mcpclient.Client
-	tools    map[string]mcpTool // by the name that the model knows
+	tools    map[string]mcpTool // by the name in requests to the model
 	offer    []model.Tool
 	warnings []string
 }
@@ -46,7 +46,7 @@ func noServers() *mcpServers {
 	return s
 }
 
-// startServers starts what the configuration names.
+// startServers starts the configured servers in the background.
 func (c *conversation) startServers() {
 	s := &mcpServers{ready: make(chan struct{}), tools: map[string]mcpTool{}}
 	c.servers = s
@@ -60,7 +60,7 @@ func (c *conversation) startServers() {
 			continue
 		}
 		if c.engine.startsSelf(server, c.cfg.Cwd) {
-			c.engine.warn(fmt.Sprintf("mcp_servers.%s is left out: it would start this server itself", name))
+			c.engine.warn(fmt.Sprintf("mcp_servers.%s is left out: it is this server, which would start itself without end", name))
 			continue
 		}
 		all.Go(func() {
@@ -80,18 +80,18 @@ func (c *conversation) startServers() {
 		all.Wait()
 		for i, name := range names {
 			if failed[i] != nil {
-				s.warnings = append(s.warnings, fmt.Sprintf("the MCP server %q did not start, its tools are missing: %v", name, failed[i]))
+				s.warnings = append(s.warnings, fmt.Sprintf("the MCP server %q did not start, its tools are missing: %s", name, cutOutput(failed[i].Error())))
 			}
 			if started[i] != nil {
 				if left := s.add(name, c.cfg.MCPServers[name], started[i]); left > 0 {
-					c.engine.warn(fmt.Sprintf("mcp_servers.%s: tools that the configuration excludes, or wants asked about before each call, are not offered", name))
+					c.engine.warn(fmt.Sprintf("mcp_servers.%s: the model does not get the tools that the configuration excludes, or for which it requires a question before each call", name))
 				}
 			}
 		}
 	})
 }
 
-// startsSelf reports whether a server is the program that serves.
+// startsSelf reports whether a configured server is this program.
 func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
 	env := map[string]string{"PATH": e.getenv("PATH"), "HOME": e.getenv("HOME")}
 	maps.Copy(env, server.Env)
@@ -100,7 +100,7 @@ func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
 	})
 }
 
-// folderOf is the folder that a server runs in.
+// folderOf returns the folder in which a server runs.
 func folderOf(server config.MCPServer, cwd string) string {
 	if server.Cwd == "" || filepath.IsAbs(server.Cwd) {
 		return cmp.Or(server.Cwd, cwd)
@@ -108,7 +108,8 @@ func folderOf(server config.MCPServer, cwd string) string {
 	return filepath.Join(cwd, server.Cwd)
 }
 
-// elicit is how servers ask the user; nil when the configuration declines.
+// elicit returns the function with which servers ask the user, nil when the configuration
+// declines their questions.
 func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
 	if c.cfg.DeclineElicitations {
 		return nil
@@ -116,8 +117,8 @@ func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjs
 	return c.host.Elicit
 }
 
-// add offers what the configuration allows of a server's tools, and returns how
-// many it does not.
+// add offers the tools of a server that the configuration allows, and returns how many it
+// left out.
 func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient.Client) (left int) {
 	s.clients = append(s.clients, client)
 	for _, t := range client.Tools() {
@@ -136,11 +137,11 @@ func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient
 	return left
 }
 
-// maxToolName is what providers allow.
+// maxToolName is the longest name that providers allow, in bytes.
 const maxToolName = 64
 
-// toolName is the name of a server's tool for the model. What is too long ends
-// in a hash of the whole.
+// toolName returns the name of a server's tool in requests to the model. A name that is
+// too long ends in a hash of the whole name.
 func toolName(server, name string) string {
 	full := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -151,12 +152,13 @@ func toolName(server, name string) string {
 	if len(full) <= maxToolName {
 		return full
 	}
-	sum := sha1.Sum([]byte(server + "__" + name)) // distinguishes names; nothing secret
+	sum := sha1.Sum([]byte(server + "__" + name)) // only keeps names apart
 	tail := hex.EncodeToString(sum[:])
 	return full[:maxToolName-len(tail)] + tail
 }
 
-// await waits for the servers' start and passes their warnings on, once.
+// awaitServers waits until the servers have started or failed, and emits each warning
+// once.
 func (t *turn) awaitServers(ctx context.Context) error {
 	select {
 	case <-t.servers.ready:
@@ -170,7 +172,7 @@ func (t *turn) awaitServers(ctx context.Context) error {
 	return nil
 }
 
-// closeServers ends them.
+// closeServers ends the servers and waits until they are gone.
 func (c *conversation) closeServers() {
 	<-c.servers.ready
 	var all sync.WaitGroup
@@ -184,7 +186,7 @@ func (c *conversation) closeServers() {
 	all.Wait()
 }
 
-// callServer calls a tool of a server. The error ends the turn.
+// callServer calls a tool of a server. An error ends the turn.
 func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (tool.Result, error) {
 	invocation := protocol.MCPInvocation{Server: target.server, Tool: target.tool}
 	if strings.TrimSpace(call.Arguments) != "" {
@@ -207,9 +209,9 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	end := protocol.MCPToolCallEnd{CallID: call.ID, Invocation: invocation, Duration: protocol.Duration(time.Since(begin))}
 	var output string
 	if err != nil {
-		text := err.Error()
+		text := cutOutput(err.Error())
 		end.Result.Err = &text
-		output = fmt.Sprintf("tool call error: %s/%s: %v", target.server, target.tool, err)
+		output = fmt.Sprintf("tool call error: %s/%s: %s", target.server, target.tool, text)
 	} else {
 		end.Result.Ok = result
 		output = contentOf(result)
@@ -218,10 +220,10 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	return tool.Result{Output: output}, nil
 }
 
-// maxToolOutput bounds how much of a tool's result the model gets, in bytes.
+// maxToolOutput bounds a tool's result or error for the model, in bytes.
 const maxToolOutput = 256 << 10
 
-// contentOf is a result's content blocks as JSON text.
+// contentOf returns a result's content blocks as JSON text.
 func contentOf(result stdjson.RawMessage) string {
 	var r struct {
 		Content jsontext.Value `json:"content"`
@@ -232,9 +234,13 @@ func contentOf(result stdjson.RawMessage) string {
 	if err := r.Content.Compact(); err != nil {
 		return fmt.Sprintf("tool call error: the result cannot be read: %v", err)
 	}
-	text := string(r.Content)
-	if len(text) > maxToolOutput {
-		text = strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(r.Content))
+	return cutOutput(string(r.Content))
+}
+
+// cutOutput bounds a text of a server.
+func cutOutput(text string) string {
+	if len(text) <= maxToolOutput {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(text))
 }

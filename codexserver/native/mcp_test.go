@@ -20,7 +20,7 @@ func toy(more string) string {
 	return fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = %q\nenv = { PLAY = \"mcp server\" }\n%s\n", os.Args[0], more)
 }
 
-// elicitHost is a host that puts questions to its client.
+// elicitHost is a host whose client answers questions of MCP servers.
 type elicitHost struct {
 	*host
 	params string
@@ -42,7 +42,8 @@ func TestToolsOfMCPServers(t *testing.T) {
 		{"call", "toy__echo", `{"x": "1"}`, `[{"type":"text","text":"echo:1"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"question", "toy__ask_me", `{}`, `[{"type":"text","text":"{\"action\":\"accept\",\"content\":{}} <nil>"}]`, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"error", "toy__fail", `{}`, `tool call error: toy/fail: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
-		{"death", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"long error", "toy__flood", `{}`, `tool call error: toy/flood: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
+		{"crash", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"half JSON", "toy__echo", `{"x":`, `the arguments are not JSON: `, nil},
 		{"no object", "toy__echo", `[1]`, `the arguments are not a JSON object`, nil},
 		{"unknown", "toy__none", `{}`, `unsupported call: toy__none`, nil},
@@ -59,6 +60,9 @@ func TestToolsOfMCPServers(t *testing.T) {
 			if len(got) != 1 || !strings.HasPrefix(got[0].Output, tt.output) {
 				t.Errorf("outputs %q, want %q", got, tt.output)
 			}
+			if n := len(got[0].Output); n > 300<<10 {
+				t.Errorf("the model got %d bytes", n)
+			}
 			events := slices.DeleteFunc(h.take(), func(e string) bool { return !strings.HasPrefix(e, "mcp_") })
 			if d := cmp.Diff(tt.events, events); d != "" && len(tt.events)+len(events) > 0 {
 				t.Errorf("events (-want +got):\n%s", d)
@@ -70,7 +74,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 	}
 }
 
-func TestBrokenMCPServerCostsAWarning(t *testing.T) {
+func TestBrokenMCPServerIsAWarning(t *testing.T) {
 	for _, tt := range []struct{ name, config, want string }{
 		{"no program", "---\n[mcp_servers.bad]\ncommand = \"no_such_program_here\"\n", "bad"},
 		{"no command", "---\n[mcp_servers.bad]\nurl = \"http://localhost\"\n", "it has no command"},

@@ -52,7 +52,7 @@ func TestModelsThatMisbehave(t *testing.T) {
 		{"empty command", native.Limits{}, []providertest.Turn{
 			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":[]}`}), providertest.Say("ok")}, ""},
 		{"no name", native.Limits{}, []providertest.Turn{providertest.Call(providertest.ToolCall{Arguments: `{}`}), providertest.Say("ok")}, ""},
-		{"silence in words", native.Limits{}, []providertest.Turn{{}}, ""},
+		{"empty response", native.Limits{}, []providertest.Turn{{}}, ""},
 		{"error in the stream", native.Limits{}, []providertest.Turn{{Body: "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"}}, "overloaded"},
 		{"not UTF-8", native.Limits{}, []providertest.Turn{{Body: "data: {\"choices\":[{\"delta\":{\"content\":\"a\xffb\"},\"finish_reason\":\"stop\"}]}\n\n"}}, ""},
 	} {
@@ -89,8 +89,8 @@ func TestWallTime(t *testing.T) {
 	}
 }
 
-// A connection that is cut at any byte of a response with a call is asked
-// again, and the call is done once.
+// TestCutAtEveryByte cuts the connection at each byte of a response with a call: the engine
+// requests it again, and runs the call once.
 func TestCutAtEveryByte(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestCutAtEveryByte(t *testing.T) {
 						}
 					}
 					if updates != 1 {
-						t.Errorf("cut at %s: the call was done %d times: %q", mark, updates, events)
+						t.Errorf("cut at %s: the call ran %d times: %q", mark, updates, events)
 					}
 				})
 			}
@@ -146,7 +146,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// streamLength is how many bytes a turn is on a wire.
+// streamLength returns the length of a turn on a wire in bytes.
 func streamLength(t *testing.T, wire string, turn providertest.Turn) int {
 	t.Helper()
 	p := providertest.New(turn)

@@ -16,8 +16,8 @@ var _ engine.ModelLister = (*Engine)(nil)
 // maxModels bounds a list of models.
 const maxModels = 200
 
-// Models implements [engine.ModelLister]: the model of the configuration, those of its
-// profiles, and those that the configuration's provider lists.
+// Models implements [engine.ModelLister]. The list has the configured model, the models of
+// profiles, and the models that the configured provider lists.
 func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	cfg, err := e.config(protocol.Config{})
 	if err != nil {
@@ -28,7 +28,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}}}
 	names, err := config.Profiles(e.home)
 	if err != nil {
-		list.Notes = append(list.Notes, fmt.Sprintf("the profiles are not known: %v", err))
+		list.Notes = append(list.Notes, fmt.Sprintf("the profiles cannot be read: %v", err))
 	}
 	for _, name := range names {
 		profile, err := e.config(protocol.Config{Profile: name})
@@ -40,11 +40,11 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}
 	listed, err := e.listed(ctx, cfg)
 	if err != nil {
-		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not say which models it has: %v", cfg.ModelProvider, err))
+		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not list its models: %v", cfg.ModelProvider, err))
 	}
 	for i, name := range listed {
 		if len(list.Models) >= maxModels {
-			list.Notes = append(list.Notes, fmt.Sprintf("the provider %q lists %d models more", cfg.ModelProvider, len(listed)-i))
+			list.Notes = append(list.Notes, fmt.Sprintf("the provider %q lists %d more models, which are left out", cfg.ModelProvider, len(listed)-i))
 			break
 		}
 		addModel(list, name, "")
@@ -52,7 +52,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	return list, nil
 }
 
-// listed are the models that the provider lists.
+// listed returns the models that the provider lists.
 func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]string, error) {
 	leave, err := e.requests.take(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]string, erro
 	return e.client(cfg).Models(ctx)
 }
 
-// addModel adds a model, or the profile that chooses it to one that is there.
+// addModel adds a model unless it is in the list, and the profile, if any, that chooses it.
 func addModel(list *protocol.ModelList, name, profile string) {
 	i := slices.IndexFunc(list.Models, func(m protocol.Model) bool { return m.Name == name })
 	if i < 0 {

@@ -101,7 +101,8 @@ type bench struct {
 	limits    native.Limits
 }
 
-// setup makes one; extra is TOML at the end of config.toml.
+// setup makes a bench. extra is TOML for config.toml; what follows "---" belongs to the
+// provider's table.
 func setup(t testing.TB, extra string, limits native.Limits, turns ...providertest.Turn) *bench {
 	t.Helper()
 	b := &bench{provider: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir(), limits: limits}
@@ -188,7 +189,7 @@ func TestRefusedCommandDoesNotRun(t *testing.T) {
 		abort    bool
 	}{
 		{"denied", elicit.Denied, []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
-		{"abort", elicit.Abort, []string{"turn_aborted interrupted"}, true},
+		{"abort", elicit.Abort, []string{"token_count", "turn_aborted interrupted"}, true},
 		{"unknown word", elicit.Decision("yes"), []string{"token_count", "agent_message ok", "token_count", "task_complete ok"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,7 +248,7 @@ func TestParallelCallsAndTheirText(t *testing.T) {
 		{CallID: "c2", Output: `{"output":"two\n","metadata":{"exit_code":0,"duration_seconds":0.0}}`},
 	}, last.ToolOutputs())
 	if !strings.Contains(string(last.Body), `"role":"assistant","content":"Looking around.","tool_calls":[{"id":"c1"`) {
-		t.Errorf("the text lost its place: %s", last.Body)
+		t.Errorf("the text is not before the calls: %s", last.Body)
 	}
 }
 
@@ -256,7 +257,8 @@ func TestInterrupt(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		turn providertest.Turn
-		// at says when to interrupt; nil is when the request has arrived.
+		// at reports whether to interrupt at an event; nil interrupts when the request has
+		// arrived.
 		at   func(protocol.EventMsg) bool
 		kept bool // the call is part of the history afterwards
 	}{

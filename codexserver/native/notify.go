@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// notifyTimeout bounds the program that is started at a turn's end.
+	// notifyTimeout bounds the program that runs at a turn's end.
 	notifyTimeout = 30 * time.Second
-	// notifyGrace is how long Close lets such a program finish.
+	// notifyGrace is how long Close waits for the program before it ends it.
 	notifyGrace = 500 * time.Millisecond
 )
 
-// notification is what the program gets as its last argument.
+// notification is the last argument of the program, as JSON.
 type notification struct {
 	Type                 string   `json:"type"`
 	TurnID               string   `json:"turn-id"`
@@ -26,8 +26,8 @@ type notification struct {
 	LastAssistantMessage *string  `json:"last-assistant-message"`
 }
 
-// notify starts the user's program for a complete turn. It does not wait for the program;
-// Close does.
+// notify starts the configured program after a complete turn. It does not wait for the
+// program; Close does.
 func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	if len(c.cfg.Notify) == 0 {
 		return
@@ -40,7 +40,7 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	}
 	text, err := json.Marshal(n, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		c.engine.log.Warn("notify", "error", err)
+		c.engine.log.Warn("the notify program cannot be started", "error", err)
 		return
 	}
 	spec := command.Spec{
@@ -53,13 +53,13 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	c.background.Go(func() {
 		result, err := command.Run(c.life, spec, nil)
 		if err != nil || result.ExitCode != 0 {
-			c.engine.log.Warn("notify", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
+			c.engine.log.Warn("the notify program failed", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
 		}
 	})
 }
 
-// stop ends what the conversation does outside its turns, and what its commands left
-// running. What is new at the end of one, a notification, gets a moment to finish.
+// stop ends the conversation's work outside turns and the processes that its commands
+// left running. It first waits notifyGrace for a notify program that has just started.
 func (c *conversation) stop() {
 	done := make(chan struct{})
 	go func() {

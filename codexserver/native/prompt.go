@@ -14,11 +14,11 @@ import (
 //go:embed prompts/v1.md
 var prompt string
 
-// maxInstructions bounds the file with the model's instructions.
+// maxInstructions bounds model_instructions_file, in bytes.
 const maxInstructions = 1 << 20
 
-// instructions returns what the model reads first: the caller's, those of a file
-// that the configuration names, or ours.
+// instructions returns the model's instructions: the caller's, those of the configured
+// file, or the built-in ones.
 func instructions(cfg *config.Config) (string, error) {
 	if cfg.BaseInstructions != nil {
 		return *cfg.BaseInstructions, nil
@@ -36,13 +36,13 @@ func instructions(cfg *config.Config) (string, error) {
 	}
 	trimmed := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
 	if trimmed == "" {
-		return "", fmt.Errorf("model_instructions_file: %s is empty", path)
+		return "", fmt.Errorf("model_instructions_file: %s is empty; write the instructions there, or remove the key for the built-in ones", path)
 	}
 	return trimmed, nil
 }
 
-// readInstructions reads the file with the model's instructions. The user chose
-// its name; what the name leads to is the repository's to say where it lies there.
+// readInstructions reads the file with the model's instructions. The user chose the path.
+// A path in the repository must not lead out of it, since the repository can hold links.
 func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 	bound := cfg.Cwd
 	if root := gitinfo.Root(cfg.Cwd); root != "" {

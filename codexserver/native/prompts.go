@@ -7,13 +7,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// What the user adds to the conversation's prompts: developer instructions, a
-// message with the role developer before everything else in the history, and
-// the prompt of a compaction. The rollout keeps both, so that they hold in a
-// resumed conversation and after its compactions.
+// A caller can add two prompts to a conversation: developer instructions, which are a
+// message with the role developer at the beginning of the history, and the prompt of a
+// compaction. The rollout keeps both for resumed conversations.
 
-// developerMessage returns the developer instructions as an item, nothing
-// without any.
+// developerMessage returns the developer instructions as one item, nil without any.
 func (c *conversation) developerMessage() []protocol.ResponseItem {
 	if c.developer == "" {
 		return nil
@@ -24,7 +22,7 @@ func (c *conversation) developerMessage() []protocol.ResponseItem {
 	}}
 }
 
-// summaryPrompt returns what the model is asked for in a compaction.
+// summaryPrompt returns the prompt of a compaction.
 func (c *conversation) summaryPrompt() string {
 	if strings.TrimSpace(c.compactPrompt) == "" {
 		return builtinCompactPrompt
@@ -32,13 +30,13 @@ func (c *conversation) summaryPrompt() string {
 	return strings.ToValidUTF8(c.compactPrompt, "\uFFFD")
 }
 
-// keepPrompts notes both in the first line of a rollout.
+// keepPrompts puts both prompts into the first line of a rollout.
 func (c *conversation) keepPrompts(meta *protocol.SessionMeta) {
 	meta.DeveloperInstructions, meta.CompactPrompt = c.developer, c.compactPrompt
 }
 
-// restorePrompts takes both from a rollout, unless the call that resumes it
-// chooses others.
+// restorePrompts takes both prompts from a rollout, unless the call that resumes it
+// passes its own.
 func (c *conversation) restorePrompts(old *protocol.SessionMeta, call *protocol.Config) {
 	if call.CompactPrompt == nil && !chooses(call, "compact_prompt") {
 		c.compactPrompt = old.CompactPrompt
@@ -48,8 +46,8 @@ func (c *conversation) restorePrompts(old *protocol.SessionMeta, call *protocol.
 	}
 }
 
-// addDeveloper records developer instructions that the history lacks, because
-// the call that resumed the conversation brought them.
+// addDeveloper adds developer instructions to a resumed history that lacks them, because
+// the call that resumed it passed new ones.
 func (c *conversation) addDeveloper() {
 	items := c.developerMessage()
 	if len(items) == 0 || slices.ContainsFunc(c.history, func(item protocol.ResponseItem) bool {

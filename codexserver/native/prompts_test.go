@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// roles are the messages of the last request, each as its role and the first of
-// the marks that it holds.
+// roles returns the messages of the last request, each as its role and the first of the
+// marks in it.
 func roles(t testing.TB, b *bench, marks ...string) []string {
 	t.Helper()
 	var req struct {
@@ -66,8 +66,8 @@ func TestDeveloperInstructions(t *testing.T) {
 	}
 }
 
-// TestPromptsAreKept: both prompts hold after a compaction, after a restart,
-// and in a compaction after the restart, whatever config.toml says by then.
+// TestPromptsAreKept checks both prompts after a compaction, after a restart, and in a
+// compaction after the restart, when config.toml has other prompts.
 func TestPromptsAreKept(t *testing.T) {
 	b := setup(t, "model_auto_compact_token_limit = 1000", native.Limits{},
 		providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
@@ -104,11 +104,11 @@ func TestPromptsAreKept(t *testing.T) {
 	inOrder(t, string(all[4].Body), "EXPERT", "three", "SUM IT UP")
 	inOrder(t, string(all[5].Body), "EXPERT", "NOTE 2")
 	if n := strings.Count(string(all[5].Body), "EXPERT"); n != 1 {
-		t.Errorf("the developer instructions stand there %d times", n)
+		t.Errorf("the developer instructions are there %d times", n)
 	}
 }
 
-// A resume that brings other developer instructions adds them.
+// TestResumeWithOtherDeveloperInstructions checks that they are added to the history.
 func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 	for name, cfg := range map[string]protocol.Config{
 		"argument": {DeveloperInstructions: new("OTHER")},
@@ -155,7 +155,7 @@ func TestCompactPromptOfConfig(t *testing.T) {
 	}
 }
 
-func TestSessionConfiguredSaysWhatHolds(t *testing.T) {
+func TestSessionConfiguredHasThePolicies(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	h := &host{}
 	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})

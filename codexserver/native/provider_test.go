@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A provider behind an authority of the user's own is reached when
-// CODEX_CA_CERTIFICATE names it, and not without.
+// TestOwnAuthority uses a provider with a certificate of an unknown authority: it works only
+// if CODEX_CA_CERTIFICATE names the authority.
 func TestOwnAuthority(t *testing.T) {
 	script := providertest.New(providertest.Say("hello"))
 	defer script.Close()
@@ -58,6 +58,6 @@ func TestOwnAuthority(t *testing.T) {
 		})
 	}
 	if _, err := native.New(&native.Options{CodexHome: dir, Environ: []string{"CODEX_CA_CERTIFICATE=" + filepath.Join(dir, "none")}}); err == nil {
-		t.Error("a file that is not there was accepted")
+		t.Error("a missing file was accepted")
 	}
 }

@@ -24,11 +24,11 @@ func TestRateLimits(t *testing.T) {
 	defer e.Close()
 	limits := func() (*protocol.RateLimits, string) {
 		t.Helper()
-		l, told, err := e.RateLimits(t.Context())
+		l, reported, err := e.RateLimits(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l, told.UTC().Format(time.RFC3339)
+		return l, reported.UTC().Format(time.RFC3339)
 	}
 	if l, _ := limits(); l != nil {
 		t.Errorf("without conversations: %+v", l)
@@ -43,28 +43,28 @@ func TestRateLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := func(at string, percent float64) string {
+	reported := func(at string, percent float64) string {
 		return fmt.Sprintf(`{"timestamp":"2026-11-20T%sZ","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":60},"secondary":null}}}`, at, percent)
 	}
 	const none = `{"timestamp":"2026-11-20T23:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":%s}}`
 	// The older conversation has the later limits; lines that are not JSON, or far from
 	// the end, are skipped.
-	write("rollout-2026-11-20T01-00-00-0199e0ad-0000-7000-8000-000000000001.jsonl", told("20:00:00", 9), strings.Repeat("x", 2<<20), told("10:00:00", 1), told("12:00:00", 42),
+	write("rollout-2026-11-20T01-00-00-0199e0ad-0000-7000-8000-000000000001.jsonl", reported("20:00:00", 9), strings.Repeat("x", 2<<20), reported("10:00:00", 1), reported("12:00:00", 42),
 		fmt.Sprintf(none, "null"), fmt.Sprintf(none, "{}"), `{"timestamp":"soon"`, `{"timestamp":"2026-11-20T21:00:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":5}}`)
-	write("rollout-2026-11-20T02-00-00-0199e0ad-0000-7000-8000-000000000002.jsonl", told("11:00:00", 7))
+	write("rollout-2026-11-20T02-00-00-0199e0ad-0000-7000-8000-000000000002.jsonl", reported("11:00:00", 7))
 	got, at := limits()
 	want := &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 42, WindowMinutes: new(int64(300)), ResetsInSeconds: new(int64(60))}}
 	if diff := cmp.Diff(want, got); diff != "" || at != "2026-11-20T12:00:00Z" {
-		t.Errorf("told at %s (-want +got):\n%s", at, diff)
+		t.Errorf("reported at %s (-want +got):\n%s", at, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := e.RateLimits(ctx); err == nil {
-		t.Error("a context that has ended is not noticed")
+		t.Error("RateLimits worked after the end of its context")
 	}
 }
 
-// TestRateLimitsOfATurn reads back what a provider's headers said.
+// TestRateLimitsOfATurn reads the limits of a provider's headers.
 func TestRateLimitsOfATurn(t *testing.T) {
 	turn := providertest.Say("hi")
 	turn.Header = map[string][]string{"X-Codex-Primary-Used-Percent": {"12.5"}, "X-Codex-Primary-Window-Minutes": {"300"}}
@@ -73,10 +73,10 @@ func TestRateLimitsOfATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reopen(t)
-	got, told, err := b.engine.RateLimits(t.Context())
+	got, reported, err := b.engine.RateLimits(t.Context())
 	want := &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || told.IsZero() || told.After(time.Now()) {
-		t.Errorf("told at %v, %v (-want +got):\n%s", told, err, diff)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || reported.IsZero() || reported.After(time.Now()) {
+		t.Errorf("reported at %v, %v (-want +got):\n%s", reported, err, diff)
 	}
 	if n := len(b.provider.Requests()); n != 1 {
 		t.Errorf("%d requests to the model", n)

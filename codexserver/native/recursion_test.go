@@ -12,9 +12,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A conversation never starts the program that serves it, which is this binary here, and
-// continues without a word to the model or the client.
-func TestServerThatServesIsLeftOut(t *testing.T) {
+// TestOwnServerIsLeftOut checks that a conversation never starts the program that serves it,
+// here this binary, and that the model and the client are not informed.
+func TestOwnServerIsLeftOut(t *testing.T) {
 	b := setup(t, toy("[mcp_servers.wrapped]\ncommand = \"env\"\nargs = [\"PLAY=mcp server\", \""+os.Args[0]+"\"]\n"), native.Limits{})
 	for _, tt := range []struct {
 		self    string
@@ -39,11 +39,11 @@ func TestServerThatServesIsLeftOut(t *testing.T) {
 				}
 			}
 			if strings.Contains(strings.Join(h.take(), " "), "background_event") {
-				t.Error("the client was told")
+				t.Error("the client was informed")
 			}
 		}
-		if n := strings.Count(log.String(), "is left out: it would start this server itself"); (n == 2) == tt.offered {
-			t.Errorf("self %q: said %d times:\n%s", tt.self, n, log.String())
+		if n := strings.Count(log.String(), "is left out: it is this server"); (n == 2) == tt.offered {
+			t.Errorf("self %q: logged %d times:\n%s", tt.self, n, log.String())
 		}
 	}
 }

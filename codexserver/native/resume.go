@@ -24,11 +24,10 @@ func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string
 	return path, err
 }
 
-// Resume continues the conversation of a rollout, in the same file. A turn that was cut
-// off is closed: its calls without an answer are answered as unfinished. It continues in
-// its own folder, and asks and is confined as in its last turn, unless cfg says
-// otherwise. A conversation in which another server is running a turn is a
-// [*engine.RefusedError].
+// Resume continues the conversation of a rollout, in the same file. It answers the calls
+// of a turn that was cut off as unfinished. The folder and the policies are those of the
+// last turn, unless cfg sets others. Resume fails with a [*engine.RefusedError] while
+// another server runs a turn of the conversation.
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	leave, err := e.starts.take(ctx)
 	if err != nil {
@@ -52,7 +51,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 		return nil, errors.Join(err, c.Close())
 	}
 	c.introduce(old)
-	c.ready()
+	c.finishStart()
 	return c, nil
 }
 
@@ -64,7 +63,7 @@ func load(path string) (*rollout.Rollout, error) {
 	return r, err
 }
 
-// reopen makes a conversation that has a rollout's history and no file yet.
+// reopen makes a conversation with the history of a rollout, without its file.
 func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.Host) (*conversation, error) {
 	if call.Cwd == "" {
 		call.Cwd = old.Meta.Cwd
@@ -76,6 +75,9 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
+	if call.ReadOnly {
+		readOnly(cfg)
+	}
 	c, err := e.conversation(cfg, host, old.Meta.ID)
 	if err != nil {
 		return nil, err
@@ -84,9 +86,11 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 		c.rules = *old.Meta.Instructions
 	}
 	c.meta = old.Meta
-	c.goOn(old.Context, &call)
+	c.restorePolicies(old.Context, &call)
 	c.restorePrompts(&old.Meta, &call)
 	c.restoreChoices(old, &call)
+	c.readOnly = call.ReadOnly
+	c.confine()
 	c.remember(old)
 	c.usage = old.Usage
 	return c, nil
@@ -104,9 +108,9 @@ func (c *conversation) remember(old *rollout.Rollout) {
 	}
 }
 
-// goOn sets a conversation's approval policy and sandbox policy to those of its last
-// turn, as today's Codex does, unless the call chooses others.
-func (c *conversation) goOn(last *protocol.TurnContext, call *protocol.Config) {
+// restorePolicies sets a conversation's approval policy and sandbox policy to those of its
+// last turn, as today's Codex does, unless the call chooses others.
+func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protocol.Config) {
 	if last == nil || call.Profile != "" {
 		return
 	}
@@ -140,16 +144,16 @@ func chooses(call *protocol.Config, keys ...string) bool {
 	})
 }
 
-// catchUp informs the model of what differs from a rollout.
+// catchUp adds to the history what has changed since the rollout's last turn.
 func (c *conversation) catchUp(old *rollout.Rollout) {
 	c.addDeveloper()
-	if c.told = c.now; old.Context != nil {
-		c.told = *old.Context
+	if c.sent = c.now; old.Context != nil {
+		c.sent = *old.Context
 	}
 	c.inform()
 }
 
-// introduce sends the model what has changed and the host what was said.
+// introduce adds changes to the history and sends the host the events of the past.
 func (c *conversation) introduce(old *rollout.Rollout) {
 	c.catchUp(old)
 	configured := c.configured()
@@ -159,8 +163,8 @@ func (c *conversation) introduce(old *rollout.Rollout) {
 	c.emit(configured)
 }
 
-// past is an event of the past in the form for clients: on the Chat wire it leaves out
-// the tokens of earlier responses.
+// past returns an event of the past in the form for clients: without the tokens of earlier
+// responses on the Chat wire.
 func (c *conversation) past(raw json.RawMessage) json.RawMessage {
 	m, err := protocol.ParseEvent(raw)
 	count, ok := m.(protocol.TokenCount)
@@ -168,8 +172,8 @@ func (c *conversation) past(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	count.Info = nil
-	if told, err := protocol.AppendEvent(nil, count); err == nil {
-		return told
+	if shown, err := protocol.AppendEvent(nil, count); err == nil {
+		return shown
 	}
 	return raw
 }

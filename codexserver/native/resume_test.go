@@ -23,7 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// configured is the first event of a conversation.
+// configured returns the first event of a conversation.
 func configured(t testing.TB, h *host) protocol.SessionConfigured {
 	t.Helper()
 	h.mu.Lock()
@@ -85,20 +85,20 @@ func lastRequest(b *bench) string {
 	return string(all[len(all)-1].Body)
 }
 
-// inOrder fails the test unless text holds all parts, one after another.
+// inOrder fails the test unless text has all parts, one after another.
 func inOrder(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	rest := text
 	for _, p := range parts {
 		_, after, found := strings.Cut(rest, p)
 		if !found {
-			t.Fatalf("want %q, after what came before it, in %s", p, text)
+			t.Fatalf("want %q, after the parts before it, in %s", p, text)
 		}
 		rest = after
 	}
 }
 
-func TestResumeOfWhatIsNotThere(t *testing.T) {
+func TestResumeOfAMissingRollout(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	_, err := b.engine.Resume(t.Context(), filepath.Join(b.home, "none.jsonl"), protocol.Config{}, &host{})
 	if !isNotFound(err) {
@@ -111,8 +111,8 @@ func TestResumeOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A process that is killed while a command runs leaves a conversation that can continue:
-// the model learns that the command was not finished.
+// TestResumeAfterKill kills the process while a command runs: the conversation can continue,
+// and the model learns that the command did not finish.
 func TestResumeAfterKill(t *testing.T) {
 	b := setup(t, "", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "sh", "-c", "echo $$; exec sleep 600"), providertest.Shell("c2", "echo", "never")),
@@ -141,7 +141,7 @@ func TestResumeAfterKill(t *testing.T) {
 	path := read[0]
 	endProcess(t, read[1])
 
-	// And the line that it was writing is torn.
+	// Its last line is torn.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestResumeAfterKill(t *testing.T) {
 	}
 }
 
-// endProcess ends the command that the killed engine left behind.
+// endProcess ends the command that the killed engine left running.
 func endProcess(t *testing.T, id string) {
 	t.Helper()
 	pid, err := strconv.Atoi(id)
@@ -196,8 +196,8 @@ func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
 
-// A conversation continues under the policies of its last turn, as it would have without
-// a restart, unless the call chooses others.
+// TestResumeKeepsThePolicies checks that a conversation continues with the policies of its last
+// turn, as without a restart, unless the call chooses others.
 func TestResumeKeepsThePolicies(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -246,8 +246,8 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 	}
 }
 
-// TestResumeWithinTheConfiguration takes up conversations whose callers could choose
-// more than the one that takes them up.
+// TestResumeWithinTheConfiguration resumes conversations whose callers had more choices than
+// the caller that resumes them.
 func TestResumeWithinTheConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		configured, last, want protocol.SandboxMode
@@ -297,6 +297,61 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 			contexts := regexp.MustCompile(`"sandbox_policy":\{"(?:mode|type)":"([a-z-]+)"`).FindAllSubmatch(raw, -1)
 			if got := string(contexts[len(contexts)-1][1]); got != string(tt.want) {
 				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestReadOnlyStaysReadOnly tries to widen a read-only conversation: by the rollout that it
+// resumes, and by the context of a turn.
+func TestReadOnlyStaysReadOnly(t *testing.T) {
+	free := protocol.TurnContext{ApprovalPolicy: protocol.ApprovalNever, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}, Model: "scripted"}
+	for _, tt := range []struct {
+		name    string
+		resumed bool
+		context *protocol.TurnContext
+	}{
+		{"rollout", true, nil},
+		{"context of a resumed conversation", true, &free},
+		{"context of a new conversation", false, &free},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("hello"),
+				providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
+			cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalNever, ReadOnly: !tt.resumed}
+			if tt.resumed {
+				cfg.WebSearch = new(true)
+			}
+			c := b.start(t, &host{}, cfg)
+			if err := c.Turn(t.Context(), say("first")); err != nil {
+				t.Fatal(err)
+			}
+			if tt.resumed {
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
+				}
+				path, err := b.engine.FindRollout(t.Context(), c.ID())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c, err = b.engine.Resume(t.Context(), path, protocol.Config{ReadOnly: true}, &host{exec: approve}); err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+			}
+			in := say("second")
+			if tt.context != nil {
+				tt.context.Cwd = b.cwd
+			}
+			in.Context = tt.context
+			if err := c.Turn(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
+				t.Error("a read-only conversation wrote a file")
+			}
+			if body := string(b.provider.Requests()[1].Body); strings.Contains(body, "web_search") {
+				t.Errorf("a read-only conversation can search the web: %s", body)
 			}
 		})
 	}

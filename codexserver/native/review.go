@@ -8,8 +8,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Review implements [engine.Reviewer]. The turn has tools of its own: what was
-// approved in the conversation does not count, and what it runs under stays as it is.
+// Review implements [engine.Reviewer]. The turn has its own tools, read-only: approvals of
+// the conversation do not count, and its policies stay unchanged.
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	o := c.engine.toolOptions(c.cfg, &c.left)
 	o.PatchTool, o.PlanTool = false, false
@@ -18,9 +18,18 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	return c.runTurn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}, t)
 }
 
-// readOnly leaves out of a configuration what commands that only read do not need.
+// readOnly makes a configuration read-only: without MCP servers and web search.
 func readOnly(cfg *config.Config) {
 	cfg.SandboxMode, cfg.ApprovalPolicy = protocol.SandboxReadOnly, protocol.ApprovalNever
 	cfg.MCPServers = nil
 	cfg.Tools.WebSearch = false
+}
+
+// confine restores the policies of a read-only conversation after a rollout or a turn has
+// set others.
+func (c *conversation) confine() {
+	if c.readOnly {
+		readOnly(c.cfg)
+		c.now.ApprovalPolicy, c.now.SandboxPolicy = c.cfg.ApprovalPolicy, c.cfg.Sandbox()
+	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestRootsOfAnEngine lets one conversation make links in its workspace that
-// later ones are to take for workspaces of theirs.
+// TestRootsOfAnEngine lets one conversation make links in its workspace, which later ones get
+// as their workspaces.
 func TestRootsOfAnEngine(t *testing.T) {
 	base := t.TempDir()
 	home, outside, work := filepath.Join(base, "home"), filepath.Join(base, "outside"), filepath.Join(base, "work")
@@ -49,7 +49,7 @@ func TestRootsOfAnEngine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := run(tt.cwd, "echo x > "+outside+"/new || echo x > "+home+"/.profile", tt.roots...)
 			if err != nil || r.ExitCode == 0 {
-				t.Errorf("it ran with more than its workspace: %+v, %v", r, err)
+				t.Errorf("the command ran with more than its workspace: %+v, %v", r, err)
 			}
 		})
 	}
@@ -62,15 +62,15 @@ func TestRootsOfAnEngine(t *testing.T) {
 	}
 }
 
-// TestNamedRoot lets the user's own configuration make the home writable, and no call.
-// The user learns why it is not.
+// TestNamedRoot checks that the user's configuration can make the home writable and that a call
+// cannot. The user learns why.
 func TestNamedRoot(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		file, call bool // they name the home
+		file, call bool // the file, or the call, names the home
 		want       bool
 	}{
-		{"nobody", false, false, false},
+		{"neither", false, false, false},
 		{"the file", true, false, true},
 		{"a call", false, true, false},
 	} {
@@ -93,10 +93,10 @@ func TestNamedRoot(t *testing.T) {
 				}
 			}
 			h := &host{}
-			told := false
+			informed := false
 			h.on = func(m protocol.EventMsg) {
 				note, ok := m.(protocol.BackgroundEvent)
-				told = told || ok && strings.Contains(note.Message, b.home+" is read-only for commands")
+				informed = informed || ok && strings.Contains(note.Message, b.home+" is read-only for commands")
 			}
 			if err := b.start(t, h, cfg).Turn(t.Context(), say("go")); err != nil {
 				t.Fatal(err)
@@ -104,8 +104,8 @@ func TestNamedRoot(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(b.home, "new")); (err == nil) != tt.want {
 				t.Errorf("written: %v; %q", err, h.take())
 			}
-			if told == tt.want {
-				t.Errorf("the user is told: %t", told)
+			if informed == tt.want {
+				t.Errorf("the user is informed: %t", informed)
 			}
 		})
 	}

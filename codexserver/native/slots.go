@@ -2,14 +2,13 @@ package native
 
 import "context"
 
-// slots bound how much an engine does at once of what takes descriptors: more of it
-// waits instead of failing.
+// slots bound the work that needs file descriptors. More work waits instead of failing.
 type slots chan struct{}
 
-// newSlots returns so many slots, at least least and at most most.
+// newSlots returns n slots, at least least and at most most.
 func newSlots(n, least, most int) slots { return make(slots, min(max(n, least), most)) }
 
-// take waits for a slot. The error is the context's cause.
+// take waits for a slot, until leave is called. It fails with the context's cause.
 func (s slots) take(ctx context.Context) (leave func(), err error) {
 	select {
 	case s <- struct{}{}:

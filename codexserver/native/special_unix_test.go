@@ -16,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A named pipe in the place of config.toml is an error at once, of the engine and of a
-// conversation. An open conversation continues, put away or not.
+// TestNamedPipeAsConfiguration replaces config.toml by a named pipe: New and Start fail at
+// once, and an open conversation continues, unloaded or not.
 func TestNamedPipeAsConfiguration(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})
@@ -34,6 +34,6 @@ func TestNamedPipeAsConfiguration(t *testing.T) {
 		t.Errorf("Start: %v", err)
 	}
 	turn(t, c, "first")
-	putAway(t, c)
+	unload(t, c)
 	turn(t, c, "second")
 }

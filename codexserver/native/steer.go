@@ -11,26 +11,26 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// letter is a message that came while a turn runs.
-type letter struct {
+// inboxMessage is a message that arrived while a turn runs.
+type inboxMessage struct {
 	items   []protocol.InputItem
 	message protocol.MessageItem
 	event   protocol.UserMessage
 }
 
-// inbox holds the messages that a turn has taken and the model has not read.
+// inbox holds the messages that have arrived and that the model has not read.
 type inbox struct {
-	ready chan struct{} // closed when the turn takes messages, or has ended
+	ready chan struct{} // closed when the turn accepts messages, or has ended
 
-	mu      sync.Mutex
-	cwd     string // what files in messages are relative to
-	closed  bool
-	letters []letter
+	mu       sync.Mutex
+	cwd      string // the folder of relative paths in messages
+	closed   bool
+	messages []inboxMessage
 }
 
 func newInbox() *inbox { return &inbox{ready: make(chan struct{})} }
 
-// open begins to take messages: the turn's own is part of the history.
+// open begins to accept messages. The history has the turn's own message by then.
 func (b *inbox) open(cwd string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,32 +38,32 @@ func (b *inbox) open(cwd string) {
 	close(b.ready)
 }
 
-// take returns what has come since the last time, in its order.
-func (b *inbox) take() []letter {
+// take returns the messages since the last take, oldest first.
+func (b *inbox) take() []inboxMessage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	letters := b.letters
-	b.letters = nil
-	return letters
+	messages := b.messages
+	b.messages = nil
+	return messages
 }
 
-// empty reports whether nothing has come.
+// empty reports whether there are no messages.
 func (b *inbox) empty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.letters) == 0
+	return len(b.messages) == 0
 }
 
-// done closes the inbox unless something has come.
+// done closes the inbox unless it has messages, and reports whether it did.
 func (b *inbox) done() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.closed = len(b.letters) == 0
+	b.closed = len(b.messages) == 0
 	return b.closed
 }
 
-// close takes nothing more and returns what is left.
-func (b *inbox) close() []letter {
+// close closes the inbox and returns its messages.
+func (b *inbox) close() []inboxMessage {
 	b.mu.Lock()
 	b.closed = true
 	select {
@@ -75,7 +75,7 @@ func (b *inbox) close() []letter {
 	return b.take()
 }
 
-// put adds a message.
+// put adds a message. It waits until the turn accepts messages.
 func (b *inbox) put(ctx context.Context, items []protocol.InputItem) error {
 	select {
 	case <-b.ready:
@@ -97,7 +97,7 @@ func (b *inbox) put(ctx context.Context, items []protocol.InputItem) error {
 	if b.closed {
 		return engine.ErrNoTurn
 	}
-	b.letters = append(b.letters, letter{items, message, event})
+	b.messages = append(b.messages, inboxMessage{items, message, event})
 	return nil
 }
 
@@ -113,28 +113,29 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	return box.put(ctx, items)
 }
 
-// hear makes the messages that have come part of the history. It is called before
-// a request to the model, when every call in the history has its answer.
-func (t *turn) hear() {
+// readInbox moves the messages of the inbox to the history. It is called before a request
+// to the model, when every call in the history has its answer.
+func (t *turn) readInbox() {
 	for _, l := range t.inbox.take() {
-		t.keepLetter(l)
-		t.said = append(slices.Clip(t.said), l.items...)
+		t.recordMessage(l)
+		t.input = append(slices.Clip(t.input), l.items...)
 	}
 }
 
-// miss keeps the messages that the turn's end has overtaken for the next turn.
-func (t *turn) miss(left []letter) {
+// keepUnread adds the messages that the model did not read in this turn to the history,
+// for the next turn.
+func (t *turn) keepUnread(left []inboxMessage) {
 	for _, l := range left {
-		t.keepLetter(l)
+		t.recordMessage(l)
 	}
 	if len(left) > 0 {
 		t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
-			"the turn ended before the model read what came while it ran (%d); it is kept for the next turn", len(left))})
+			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(left))})
 	}
 }
 
-func (t *turn) keepLetter(l letter) {
+func (t *turn) recordMessage(l inboxMessage) {
 	t.record(l.message)
-	t.keep(t.file.Event(l.event))
+	t.checkWrite(t.file.Event(l.event))
 	t.emit(l.event)
 }

@@ -21,7 +21,8 @@ func steer(ctx context.Context, c engine.Conversation, words string) error {
 	return c.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
 }
 
-// steers is an answer of the model that comes after a message was given to the turn.
+// steers returns a turn of the model that sends a message to the running turn before it
+// answers.
 func steers(t *testing.T, c *engine.Conversation, words string, then providertest.Turn) providertest.Turn {
 	return providertest.Turn{Func: func(providertest.Request) providertest.Turn {
 		if err := steer(context.Background(), *c, words); err != nil {
@@ -40,8 +41,8 @@ func rolloutText(t *testing.T, path string) string {
 	return string(b)
 }
 
-// TestSteer: messages that come while a question is open, and with the last answer,
-// stand where the model read them: in its requests, in the rollout, after a resume.
+// TestSteer sends messages while a question is open and with the last answer. They are where
+// the model read them: in its requests, in the rollout and after a resume.
 func TestSteer(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
@@ -96,8 +97,8 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// TestSteerWhileSummarised: a message that comes while the history is summarised
-// follows the summary, word for word, and is quoted by the next one.
+// TestSteerWhileSummarised sends a message while the history is summarised: it follows the
+// summary word for word, and the next summary quotes it.
 func TestSteerWhileSummarised(t *testing.T) {
 	var c engine.Conversation
 	b := setup(t, "model_auto_compact_token_limit = 1000\n", native.Limits{},
@@ -135,16 +136,16 @@ func TestSteerWhileSummarised(t *testing.T) {
 	inOrder(t, lastRequest(b), "first wish", "second wish", "third wish", "SECOND NOTE", "end", "fourth wish")
 }
 
-// TestSteerOvertaken checks that a message which the model did not read before its turn
-// ended is kept for the next turn, in the rollout too, and that the client learns of it.
-func TestSteerOvertaken(t *testing.T) {
+// TestSteerUnread checks that a message which the model did not read before the turn ended is
+// kept for the next turn, also in the rollout, and that the client is informed.
+func TestSteerUnread(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		limits native.Limits
-		first  func(t *testing.T, c *engine.Conversation) providertest.Turn
-		exec   elicit.Decision
-		last   string
-		told   bool
+		name     string
+		limits   native.Limits
+		first    func(t *testing.T, c *engine.Conversation) providertest.Turn
+		exec     elicit.Decision
+		last     string
+		informed bool
 	}{
 		{"abort", native.Limits{}, func(*testing.T, *engine.Conversation) providertest.Turn {
 			return providertest.Call(providertest.Shell("c1", "touch", "made"))
@@ -174,9 +175,9 @@ func TestSteerOvertaken(t *testing.T) {
 				t.Errorf("%d requests, want 1", n)
 			}
 			events := h.take()
-			told := strings.Contains(strings.Join(events, "\n"), "background_event")
-			if last := events[len(events)-1]; last != test.last || told != test.told {
-				t.Errorf("told: %v, the events: %q", told, events)
+			informed := strings.Contains(strings.Join(events, "\n"), "background_event")
+			if last := events[len(events)-1]; last != test.last || informed != test.informed {
+				t.Errorf("informed: %v, the events: %q", informed, events)
 			}
 			inOrder(t, rolloutText(t, path), "first wish", "second wish")
 			b.provider.Add(providertest.Say("well"))
@@ -211,7 +212,7 @@ func TestSteerRefused(t *testing.T) {
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "items[1]") || !strings.Contains(err.Error(), filepath.Join(b.cwd, "none.png")) {
 		t.Errorf("error %v", err)
 	}
-	// A turn that does not come to ask the model takes nothing.
+	// A turn that fails before its first request accepts no message.
 	h := &host{on: func(m protocol.EventMsg) {
 		if _, ok := m.(protocol.TaskStarted); ok {
 			go func() { refused <- steer(context.Background(), c, "more") }()
@@ -227,8 +228,8 @@ func TestSteerRefused(t *testing.T) {
 	}
 }
 
-// TestSteerAtAnyMoment: each message is read by the model once when it was taken, and
-// not at all when it was refused.
+// TestSteerAtAnyMoment checks that the model reads each accepted message once, and no refused
+// message.
 func TestSteerAtAnyMoment(t *testing.T) {
 	const rounds, perRound = 50, 6
 	b := setup(t, "", native.Limits{}, providertest.Turn{Repeat: true, Text: []string{"well"}})
@@ -244,7 +245,7 @@ func TestSteerAtAnyMoment(t *testing.T) {
 			return
 		}
 		left--
-		words := fmt.Sprintf("letter-%d.", len(taken))
+		words := fmt.Sprintf("message-%d.", len(taken))
 		taken[words] = false
 		senders.Go(func() {
 			err := steer(context.Background(), c, words)

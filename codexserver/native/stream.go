@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// stream asks until there is a whole response, as often as the provider's
+// stream requests a response, and again when it fails, as often as the provider's
 // settings allow.
 func (t *turn) stream(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
 	retries := 5
@@ -40,7 +40,7 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 	}
 }
 
-// request asks once.
+// request sends one request.
 func (t *turn) request(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
 	leave, err := t.engine.requests.take(ctx)
 	if err != nil {
@@ -50,11 +50,11 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 	return t.client.Stream(ctx, req, progress)
 }
 
-// chat reports whether the provider speaks Chat Completions.
+// chat reports whether the provider's wire is Chat Completions.
 func (c *conversation) chat() bool { return c.client.Provider.WireAPI != config.WireResponses }
 
-// progress reports a response while it arrives. On the Chat wire pieces are
-// shown only to those who want to see the model's raw thoughts.
+// progress reports a response while it arrives. On the Chat wire, pieces of the text are
+// reported only with show_raw_agent_reasoning, as in Codex.
 func (t *turn) progress(e model.Event) {
 	raw := t.cfg.ShowRawAgentReasoning
 	summaries := !t.cfg.HideAgentReasoning
@@ -85,8 +85,7 @@ func (t *turn) progress(e model.Event) {
 	}
 }
 
-// emitItem reports what the model said or thought. Calls report themselves when
-// they are done.
+// emitItem reports a message or the reasoning of the model. Calls emit their own events.
 func (t *turn) emitItem(item protocol.ResponseItem) {
 	switch item := item.(type) {
 	case protocol.MessageItem:
@@ -118,6 +117,6 @@ func webSearchEnd(item protocol.RawItem) protocol.WebSearchEnd {
 			Query string `json:"query"`
 		} `json:"action"`
 	}
-	_ = json.Unmarshal(item.Raw, &search) // what is missing is empty
+	_ = json.Unmarshal(item.Raw, &search) // missing members stay empty
 	return protocol.WebSearchEnd{CallID: search.ID, Query: search.Action.Query}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestTodaysConfigReachesTheProvider: what today's config.toml says and the
-// provider understands is in the request.
+// TestTodaysConfigReachesTheProvider checks that the settings of today's config.toml which the
+// provider understands are in the request.
 func TestTodaysConfigReachesTheProvider(t *testing.T) {
 	for _, tt := range []struct{ name, config, want string }{
 		{"effort", "model_reasoning_effort = \"max\"\nmodel_supports_reasoning_summaries = true", `"reasoning":{"effort":"max"`},
@@ -88,7 +88,7 @@ func TestQuestionsOfMCPServersDeclined(t *testing.T) {
 		t.Errorf("the user was asked %s", h.params)
 	}
 	if out := b.provider.Requests()[1].LastToolOutput(); !strings.Contains(out, `decline`) {
-		t.Errorf("the server was told %s", out)
+		t.Errorf("the server received %s", out)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// turn is one turn while it runs: the model is asked, its calls are run and their results
-// returned to it, until it calls nothing more and no message has come for it.
+// turn is a running turn. It sends requests to the model and runs the calls of each
+// response, until a response has no calls and the inbox is empty.
 type turn struct {
 	*conversation
 	box      *tool.Toolbox // the conversation's, or a review's
@@ -21,17 +21,18 @@ type turn struct {
 	tools    *tool.Turn
 	requests int
 	tokens   int64
-	// compacted is true until a response after a compaction shows that it helped.
+	budget   int64 // of tokens; 0 means none
+	// compacted is true from a compaction until the history is not full any more.
 	compacted bool
-	// round is the last response as long as it is not part of the history: a
-	// round of which nothing was done is forgotten when the turn is aborted.
+	// round is the last response until it becomes part of the history. When the turn is
+	// aborted before any call ran, the round is dropped.
 	round []protocol.ResponseItem
 	inbox *inbox
-	said  []protocol.InputItem // by the user
+	input []protocol.InputItem // what the user sent to this turn
 	form  *form                // of the last message; nil leaves it open
 }
 
-// limitError ends a turn that reached a limit of the user's.
+// limitError ends a turn that reached one of its limits.
 type limitError struct{ what string }
 
 func (e *limitError) Error() string { return "the turn was stopped: " + e.what }
@@ -45,7 +46,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *turn) error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	defer c.rest()
+	defer c.startIdle()
 	if limit := c.engine.limits.WallTime; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
@@ -53,6 +54,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	}
 	if in.Context != nil {
 		c.now, c.chosen = *in.Context, false
+		c.confine()
 	}
 	if in.Effort != "" {
 		c.now.Effort, c.chosen = in.Effort, true
@@ -64,22 +66,22 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	release, err := c.engine.claim(c.file.Path())
 	if err == nil {
 		defer release()
-		defer c.settle()
-		err = c.wake()
+		defer c.flush()
+		err = c.refresh()
 	}
 	if err != nil {
 		return c.fail(err)
 	}
 	c.inform()
 	c.turns++
-	t.inbox, t.said = box, in.Items
+	t.inbox, t.input, t.budget = box, in.Items, in.MaxTokens
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		last, err = t.run(ctx, in)
 	}
-	t.miss(box.close())
+	t.keepUnread(box.close())
 	if err == nil {
-		c.notify(t.said, last)
+		c.notify(t.input, last)
 	}
 	return c.finish(ctx, last, err)
 }
@@ -92,7 +94,6 @@ func (c *conversation) finish(ctx context.Context, last *string, err error) erro
 	case err == nil:
 		c.emit(protocol.TaskComplete{LastAgentMessage: last})
 		return nil
-	case errors.As(err, &limit):
 	case ctx.Err() != nil:
 		abort = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		if errors.As(abort.Cause, &limit) {
@@ -115,7 +116,7 @@ func (c *conversation) fail(err error) error {
 	return &engine.TurnError{Message: err.Error()}
 }
 
-// run is the turn's loop; it returns the model's last message.
+// run is the turn's loop. It returns the model's last message.
 func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) {
 	if err := t.begin(in); err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 		if err != nil {
 			return nil, err
 		}
-		if called || t.corrects(resp) {
+		if called || t.requestCorrection(resp) {
 			continue
 		}
 		if t.inbox.done() {
@@ -156,7 +157,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) 
 	}
 }
 
-// toolContext is what holds for the calls of the turn.
+// toolContext returns the folder, policies and host for the calls of the turn.
 func (t *turn) toolContext() tool.Context {
 	c := tool.Context{
 		Cwd:            t.now.Cwd,
@@ -171,15 +172,15 @@ func (t *turn) toolContext() tool.Context {
 	return c
 }
 
-// inform sends the model what has changed in the policies and folders of its turns.
+// inform adds a message to the history when the policies or the folder have changed.
 func (c *conversation) inform() {
-	if m, ok := environmentMessage(c.now, &c.told, ""); ok {
+	if m, ok := environmentMessage(c.now, &c.sent, ""); ok {
 		c.record(m)
 	}
-	c.told = c.now
+	c.sent = c.now
 }
 
-// begin makes the user's message part of the history.
+// begin adds the user's message to the history.
 func (t *turn) begin(in protocol.TurnInput) error {
 	if len(in.Items) == 0 {
 		return nil
@@ -189,14 +190,14 @@ func (t *turn) begin(in protocol.TurnInput) error {
 		return err
 	}
 	t.record(message)
-	t.keep(t.file.Event(event))
+	t.checkWrite(t.file.Event(event))
 	return nil
 }
 
-// ask makes one request to the model, again when its answer breaks off.
+// ask requests a response of the model and counts its tokens.
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
-	t.hear()
-	t.keep(t.file.TurnContext(t.now))
+	t.readInbox()
+	t.checkWrite(t.file.TurnContext(t.now))
 	req := &model.Request{
 		Model:          t.now.Model,
 		Instructions:   t.instructions,
@@ -220,25 +221,33 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	return resp, nil
 }
 
-// afford reports whether the turn's limits allow another request.
+// afford counts a request and returns an error when a limit does not allow it.
 func (t *turn) afford() error {
-	limits := t.engine.limits
-	if t.requests++; limits.ModelRequests > 0 && t.requests > limits.ModelRequests {
-		return &limitError{fmt.Sprintf("it needs more than %d requests to the model", limits.ModelRequests)}
+	limit := t.engine.limits.ModelRequests
+	if t.requests++; limit > 0 && t.requests > limit {
+		return &limitError{fmt.Sprintf("it needs more than %d requests to the model", limit)}
 	}
-	if limits.Tokens > 0 && t.tokens >= limits.Tokens {
-		return &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limits.Tokens)}
+	return t.spent()
+}
+
+// spent returns an error when the turn has used all its tokens.
+func (t *turn) spent() error {
+	for _, limit := range []int64{t.engine.limits.Tokens, t.budget} {
+		if limit > 0 && t.tokens >= limit {
+			return &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limit)}
+		}
 	}
 	return nil
 }
 
-// spend counts the tokens of a response.
+// spend counts the tokens of a response. Some providers state only the parts, some only
+// the total.
 func (t *turn) spend(u protocol.TokenUsage) {
-	t.tokens += u.TotalTokens
+	t.tokens += max(u.TotalTokens, u.InputTokens+u.OutputTokens)
 	t.count(u)
 }
 
-// act does what a response calls for and reports whether it called for anything.
+// act runs the calls of a response and reports whether it had any.
 func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err error) {
 	t.round = resp.Items
 	var calls []tool.Call
@@ -246,6 +255,12 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 	for i, item := range resp.Items {
 		if call, ok := callOf(item); ok {
 			calls, from = append(calls, call), append(from, i)
+		}
+	}
+	if len(calls) > 0 {
+		if err := t.spent(); err != nil {
+			t.stopBefore(resp.Items)
+			return true, err
 		}
 	}
 	var after []protocol.ResponseItem
@@ -262,6 +277,9 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 		for k, result := range results {
 			if errs[k] != nil {
 				t.abandon(resp.Items[from[i+k]:])
+				if ctx.Err() == nil { // after an interrupt Codex sends turn_aborted alone
+					t.emitUsage()
+				}
 				return true, errs[k]
 			}
 			t.commit()
@@ -272,30 +290,50 @@ func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err 
 	}
 	t.commit()
 	t.record(after...)
-	if t.chat() { // whose recorded order is: what was done, then what was said
-		for _, item := range resp.Items {
-			t.emitItem(item)
-		}
-	}
-	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+	t.emitChat(resp.Items)
+	t.emitUsage()
 	if diff := t.tools.UnifiedDiff(); diff != "" {
 		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
 	return len(calls) > 0, nil
 }
 
-// commit makes the response part of the history. It is called before anything is done
-// that the model must remember later.
+// stopBefore ends the turn before the calls of a response run. The response stays in the
+// history, and its calls are answered as unfinished.
+func (t *turn) stopBefore(items []protocol.ResponseItem) {
+	t.commit()
+	t.abandon(items)
+	t.emitChat(items)
+	t.emitUsage()
+}
+
+// emitChat reports the messages of a response on the Chat wire, where Codex sends them
+// after the calls.
+func (t *turn) emitChat(items []protocol.ResponseItem) {
+	if t.chat() {
+		for _, item := range items {
+			t.emitItem(item)
+		}
+	}
+}
+
+// emitUsage reports the tokens used so far, those of the last response included.
+func (t *turn) emitUsage() {
+	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+}
+
+// commit adds the response to the history. It is called before each action that the
+// history must have.
 func (t *turn) commit() {
 	t.record(t.round...)
 	t.round = nil
 }
 
-// unfinished answers a call that the turn did not see the end of.
+// unfinished answers a call that the turn did not finish.
 const unfinished = "aborted: the turn ended before this was finished"
 
-// abandon ends a round in whose calls the turn was aborted. If anything was
-// done, the calls left over are answered, so that the history stays valid.
+// abandon ends a round when the turn is aborted. It drops a response that is not in the
+// history; otherwise it answers the remaining calls, so that the history stays valid.
 func (t *turn) abandon(left []protocol.ResponseItem) {
 	if t.round != nil {
 		t.round = nil
@@ -308,8 +346,8 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 	}
 }
 
-// reasoning is what to ask of a model that reasons, nil for others. Of a model that is
-// not known to reason, the effort alone is asked, and only where a call chose it.
+// reasoning returns the reasoning settings of a request, nil for models that do not
+// reason. For an unknown model it is only the effort, and only if a call chose it.
 func (c *conversation) reasoning() *model.Reasoning {
 	if !c.cfg.SupportsReasoningSummaries && !model.FamilyOf(c.now.Model).Reasoning {
 		if c.chosen && c.now.Effort != "" {
@@ -324,7 +362,7 @@ func (c *conversation) reasoning() *model.Reasoning {
 	return r
 }
 
-// contextWindow is the model's, nil when unknown.
+// contextWindow returns the model's context window in tokens, nil when unknown.
 func (c *conversation) contextWindow() *int64 {
 	window := c.cfg.ContextWindow
 	if window == 0 {
@@ -336,7 +374,7 @@ func (c *conversation) contextWindow() *int64 {
 	return &window
 }
 
-// count adds the usage of a response.
+// count adds the usage of a response to the conversation's.
 func (c *conversation) count(u protocol.TokenUsage) {
 	info := protocol.TokenUsageInfo{LastTokenUsage: u, ModelContextWindow: c.contextWindow()}
 	if c.usage != nil {
@@ -351,7 +389,7 @@ func (c *conversation) count(u protocol.TokenUsage) {
 	c.usage = &info
 }
 
-// lastMessage is the text of the last message among items, nil without one.
+// lastMessage returns the text of the last message among items, nil without one.
 func lastMessage(items []protocol.ResponseItem) *string {
 	var last *string
 	for _, item := range items {
@@ -362,7 +400,7 @@ func lastMessage(items []protocol.ResponseItem) *string {
 	return last
 }
 
-// messageText is the text of a message of the assistant.
+// messageText returns the text of an assistant's message, "" for other items.
 func messageText(item protocol.ResponseItem) string {
 	if m, ok := item.(protocol.MessageItem); ok && m.Role == "assistant" {
 		return contentText(m)
@@ -370,7 +408,7 @@ func messageText(item protocol.ResponseItem) string {
 	return ""
 }
 
-// contentText is the text of a message.
+// contentText returns the text of a message.
 func contentText(m protocol.MessageItem) string {
 	var b strings.Builder
 	for _, c := range m.Content {

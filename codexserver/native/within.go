@@ -10,12 +10,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// A file that a repository holds can be a link that the repository's author has
-// made, to a file with secrets: what is read as instructions goes to the model's
-// provider. So such a link is followed within the repository alone.
+// A repository can hold a symbolic link to a file with secrets, and instructions go to the
+// model's provider. So links in a repository are followed only within it.
 
-// openWithin opens the regular file that path leads to, which must lie in the
-// folder bound, symbolic links resolved, and not in git's own folder.
+// openWithin opens the regular file at path. With symbolic links resolved, the file must
+// be in the folder bound and outside of its git folder.
 func openWithin(bound, path string) (*regularfile.File, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -49,8 +48,8 @@ func openHere(path string) (*regularfile.File, error) {
 	return regularfile.OpenIn(root, filepath.Base(path), os.O_RDONLY)
 }
 
-// below reports whether path is the folder or lies below it, symbolic links
-// resolved. It is false without a folder.
+// below reports whether path is the folder or in it, with symbolic links resolved. It is
+// false when folder is "".
 func below(path, folder string) bool {
 	if folder == "" {
 		return false

@@ -24,8 +24,8 @@ func symlink(t testing.TB, to, path string) {
 	}
 }
 
-// What a repository holds as AGENTS.md is read within the repository alone: a link
-// to a file of the user's would send that to the provider.
+// TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed
+// only within the repository: otherwise it could send a file of the user to the provider.
 func TestInstructionsStayInTheRepository(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -88,9 +88,8 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 	}
 }
 
-// The user's own rules may be a link to any file, unless the folder that they lie in is
-// part of the workspace. If the home folder is a repository, links below it do not reach
-// everything in it.
+// TestOwnInstructions checks that the user's own AGENTS.md may be a link to any file, unless it
+// is in the workspace. If the user's home is a repository, links in it do not reach all of it.
 func TestOwnInstructions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -125,7 +124,7 @@ func TestOwnInstructions(t *testing.T) {
 	}
 }
 
-// A faulty file of instructions is an error that names its key, whatever it is.
+// TestInstructionsFileIsAFile checks that the error for a faulty file names its key.
 func TestInstructionsFileIsAFile(t *testing.T) {
 	for name, lay := range map[string]func(b *bench, path string){
 		"device": func(_ *bench, path string) { symlink(t, "/dev/zero", path) },
@@ -142,7 +141,7 @@ func TestInstructionsFileIsAFile(t *testing.T) {
 			b := setup(t, `experimental_instructions_file = "base.md"`, native.Limits{})
 			lay(b, filepath.Join(b.cwd, "base.md"))
 			_, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd}, &host{})
-			if err == nil || !strings.Contains(err.Error(), "model_instructions_file: ") { // the key of today, which the older one is read as
+			if err == nil || !strings.Contains(err.Error(), "model_instructions_file: ") { // the older key is read as this one
 				t.Errorf("error %v", err)
 			}
 		})

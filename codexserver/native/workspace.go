@@ -28,18 +28,17 @@ func (e *Engine) SavedConfig(context.Context) (*protocol.UserSavedConfig, error)
 	return config.Saved(e.home)
 }
 
-// SetDefaultModel implements [engine.Configurator]. Where config.toml names a
-// profile, it is the profile's model that is set.
+// SetDefaultModel implements [engine.Configurator]. If config.toml selects a profile, it
+// sets the profile's model.
 func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelParams) error {
 	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
 }
 
-// scratch is the folder for temporary files that no command may write: it lies next to
+// scratch returns the folder for temporary files that commands cannot write. It is next to
 // the configuration.
 func (e *Engine) scratch() string { return filepath.Join(e.home, "tmp") }
 
-// SearchFiles implements [engine.Searcher]. It returns no more than 50 files of
-// each root.
+// SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
 }
@@ -47,7 +46,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 // GitDiffToRemote implements [engine.Differ].
 func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
 	if !filepath.IsAbs(cwd) {
-		return nil, &engine.RefusedError{Err: errors.New("want an absolute path")}
+		return nil, &engine.RefusedError{Err: fmt.Errorf("cwd: want an absolute path, found %q", cwd)}
 	}
 	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd, e.scratch())
 	if err != nil {
@@ -56,9 +55,9 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 	return &protocol.GitDiffToRemoteResult{SHA: sha, Diff: diff}, nil
 }
 
-// ExecOneOff implements [engine.Commander]. A policy that this system cannot
-// enforce is a [*engine.RefusedError]: nothing runs with less of a sandbox than
-// was asked for.
+// ExecOneOff implements [engine.Commander]. It fails with a [*engine.RefusedError] if this
+// system cannot enforce the sandbox policy: no command runs with a weaker sandbox than
+// requested.
 func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
 	if len(p.Command) == 0 {
 		return nil, &engine.RefusedError{Err: errors.New("command: must not be empty")}
@@ -84,7 +83,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	}
 	spec := command.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: command.DefaultTimeout, Keepers: e.keepers}
 	if p.TimeoutMs != nil {
-		// No command is waited for longer than a day, and none ended before it began.
+		// From a millisecond to a day.
 		const most = int64(24 * time.Hour / time.Millisecond)
 		spec.Timeout = time.Duration(min(max(*p.TimeoutMs, 1), most)) * time.Millisecond
 	}

@@ -53,7 +53,7 @@ func TestExecOneOff(t *testing.T) {
 	}{
 		{"too slow", protocol.ExecOneOffCommandParams{Command: []string{"tail", "-f", os.DevNull}, TimeoutMs: &short}, "timed out"},
 		{"too slow from the start", protocol.ExecOneOffCommandParams{Command: []string{"tail", "-f", os.DevNull}, TimeoutMs: &none}, "timed out"},
-		{"not there", protocol.ExecOneOffCommandParams{Command: []string{"no_such_bin"}}, "no_such_bin"},
+		{"missing program", protocol.ExecOneOffCommandParams{Command: []string{"no_such_bin"}}, "no_such_bin"},
 		{"no folder", protocol.ExecOneOffCommandParams{Command: []string{"echo"}, Cwd: filepath.Join(dir, "no")}, "working folder"},
 		{"a faulty word", protocol.ExecOneOffCommandParams{Command: []string{"echo", "\x00"}}, "NUL"},
 	} {
@@ -73,8 +73,8 @@ func TestExecOneOff(t *testing.T) {
 	}
 }
 
-// What was asked to be confined runs confined or not at all. The configured
-// policy, read-only, counts where none is named.
+// TestExecOneOffConfined checks that a command with a sandbox policy runs confined or not at
+// all. Without a policy the configured one, read-only, applies.
 func TestExecOneOffConfined(t *testing.T) {
 	e, _ := inHome(t, native.Options{}, nil)
 	for _, tt := range []struct {
@@ -85,7 +85,7 @@ func TestExecOneOffConfined(t *testing.T) {
 		{"as configured", nil, false},
 		{"read-only", &protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, false},
 		{"workspace", &protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}, true},
-		{"unheard of", &protocol.SandboxPolicy{Mode: "bogus"}, false},
+		{"unknown", &protocol.SandboxPolicy{Mode: "bogus"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -99,15 +99,15 @@ func TestExecOneOffConfined(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err == nil && result.ExitCode == 0 {
-				t.Error("nothing was denied")
+				t.Error("the command could write outside")
 			}
 			if _, gone := os.Stat(filepath.Join(p.Cwd, "file")); gone == nil && !tt.writes {
-				t.Error("it wrote in its folder")
+				t.Error("the command wrote in its folder")
 			} else if gone != nil && tt.writes && err == nil {
-				t.Error("it could not write in its folder")
+				t.Error("the command could not write in its folder")
 			}
 			if _, gone := os.Stat(filepath.Join(dir, "beside")); gone == nil {
-				t.Error("it wrote beside its folder")
+				t.Error("the command wrote outside its folder")
 			}
 		})
 	}

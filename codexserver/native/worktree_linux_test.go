@@ -14,9 +14,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestWorktree lets a conversation write in its worktree alone, whatever roots the
-// configuration and the call name, and after a restart too. Patches in there are
-// not asked for, although it lies in the configuration's folder.
+// TestWorktree checks that a conversation can write only in its worktree, whatever roots the
+// configuration and the call name, also after a restart. Patches there need no question,
+// although the worktree is in the configuration's folder.
 func TestWorktree(t *testing.T) {
 	script := func(name string) string {
 		return strings.ReplaceAll(`for f in own ../top ../.git/x BASE/x HOME/x TREES/x ROOT/x "$TMPDIR/x" /tmp/codex-mcp-worktree-test; do
@@ -77,7 +77,7 @@ func TestWorktree(t *testing.T) {
 				n++
 			}
 			if note, ok := m.(protocol.BackgroundEvent); ok {
-				t.Errorf("told %q", note.Message)
+				t.Errorf("background event %q", note.Message)
 			}
 		}
 		if n != asked {

@@ -1,16 +1,12 @@
 package page
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 const (
@@ -18,15 +14,10 @@ const (
 	maxEntries       = 500
 	maxBytes         = 1 << 20 // of a conversation's entries other than open questions
 	maxText          = 64 << 10
-	maxOpen          = 64
-	maxQuestion      = 4 << 20
-	maxFiles         = 2000 // of a question, for a browser is slow with more
-	maxOpenBytes     = 32 << 20
 )
 
-// A board is what the page shows. Everything on it has the revision in which it
-// last changed, so that a reader gets what is newer than what it has seen,
-// however late it comes.
+// A board holds what the page shows. Each part of it has the revision in which it last
+// changed. A reader asks for what is newer than the revision that it has seen.
 type board struct {
 	stall         time.Duration // how long a model may be silent; 0 is for ever
 	mu            sync.Mutex
@@ -51,37 +42,6 @@ func newBoard(stall time.Duration) board {
 	}
 }
 
-// A question is open from Ask to Decided, and known for as long as its entry is
-// kept.
-type question struct {
-	conversation *conversation
-	entry        *entry
-	request      *approval.Request
-	answered     chan json.RawMessage // of size 1; who fills it has set State
-}
-
-// end is how a question ended, as far as it is known.
-type end struct {
-	// State is "open", "answered" (and the decision is about to be known),
-	// "withdrawn" (likewise) or "decided".
-	State string `json:"state"`
-	// Decision is the server's word for it.
-	Decision elicit.Decision `json:"decision,omitzero"`
-	// By is "rule", "client" or "desk".
-	By approval.Decider `json:"by,omitzero"`
-	// Reason is package elicit's word for why it is not a plain approval.
-	Reason elicit.Reason `json:"reason,omitzero"`
-	// Feedback is the text that the agent receives.
-	Feedback string `json:"feedback,omitzero"`
-}
-
-const (
-	stateOpen      = "open"
-	stateAnswered  = "answered"
-	stateWithdrawn = "withdrawn"
-	stateDecided   = "decided"
-)
-
 // update is one line of a stream.
 type update struct {
 	// Order is the ids of all conversations, the newest first.
@@ -92,7 +52,7 @@ type update struct {
 	Tasks *[]Task `json:"tasks,omitzero"`
 }
 
-// since returns what is newer than a revision, the present revision, and what
+// since returns what is newer than a revision, the current revision, and a channel that
 // is closed at the next change.
 func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	b.mu.Lock()
@@ -109,14 +69,14 @@ func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	now, changed := b.revision, b.changed
 	b.mu.Unlock()
 	for _, c := range u.Conversations {
-		for i := range c.Entries {
+		for i := range c.Entries { // takes long, so not under the lock
 			c.Entries[i].show()
 		}
 	}
 	return u, now, changed
 }
 
-// touch makes readers see that e has changed, or c alone when e is nil.
+// touch marks e as changed, or only c when e is nil, and notifies the readers.
 func (b *board) touch(c *conversation, e *entry) {
 	b.revision++
 	c.revision = b.revision
@@ -134,7 +94,8 @@ func (b *board) wake() {
 	b.changed = make(chan struct{})
 }
 
-// trim forgets the oldest entries of a conversation that is too long.
+// trim removes the oldest entries of a conversation that is too long, but no open
+// question.
 func (b *board) trim(c *conversation) {
 	for len(c.entries) > maxEntries || c.bytes > maxBytes {
 		i := slices.IndexFunc(c.entries, func(e *entry) bool { return !e.open() })
@@ -147,8 +108,8 @@ func (b *board) trim(c *conversation) {
 	}
 }
 
-// conversation returns the one of a thread that a server runs. It makes a new one
-// when there is none.
+// conversation returns the conversation of a thread. Two servers may run the same
+// thread; each has a conversation of its own. It makes a new one if there is none.
 func (b *board) conversation(t approval.Thread) *conversation {
 	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.server == t.Server })
 	if i >= 0 {
@@ -165,8 +126,9 @@ func (b *board) conversation(t approval.Thread) *conversation {
 	return c
 }
 
-// makeRoom forgets the oldest conversations: those that have ended first, then
-// those without a turn under way, never one with an open question.
+// makeRoom removes conversations until they are few enough: ended ones first, then those
+// without a running turn, the oldest first. It never removes the newest one or one with
+// an open question.
 func (b *board) makeRoom() {
 	for len(b.conversations) > maxConversations {
 		candidates := b.conversations[:len(b.conversations)-1]
@@ -186,7 +148,7 @@ func (b *board) makeRoom() {
 	}
 }
 
-// add puts an entry at the end of a conversation.
+// add appends an entry to a conversation.
 func (b *board) add(c *conversation, e *entry) *entry {
 	b.lastID++
 	e.ID, e.At = b.lastID, time.Now().UnixMilli()
@@ -195,113 +157,11 @@ func (b *board) add(c *conversation, e *entry) *entry {
 	return e
 }
 
-var (
-	errTooMany = errors.New("page: too many open questions")
-	errTooLong = errors.New("page: the question is too long to be shown")
-)
-
-// ask puts a question on the board.
-func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error) {
-	view := viewQuestion(r)
-	view.end = end{State: stateOpen}
-	if deadline, ok := ctx.Deadline(); ok {
-		view.Deadline = deadline.UnixMilli()
-	}
-	size := view.size()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := b.conversation(r.Thread)
-	switch {
-	case size > maxQuestion, len(view.Files) > maxFiles, b.openBytes+size > maxOpenBytes:
-		b.add(c, &entry{Kind: kindError, body: text("A question is too long to be shown here whole. Only the client can answer it.")})
-		return nil, errTooLong
-	case len(b.byRequest) >= maxOpen:
-		return nil, errTooMany
-	}
-	if view.Kind == "patch" {
-		c.folder = view.Cwd
-	}
-	q := &question{conversation: c, request: r, answered: make(chan json.RawMessage, 1)}
-	b.openBytes += size
-	q.entry = &entry{Kind: kindQuestion, Question: view}
-	b.add(c, q.entry)
-	b.questions[q.entry.ID] = q
-	b.byRequest[r] = q
-	c.clock.Asked()
-	b.listen(c)
-	return q, nil
-}
-
-// answer hands an answer to the waiting question. It returns how the question ended when
-// it is no longer open.
-func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q := b.questions[id]
-	if q == nil {
-		return nil, false
-	}
-	if how := q.entry.Question.end; how.State != stateOpen {
-		return &how, true
-	}
-	b.finish(q, end{State: stateAnswered})
-	q.answered <- raw
-	return nil, true
-}
-
-// withdraw takes a question back, unless it has just been answered.
-func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case raw := <-q.answered:
-		return raw, nil
-	default:
-	}
-	if q.entry.Question.State == stateOpen {
-		b.finish(q, end{State: stateWithdrawn})
-	}
-	return nil, cause
-}
-
-// decided shows how a question ended, also one that was never asked here.
-func (b *board) decided(r *approval.Request, how end) {
-	b.mu.Lock()
-	q := b.byRequest[r]
-	if q != nil {
-		delete(b.byRequest, r)
-		b.finish(q, how)
-		q.conversation.clock.Decided()
-		b.listen(q.conversation)
-	}
-	b.mu.Unlock()
-	if q != nil {
-		return
-	}
-	view := viewQuestion(r).brief()
-	view.end = how
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.add(b.conversation(r.Thread), &entry{Kind: kindQuestion, Question: view})
-}
-
-// finish changes the state of a question that stays on the board.
-func (b *board) finish(q *question, how end) {
-	view := *q.entry.Question
-	if how.State == stateDecided {
-		b.openBytes -= view.size()
-		view = *view.brief()
-	}
-	view.end = how
-	q.entry.Question = &view
-	b.touch(q.conversation, q.entry)
-}
-
-// listen brings up to date from when on the model of a conversation is stuck.
+// listen updates the time from which on the model of a conversation counts as stuck.
 func (b *board) listen(c *conversation) {
 	at := int64(0)
 	if since := c.clock.Since(); b.stall > 0 && !since.IsZero() {
-		// By the second: what a model says comes in many pieces.
+		// Rounded to a second, because each of a model's many deltas changes it.
 		at = since.Add(b.stall + time.Second).Truncate(time.Second).UnixMilli()
 	}
 	if at != c.StuckAt {
@@ -310,7 +170,8 @@ func (b *board) listen(c *conversation) {
 	}
 }
 
-// stopper returns what ends the turn of a conversation; nil without one.
+// stopper returns the function that ends the turn of a conversation, or nil if the page
+// does not show it.
 func (b *board) stopper(thread string) func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -320,7 +181,7 @@ func (b *board) stopper(thread string) func() {
 	return nil
 }
 
-// named returns the conversation that the page knows by that id; nil without one.
+// named returns the conversation that the page shows under that id, or nil.
 func (b *board) named(id string) *conversation {
 	for _, c := range b.conversations {
 		if c.ID == id {

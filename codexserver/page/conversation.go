@@ -16,12 +16,12 @@ type conversation struct {
 	thread   string
 	server   string
 	stop     func()
-	folder   string   // that patches are seen from, once one was asked for
+	folder   string   // of the last patch that was asked about; paths are relative to it
 	entries  []*entry // oldest first
 	bytes    int      // of the entries
 	revision uint64
 
-	// What the next events may continue.
+	// The entries that the next events may continue.
 	speech, thought, plan, diff *entry
 	calls                       map[string]*entry // running commands, patches and tools by call id
 	failed                      bool              // the turn has reported an error
@@ -38,12 +38,12 @@ type header struct {
 	Task string `json:"task"`
 	// Model is the model's name, if it is known.
 	Model string `json:"model"`
-	// State is "running" while a turn is, "closed" at the end, "" else.
+	// State is "running" during a turn, "" between turns, and "closed" at the end.
 	State string `json:"state"`
-	// StuckAt is from when on the model is stuck if nothing is heard of it, a Unix
-	// time in ms; 0 while it is not waited for.
+	// StuckAt is when the model counts as stuck if it stays silent, a Unix time in ms;
+	// 0 while no answer of the model is expected.
 	StuckAt int64 `json:"stuckAt,omitzero"`
-	// From is the id of the first entry that is kept; older ones are forgotten.
+	// From is the id of the first entry that is kept; older ones were removed.
 	From int `json:"from"`
 }
 
@@ -83,7 +83,8 @@ func (c *conversation) since(seen uint64) conversationView {
 	return v
 }
 
-// weigh takes the present size of an entry into account.
+// weigh updates the size of the conversation after an entry has changed. Open questions
+// do not count: [board] bounds them apart.
 func (c *conversation) weigh(e *entry) {
 	if e.dropped {
 		return
@@ -96,8 +97,8 @@ func (c *conversation) weigh(e *entry) {
 	e.weight = size
 }
 
-// drop removes an entry. A later event that would have continued it starts a new one, or
-// is forgotten with it.
+// drop removes an entry. A later event that would have continued it starts a new entry
+// or is ignored.
 func (c *conversation) drop(i int) {
 	e := c.entries[i]
 	c.bytes -= e.weight
@@ -111,11 +112,12 @@ func (c *conversation) drop(i int) {
 	maps.DeleteFunc(c.calls, func(_ string, call *entry) bool { return call == e })
 }
 
+// asking reports whether the conversation has an open question.
 func (c *conversation) asking() bool {
 	return slices.ContainsFunc(c.entries, (*entry).open)
 }
 
-// rank orders conversations by how much they would be missed.
+// rank orders conversations: the lowest is removed first.
 func (c *conversation) rank() int {
 	return slices.Index([]string{stateClosed, "", stateRunning}, c.State)
 }

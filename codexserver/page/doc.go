@@ -1,5 +1,5 @@
-// Package page is a place in the browser where the user of a codexserver sees what the
-// agent does and decides what it may do. It is an [approval.Desk]:
+// Package page is a web page on which a user sees what the agent does and answers its
+// questions. It is an [approval.Desk]:
 //
 //	p, err := page.Listen(nil) // 127.0.0.1, any free port
 //	if err != nil { … }
@@ -13,47 +13,48 @@
 //	          Ask returns ◀──────── board ◀ POST /questions ─ browser
 //
 // The board holds what the page shows: conversations, their entries, and the open
-// questions. A browser gets all of it when it connects and afterwards whatever has
-// changed; one that reads slowly gets fewer and larger changes and delays no one. The
-// browser is sent text that package elicit has made visible, and makes text of it:
-// nothing of what an agent, a command or a file says becomes markup.
+// questions. A browser gets all of it when it connects, and the changes afterwards. One
+// that reads slowly gets fewer and larger changes and delays no other. Package elicit
+// makes hidden characters visible before text is sent, and the page shows it as text: no
+// word of an agent, a command or a file becomes markup.
 //
-// # Who is let in
+// # Who has access
 //
-// The server listens on 127.0.0.1 alone. A link from [Page.Link] opens the page once. Its
-// secret is in the fragment, which browsers do not send; the page exchanges it for a
-// token that its tab alone keeps, in sessionStorage, and sends with every request.
-// Cookies are not used: every port of a host would get them.
+// The server listens only on 127.0.0.1. A link from [Page.Link] opens the page once. Its
+// secret is in the fragment, which browsers do not send. The page exchanges the secret
+// for a token, which stays in the tab's sessionStorage and is sent with every request.
+// There are no cookies, because browsers send them to every port of a host.
 //
-// A request is refused, and changes nothing, with
+// A request is refused, and changes nothing, if it has
 //
-//   - another Host than the listener's, as DNS rebinding sends it (403);
-//   - an Origin or a Sec-Fetch-Site of another page, or a POST without the
+//   - a Host other than the listener's, as after DNS rebinding (403);
+//   - an Origin or a Sec-Fetch-Site of another page, or is a POST without the
 //     page's own Origin (403);
-//   - no token, or one that is not known (401);
-//   - another method (405), or a body that is not exactly the JSON that the
-//     route takes (400).
+//   - no token, or an unknown one (401);
+//   - another method (405), or a body that is not exactly the JSON of the
+//     route (400).
 //
-// No answer has a CORS header, and the page's Content-Security-Policy allows only its own
+// No answer has a CORS header. The page's Content-Security-Policy allows only its own
 // script, style and requests, and no frames.
 //
-// What it does not protect against is a program of the same user that reads an unused
-// link where it was printed, or the memory of the browser; and a script that something
-// else on the same port has left in the browser before, which is a reason to take any
-// free one.
+// The page does not protect against a program of the same user that reads an unused link
+// where it was printed, or the browser's memory. A script that another server on the same
+// port left in the browser before can act as the page too; the default port, any free
+// one, makes that unlikely.
 //
 // # Answers
 //
-// What the browser posts is an MCP ElicitResult. The page looks at its shape and hands it
-// on; package elicit reads it like any client's. One answer counts: the next, and one to
-// a question that was answered elsewhere, gets 409 with the decision.
+// The browser posts an MCP ElicitResult. The page checks its shape and passes it on;
+// package elicit reads it as it reads a client's. One answer counts. A second one, or one
+// to a question that was answered elsewhere, gets 409 with the decision.
 //
 // # Bounds
 //
-// The page keeps 32 conversations, of each the last 500 entries or 1 MiB, the last 64 KiB
-// of a text; 64 open questions of up to 4 MiB and 2,000 files each and 32 MiB together,
-// which are never cut, because an approval needs the whole question; 8 links, 16 tokens,
-// 4 open pages, of which the oldest gives way. It takes 256 connections at a time.
+// The page keeps 32 conversations, with the last 500 entries or 1 MiB of each and 64 KiB
+// of a text. It keeps 64 open questions of up to 4 MiB and 2,000 files each, 32 MiB
+// together. They are never cut, because an approval needs the whole question. It keeps 8
+// links, 16 tokens and 4 open pages; a new one replaces the oldest. It accepts 256
+// connections at a time.
 //
 // All methods of [Page] may be called concurrently. Its goroutines have ended when
 // [Page.Close] returns.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A door knows who may come in: once by a link's secret, from then on by a
-// token. Secrets are compared in constant time, each with all of them.
+// A door decides who has access: first by the secret of a link, which works once, then
+// by a token. A secret is compared in constant time, and with every known one.
 type door struct {
 	lifetime time.Duration // of a link
 
@@ -28,17 +28,17 @@ const (
 
 type invite struct {
 	secret  string
-	expires time.Time // by the wall clock, which continues while the machine sleeps
+	expires time.Time // by the wall clock, which runs while the machine sleeps
 }
 
-// session is a tab that was let in.
+// session is a browser tab with a token.
 type session struct {
 	token   string
 	expires time.Time
-	ended   chan struct{} // closed when the token is no longer good
+	ended   chan struct{} // closed when the token is no longer valid
 }
 
-// invite makes a link's secret.
+// invite returns the secret of a new link.
 func (d *door) invite() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,7 @@ func (d *door) invite() string {
 	return d.links[len(d.links)-1].secret
 }
 
-// expects reports whether a secret can still be used.
+// expects reports whether the link with that secret can still be used.
 func (d *door) expects(secret string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,7 @@ func (d *door) expects(secret string) bool {
 	return d.find(secret) >= 0
 }
 
-// admit takes a link's secret, which is used up, for a token.
+// admit exchanges the secret of a link for a token. The link does not work again.
 func (d *door) admit(secret string) (token string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,8 @@ func (d *door) admit(secret string) (token string, ok bool) {
 	return s.token, true
 }
 
-// session returns who has a token; nil when it is not good.
+// session returns the session of a token and extends it, or nil if the token is not
+// valid.
 func (d *door) session(token string) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +97,7 @@ func (d *door) session(token string) *session {
 	return s
 }
 
-// find returns the index of a link, -1 without one.
+// find returns the index of the link with that secret, or -1.
 func (d *door) find(secret string) int {
 	found := -1
 	for i, l := range d.links {
@@ -107,7 +108,7 @@ func (d *door) find(secret string) int {
 	return found
 }
 
-// tidy forgets what has expired.
+// tidy removes links and sessions that have expired.
 func (d *door) tidy() {
 	now := time.Now()
 	d.links = slices.DeleteFunc(d.links, func(l invite) bool { return now.After(l.expires) })
@@ -122,7 +123,7 @@ func (d *door) tidy() {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// newSecret has 256 bits.
+// newSecret returns 256 random bits.
 func newSecret() string {
 	b := make([]byte, 32)
 	rand.Read(b) // never fails

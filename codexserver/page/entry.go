@@ -2,8 +2,8 @@ package page
 
 import "github.com/codexmcp/codexmcp/elicit"
 
-// An entry is one thing that happened in a conversation. What is in it is as it
-// came until show has made it fit to be seen.
+// An entry is one thing that happened in a conversation. Its texts may hold hidden
+// characters until show makes them visible.
 type entry struct {
 	// ID grows from entry to entry.
 	ID int `json:"id"`
@@ -15,28 +15,28 @@ type entry struct {
 	Title string `json:"title,omitzero"`
 	// Cwd is the folder of a command.
 	Cwd string `json:"cwd,omitzero"`
-	// Text is what was said, or what a command has printed.
+	// Text is what was said, or what a command printed.
 	Text string `json:"text,omitzero"`
-	// Cut is how many bytes of the text are left out, at its beginning for
-	// what a command printed, else at its end.
+	// Cut is how many bytes of the text are missing: at the beginning of a command's
+	// output, at the end of other texts.
 	Cut int `json:"cut,omitzero"`
 	// Running is true until a command, a patch or a tool has ended.
 	Running bool `json:"running,omitzero"`
-	// Exit is a command's exit code; of others 0 for success.
+	// Exit is a command's exit code. For a patch or a tool 0 means success.
 	Exit *int `json:"exit,omitzero"`
-	// Took is in ms.
+	// Took is the duration in ms.
 	Took int64 `json:"took,omitzero"`
 	// Steps are a plan's.
 	Steps []step `json:"steps,omitzero"`
 	// Files are a patch's.
 	Files []file `json:"files,omitzero"`
-	// Question is never changed, but replaced.
+	// Question is replaced when it changes, and never modified, since readers share it.
 	Question *questionView `json:"question,omitzero"`
 
 	body     body
 	revision uint64
-	weight   int // as the conversation has counted it
-	dropped  bool
+	weight   int  // its size when the conversation last counted it
+	dropped  bool // no longer part of the conversation
 }
 
 // The kinds of entry.
@@ -65,7 +65,7 @@ type step struct {
 // open reports whether an entry is a question that is not decided.
 func (e *entry) open() bool { return e.Question != nil && e.Question.State != stateDecided }
 
-// size is about how many bytes an entry takes.
+// size returns about how many bytes an entry takes.
 func (e *entry) size() int {
 	n := 400 + len(e.Title) + len(e.Cwd) + len(e.body.b) + sizeOf(e.Files)
 	for _, s := range e.Steps {
@@ -77,8 +77,8 @@ func (e *entry) size() int {
 	return n
 }
 
-// show makes a copy of an entry fit to be seen. It is called without the
-// board's lock: what is shared with the entry itself is not written any more.
+// show makes hidden characters of a copy of an entry visible. It needs no lock: it writes
+// nothing that the copy shares with the board's entry.
 func (e *entry) show() {
 	e.Title, e.Cwd = line(e.Title), path(e.Cwd)
 	e.Text, e.Cut = elicit.ShowText(string(e.body.b)), e.body.cut
@@ -95,22 +95,22 @@ func (e *entry) show() {
 	}
 }
 
-// A body is text that grows, up to maxText bytes. What it holds is written
-// once: a copy of the struct can be read while the original grows.
+// A body is text that grows, up to maxText bytes. Bytes that it holds are not written
+// again, so a copy of the struct can be read while the original grows.
 type body struct {
 	b    []byte
 	tail bool // keeps the end rather than the beginning
 	cut  int  // bytes left out
 }
 
-// text is a body that holds s.
+// text returns a body that holds the beginning of s.
 func text(s string) body {
 	var b body
 	b.add(s)
 	return b
 }
 
-// output is a body that holds the end of s.
+// output returns a body that holds the end of s.
 func output(s string) body {
 	b := body{tail: true}
 	b.add(s)
@@ -128,7 +128,7 @@ func (b *body) add(s string) {
 		b.b = append(b.b, s...)
 		return
 	}
-	keep := maxText / 2 // so that moving is rare
+	keep := maxText / 2 // leaves room, so that the next pieces are not copied each time
 	whole := string(b.b) + s
 	b.cut += len(whole) - keep
 	b.b = []byte(whole[len(whole)-keep:])

@@ -23,7 +23,7 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 		switch {
 		case len(c.entries) == 0:
 			b.past(c, s.InitialMessages)
-		case c.State == stateClosed: // else it continues, or a turn is still running
+		case c.State == stateClosed: // it was resumed; a turn that still runs stays as it is
 			c.State = ""
 		}
 		b.touch(c, nil)
@@ -69,7 +69,7 @@ func (p *Page) Decided(r *approval.Request, d approval.Decision) {
 // maxPast is how many events of a resumed conversation's past are shown.
 const maxPast = 200
 
-// past shows what a resumed conversation was about.
+// past shows the end of a resumed conversation's history.
 func (b *board) past(c *conversation, raws []json.RawMessage) {
 	for _, raw := range raws[max(0, len(raws)-maxPast):] {
 		if m, err := protocol.ParseEvent(raw); err == nil {
@@ -151,7 +151,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 	}
 }
 
-// callEvent is event for what has a beginning and an end.
+// callEvent adds an event of a command, a patch or a tool call.
 func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.ExecCommandBegin:
@@ -182,7 +182,7 @@ func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
 	}
 }
 
-// say adds a piece to what is being said.
+// say adds a piece to the entry e, or to a new one if e is nil.
 func (b *board) say(c *conversation, e *entry, kind, piece string) *entry {
 	if e == nil {
 		return b.add(c, &entry{Kind: kind, body: text(piece)})
@@ -192,7 +192,7 @@ func (b *board) say(c *conversation, e *entry, kind, piece string) *entry {
 	return e
 }
 
-// said puts the whole in the place of the pieces.
+// said replaces the pieces in e by the whole text. If e is nil, it adds a new entry.
 func (b *board) said(c *conversation, e *entry, kind, whole string) {
 	if e == nil {
 		if strings.TrimSpace(whole) != "" {
@@ -204,7 +204,7 @@ func (b *board) said(c *conversation, e *entry, kind, whole string) {
 	b.touch(c, e)
 }
 
-// planned shows a turn's plan in the place of the one before.
+// planned shows a turn's plan in place of the previous one.
 func (b *board) planned(c *conversation, m protocol.PlanUpdate) {
 	if c.plan == nil {
 		c.plan = b.add(c, &entry{Kind: kindPlan})
@@ -221,9 +221,10 @@ func (b *board) planned(c *conversation, m protocol.PlanUpdate) {
 	b.touch(c, c.plan)
 }
 
-// maxCalls is how many calls of a turn are followed at a time.
+// maxCalls is how many running calls of a turn the page follows.
 const maxCalls = 100
 
+// begin adds the entry of a call. The entry of one call too many does not change any more.
 func (b *board) begin(c *conversation, id string, e *entry) {
 	e.Running = len(c.calls) < maxCalls
 	if e.Running {
@@ -242,7 +243,7 @@ func (b *board) finishCall(c *conversation, id string, exit int, took time.Durat
 	b.touch(c, e)
 }
 
-// endTurn leaves nothing to continue.
+// endTurn ends what the events of the turn may continue.
 func (b *board) endTurn(c *conversation) {
 	c.speech, c.thought, c.plan, c.diff = nil, nil, nil, nil
 	for id, e := range c.calls {

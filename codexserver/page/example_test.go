@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// A server whose user sees and decides in the browser, whatever the client can
-// show.
+// A server whose user sees the work and decides in the browser, even if the client cannot
+// show questions.
 func Example() {
 	p, err := page.Listen(&page.Options{
 		Announce: func(link string) {

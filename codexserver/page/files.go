@@ -15,22 +15,23 @@ import (
 type file struct {
 	// Kind is "add", "delete" or "update".
 	Kind string `json:"kind"`
-	// Path is relative to the folder when it is inside.
+	// Path is relative to the folder if it lies in it.
 	Path string `json:"path"`
-	// MoveTo is where an update moves it.
+	// MoveTo is the new path if an update moves the file.
 	MoveTo string `json:"moveTo,omitzero"`
-	// Outside is true when Path or MoveTo is outside the folder.
+	// Outside is true when Path or MoveTo lies outside the folder.
 	Outside bool `json:"outside,omitzero"`
 	// Added and Removed count lines.
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
-	// Diff has a line of the file a line, after "+", "-" or " ".
+	// Diff has the lines of the file, each after "+", "-" or " ".
 	Diff string `json:"diff,omitzero"`
-	// Cut is true when the diff is not whole.
+	// Cut is true when a part of the diff is missing.
 	Cut bool `json:"cut,omitzero"`
 }
 
-// viewFiles sorts a patch by path. Without a folder none is outside.
+// viewFiles returns the files of a patch, sorted by path. If cwd is "", no file counts as
+// outside.
 func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	files := make([]file, 0, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
@@ -62,8 +63,8 @@ func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	return files
 }
 
-// place returns a path without detours, as seen from the folder, and whether it lies outside of
-// it by its name; links are not followed.
+// place returns a path relative to the folder, and whether it lies outside of it. It
+// judges names and does not follow symbolic links.
 func place(name, cwd string) (string, bool) {
 	name = filepath.Clean(name)
 	if cwd == "" {
@@ -104,8 +105,7 @@ func sizeOf(files []file) int {
 	return n
 }
 
-// clipFiles keeps about that many bytes of diffs, and the names of the files
-// they fit.
+// clipFiles keeps about most bytes of paths and diffs, and at least 100 files.
 func clipFiles(files []file, most int) []file {
 	var kept []file
 	for _, f := range files {
@@ -121,7 +121,7 @@ func clipFiles(files []file, most int) []file {
 	return kept
 }
 
-// showFiles returns a copy that is fit to be seen.
+// showFiles returns a copy with hidden characters made visible.
 func showFiles(files []file) []file {
 	shown := slices.Clone(files)
 	for i, f := range shown {
@@ -143,7 +143,8 @@ func line(s string) string {
 	return elicit.ShowText(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' }), " "))
 }
 
-// clip returns at most that many bytes of s, with a sign that it was longer.
+// clip returns the first bytes of s, at most that many, with an ellipsis if more are
+// missing.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Requests that the page did not send, on every route: each is refused, and reveals and
-// changes nothing.
+// TestForged sends requests that the page would not send, on every route. Each is refused,
+// reveals nothing and changes nothing.
 func TestForged(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
@@ -182,7 +182,7 @@ var badBodies = map[string]string{
 	"long blanks":                   strings.Repeat(" ", 40<<10) + `{}`,
 }
 
-// checkHeaders looks for the headers of every answer.
+// checkHeaders checks the headers that every answer must have.
 func checkHeaders(t *testing.T, res *http.Response) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -209,8 +209,9 @@ func checkHeaders(t *testing.T, res *http.Response) {
 	}
 }
 
-// The shell is the same for everybody.
-func TestShellTellsNothing(t *testing.T) {
+// TestPublicFilesHoldNoData checks that the files of the page are the same before and after
+// a question.
+func TestPublicFilesHoldNoData(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
 	shell := func() (all string) {
@@ -235,9 +236,9 @@ func TestShellTellsNothing(t *testing.T) {
 	get(t, back)
 }
 
-// A server that restarts on the same port numbers its questions from the start. A tab, a
-// link and an answer of the previous one decide nothing there, and a second server cannot
-// take the port while the first has it.
+// TestRestartOnTheSamePort restarts the server, which numbers its questions from the start
+// again. A tab, a link and an answer of the previous server decide nothing. A second server
+// cannot use the port at the same time.
 func TestRestartOnTheSamePort(t *testing.T) {
 	before := listen(t, nil)
 	v := visit(t, before)

@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// FuzzAnswer posts any body as an answer. It is taken, and then handed on byte
-// for byte, or refused, and then the question is open as before. What is taken
-// approves only when it says so in the plainest words.
+// FuzzAnswer posts any body as an answer. Either the body is accepted and returned byte for
+// byte, or it is refused and the question stays open. An accepted body approves only if its
+// action is accept and its decision is not a denial.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"action":"accept"}`,
@@ -43,7 +43,7 @@ func FuzzAnswer(f *testing.F) {
 		case http.StatusNoContent:
 			answer := <-q.answered
 			if !bytes.Equal(answer, sent) {
-				t.Errorf("handed on %q", answer)
+				t.Errorf("returned %q", answer)
 			}
 			var plain struct {
 				Action  string

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// headers stand on every answer. There are none of CORS: no other origin may
-// read anything.
+// headers are sent with every answer. None is of CORS, so no other origin can read an
+// answer.
 var headers = [][2]string{
 	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
@@ -29,14 +29,14 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.handlers.Done()
 	if r.Host != p.host {
-		refuse(w, http.StatusForbidden, "this is not %s: open the page by its link, with that very address", p.host)
+		refuse(w, http.StatusForbidden, "this is not %s: open the page by its link", p.host)
 		return
 	}
 	p.route(w, r)
 }
 
-// allowed reports whether a request for data comes from the page itself, and answers it
-// if not.
+// allowed reports whether a request for data comes from the page itself. It refuses any
+// other request.
 func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
 	origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
 	switch {
@@ -51,8 +51,8 @@ func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// session returns who sent a request. If the sender is unknown, it answers and returns
-// nil.
+// session returns the session of a request. It refuses a request without a valid token
+// and returns nil.
 func (p *Page) session(w http.ResponseWriter, r *http.Request) *session {
 	if given := r.Header.Values("Authorization"); len(given) == 1 {
 		if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {
@@ -62,11 +62,11 @@ func (p *Page) session(w http.ResponseWriter, r *http.Request) *session {
 		}
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	refuse(w, http.StatusUnauthorized, "not let in: open the page by a fresh link")
+	refuse(w, http.StatusUnauthorized, "no valid token: open the page by a new link")
 	return nil
 }
 
-// refuse answers with a sentence.
+// refuse answers with a status and a sentence.
 func refuse(w http.ResponseWriter, status int, format string, args ...any) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)

@@ -104,8 +104,8 @@ func connect(t *testing.T, p *Page, l pipes) net.Conn {
 	return ours
 }
 
-// A browser that reads nothing delays no one, costs a bounded time, and gets everything
-// when it comes back.
+// TestSlowReader checks that a browser that does not read delays no other, is disconnected
+// in time, and gets everything when it connects again.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)
@@ -147,7 +147,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// A silent stream shows that it lives, and outlasts the server's timeouts.
+// TestHeartbeat checks that a silent stream sends heartbeats and outlasts the server's
+// time-outs.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)
@@ -276,8 +277,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What continues a forgotten entry costs nothing, and speech is shown again.
-func TestForgotten(t *testing.T) {
+// TestRemovedEntries continues entries that were removed: output of a command is ignored,
+// and a message starts a new entry.
+func TestRemovedEntries(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "1"}
 	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
@@ -298,8 +300,8 @@ func TestForgotten(t *testing.T) {
 	p.Event(me, protocol.TaskComplete{})
 }
 
-// An answer that was taken is handed on, even when the question is withdrawn at
-// the same time: it may be the stricter one.
+// TestAnswerBeatsWithdrawal checks that an accepted answer is returned even if the question
+// is withdrawn at the same time, because it may be the stricter one.
 func TestAnswerBeatsWithdrawal(t *testing.T) {
 	b := newBoard(0)
 	q, err := b.ask(t.Context(), request("1", "true"))
@@ -310,7 +312,7 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}
 	if raw, err := b.withdraw(q, context.Canceled); err != nil || string(raw) != `{"action":"decline"}` {
-		t.Errorf("handed on: %s, %v", raw, err)
+		t.Errorf("returned: %s, %v", raw, err)
 	}
 }
 
@@ -322,7 +324,7 @@ func request(thread, command string) *approval.Request {
 	}
 }
 
-// long is a question of that many bytes.
+// long returns a question of that many bytes.
 func long(size int) *approval.Request {
 	return &approval.Request{
 		Thread: approval.Thread{ID: "long"}, Event: protocol.RawEvent{Type: "approval_request"},
@@ -330,8 +332,8 @@ func long(size int) *approval.Request {
 	}
 }
 
-// Who can connect but is not let in uses up a bounded part of the machine, and
-// nothing any more once it has gone.
+// TestConnections bounds what clients without a token can use up, and checks that it is
+// free again after they have gone.
 func TestConnections(t *testing.T) {
 	p, err := Listen(nil)
 	if err != nil {
@@ -366,9 +368,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// Links age by the wall clock, which continues while the machine sleeps; Go's other clock
-// does not.
-func TestLinksAgeAsleep(t *testing.T) {
+// TestLinkExpiryByWallClock checks that links expire by the wall clock. The monotonic clock
+// stops while the machine sleeps.
+func TestLinkExpiryByWallClock(t *testing.T) {
 	d := door{lifetime: time.Hour}
 	d.invite()
 	if s := d.links[0].expires.String(); strings.Contains(s, "m=") {
@@ -376,9 +378,9 @@ func TestLinksAgeAsleep(t *testing.T) {
 	}
 }
 
-// Sessions that have opened the same conversation are kept apart: Stop reaches
-// the one that was meant, and the end of one is not the other's.
-func TestSessionsApart(t *testing.T) {
+// TestServersOfOneThread shows a thread that two servers run as two conversations. Stop and
+// the end of one do not affect the other.
+func TestServersOfOneThread(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	stopped := ""
 	in := func(session string) approval.Thread {
@@ -402,9 +404,9 @@ func TestSessionsApart(t *testing.T) {
 	}
 }
 
-// Taking up a conversation that is there changes nothing of a turn under way,
-// which can still be stopped, and shows the past no second time.
-func TestTakenUpAgain(t *testing.T) {
+// TestResumedConversation resumes a conversation that the page shows. A running turn can
+// still be stopped, and the history is not shown twice.
+func TestResumedConversation(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "1"}
 	taken := protocol.SessionConfigured{SessionID: "1", InitialMessages: []json.RawMessage{[]byte(`{"type":"agent_message","message":"before"}`)}}
@@ -423,10 +425,10 @@ func TestTakenUpAgain(t *testing.T) {
 	}
 }
 
-// Thousands of questions and events, streams that are read and that are not,
-// answers, withdrawals and the end of it all leave no goroutine: synctest
-// finds those that are left.
-func TestNothingIsLeft(t *testing.T) {
+// TestNoGoroutineIsLeft has thousands of questions and events, streams with and without
+// readers, answers and withdrawals, and then closes the page. synctest finds goroutines
+// that are left.
+func TestNoGoroutineIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(pipes)
 		p := newPage("127.0.0.1:1", &Options{})

@@ -24,22 +24,22 @@ type Options struct {
 	// LinkLifetime is how long an unused link opens the page. 0 means an hour.
 	LinkLifetime time.Duration
 	// Stall is how long a model may be silent before the page calls it stuck. 0 means
-	// five minutes, less than 0 for ever.
+	// five minutes. A negative value means that it is never called stuck.
 	Stall time.Duration
 	// Announce receives a link that opens the page: at the start, and whenever a question
-	// comes while no page is open. A link that is valid for another half of its lifetime
-	// is announced again, else a fresh one. It must not block. Default: none.
+	// comes while no page is open. It may receive the same link again while that is unused
+	// and has more than half of its lifetime left. It must not block. Default: none.
 	Announce func(link string)
-	// Tasks lists what other processes do, the newest first; the page shows it, and
-	// nothing there changes it. It is called now and then while the page is open,
-	// by one goroutine. Default: nothing is listed.
+	// Tasks lists the tasks of other processes, the newest first. The page shows them and
+	// cannot change them. It is called every two seconds while the page is open, by one
+	// goroutine. Default: none are shown.
 	Tasks func() []Task
 }
 
 // A Page is a web server on the loopback interface, and the desk behind it. It
 // implements approval.Desk.
 type Page struct {
-	host    string // what requests must have as Host
+	host    string // the only Host that requests may have
 	options Options
 	board   board
 	door    door
@@ -61,12 +61,12 @@ type invitation struct {
 	stale  time.Time
 }
 
-// maxConnections bounds what others on the machine, who can connect, can use up.
+// maxConnections bounds what other users of the machine can use up, who can connect too.
 const maxConnections = 256
 
 var errClosed = errors.New("page: closed")
 
-// Listen starts a page. It is to be closed.
+// Listen starts a page, which the caller must close.
 func Listen(o *Options) (*Page, error) {
 	var options Options
 	if o != nil {
@@ -117,7 +117,7 @@ func (p *Page) listen(l net.Listener) {
 	}()
 }
 
-// newPage is a page without its listener.
+// newPage returns a page without a listener.
 func newPage(host string, o *Options) *Page {
 	return &Page{
 		host:    host,
@@ -129,14 +129,14 @@ func newPage(host string, o *Options) *Page {
 	}
 }
 
-// Link returns a fresh link. It opens the page once, within
-// Options.LinkLifetime; of more than 8 unused ones the oldest stop working.
-// Who has it sees the conversations and decides: show it to the user alone.
+// Link returns a new link, which opens the page once, within Options.LinkLifetime. At most
+// 8 unused links work; a new one replaces the oldest. Who has the link sees the
+// conversations and answers their questions, so show it only to the user.
 func (p *Page) Link() string { return p.link(p.door.invite()) }
 
 func (p *Page) link(secret string) string { return p.origin() + "/#" + secret }
 
-// origin is how browsers name the page.
+// origin returns the page's origin, as browsers send it.
 func (p *Page) origin() string { return "http://" + p.host }
 
 // Watched reports whether the page is open in a browser.
@@ -157,8 +157,8 @@ func (p *Page) announce() {
 	}
 }
 
-// invitation is the link that was announced last, or a fresh one when that was
-// used or is old.
+// invitation returns the link that was announced last, or a new one if that was used or
+// is old.
 func (p *Page) invitation() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,8 +169,8 @@ func (p *Page) invitation() string {
 	return p.link(p.announced.secret)
 }
 
-// Close ends the page: browsers are disconnected, and whatever Ask waits for
-// returns without an answer. It may be called more than once.
+// Close disconnects the browsers and ends the page. A pending Ask returns an error. Close
+// may be called more than once.
 func (p *Page) Close() error {
 	p.mu.Lock()
 	first := !p.closed
@@ -188,7 +188,7 @@ func (p *Page) Close() error {
 	return nil
 }
 
-// enter counts a handler; false once the page is closed.
+// enter counts a handler. It returns false once the page is closed.
 func (p *Page) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

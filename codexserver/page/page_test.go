@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// visitor is a browser's tab in the test's own program.
+// visitor is a browser's tab, played by the test.
 type visitor struct {
 	t      *testing.T
 	client *http.Client
@@ -26,7 +26,7 @@ type visitor struct {
 	token  string
 }
 
-// visit opens the page by a fresh link.
+// visit opens the page by a new link.
 func visit(t *testing.T, p *page.Page) *visitor {
 	t.Helper()
 	origin, secret, ok := strings.Cut(p.Link(), "/#")
@@ -44,7 +44,7 @@ func visit(t *testing.T, p *page.Page) *visitor {
 	return v
 }
 
-// request is one as the page's script sends it.
+// request returns a request as the page's script sends it.
 func (v *visitor) request(method, path, body string) *http.Request {
 	r, err := http.NewRequestWithContext(context.Background(), method, v.origin+path, strings.NewReader(body))
 	if err != nil {
@@ -61,7 +61,7 @@ func (v *visitor) request(method, path, body string) *http.Request {
 	return r
 }
 
-// send returns the answer to a request that has an end.
+// send sends a request and returns the whole answer.
 func (v *visitor) send(r *http.Request) (*http.Response, string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
@@ -84,7 +84,7 @@ func (v *visitor) post(path, body string) (int, string) {
 	return res.StatusCode, text
 }
 
-// A line of the stream, with what the tests look at.
+// line is a line of the stream, with the parts that the tests check.
 type line struct {
 	Order         []string       `json:"order"`
 	Conversations []conversation `json:"conversations"`
@@ -125,7 +125,7 @@ func (v *visitor) events() *events {
 	return &events{v.t, res.Body, bufio.NewReader(res.Body)}
 }
 
-// next is the next line other than a heartbeat; false at the end.
+// next returns the next line other than a heartbeat, or false at the end.
 func (e *events) next() (line, bool) {
 	e.t.Helper()
 	for {
@@ -192,7 +192,7 @@ type reply struct {
 	err    error
 }
 
-// ask puts a question to the page's user.
+// ask asks a question on the page.
 func ask(ctx context.Context, p *page.Page, r *approval.Request) <-chan reply {
 	back := make(chan reply, 1)
 	go func() {
@@ -312,7 +312,7 @@ func TestClose(t *testing.T) {
 		t.Error("Ask after Close had an answer")
 	}
 	if told != 1 {
-		t.Errorf("told %d links, of which one works", told)
+		t.Errorf("announced %d links, of which one works", told)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
@@ -327,7 +327,7 @@ func TestAnnounce(t *testing.T) {
 	unseen := func() { _, _ = p.Ask(ended, exec("1", "true")) }
 	unseen()
 	if len(told) != 2 || told[0] != told[1] {
-		t.Fatalf("told %q, want one link twice", told)
+		t.Fatalf("announced %q, want one link twice", told)
 	}
 	origin, secret, _ := strings.Cut(told[0], "/#")
 	v := &visitor{t: t, origin: origin, client: http.DefaultClient}
@@ -336,17 +336,17 @@ func TestAnnounce(t *testing.T) {
 	}
 	unseen()
 	if len(told) != 3 || told[2] == told[0] {
-		t.Errorf("told %q, want a fresh link after the first was used", told)
+		t.Errorf("announced %q, want a new link after the first was used", told)
 	}
 	stream := visit(t, p).events()
 	stream.next()
 	unseen()
 	if len(told) != 3 {
-		t.Errorf("told %q although the page is open", told)
+		t.Errorf("announced %q although the page is open", told)
 	}
 }
 
-func TestOldestPageGivesWay(t *testing.T) {
+func TestOldestPageIsReplaced(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
 	var open []*events

@@ -13,40 +13,39 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// questionView is what the page shows of a question. Command and Script are
-// shown already; the rest is as it came until show.
+// questionView is what the page shows of a question. Hidden characters of Command and
+// Script are visible from the start, those of the other texts after show.
 type questionView struct {
 	// Kind is "exec", "patch" or "other".
 	Kind string `json:"kind"`
 	// Subject is who asks.
 	Subject string `json:"subject"`
-	// Command is one line on which nothing is hidden.
+	// Command is the command on one line, with hidden characters made visible.
 	Command string `json:"command,omitzero"`
-	// Script is the words of Command that have several lines, as such.
+	// Script is the words of Command that have several lines, with their line breaks.
 	Script string `json:"script,omitzero"`
-	// Hidden is true when there are invisible characters.
+	// Hidden is true when the command has invisible characters.
 	Hidden bool `json:"hidden,omitzero"`
-	// Cwd is the folder.
+	// Cwd is the working folder.
 	Cwd string `json:"cwd,omitzero"`
 	// Files are a patch's.
 	Files []file `json:"files,omitzero"`
-	// GrantRoot is where an approval for the session allows later patches too.
+	// GrantRoot is the folder in which an approval for the session also allows later
+	// patches.
 	GrantRoot string `json:"grantRoot,omitzero"`
-	// Message is the words of a question of another kind.
+	// Message is the text of a question of the kind "other".
 	Message string `json:"message,omitzero"`
-	// Facts is what belongs to such a question in addition to its words, as JSON, such as
-	// a tool's arguments.
+	// Facts is further data of such a question as JSON, such as a tool's arguments.
 	Facts string `json:"facts,omitzero"`
-	// Reason is the model's words for why.
+	// Reason is the model's reason.
 	Reason string `json:"reason,omitzero"`
-	// Notes are the engine's words.
+	// Notes are sentences of the engine.
 	Notes []string `json:"notes,omitzero"`
 	// Session is true when an approval for the session is possible.
 	Session bool `json:"session,omitzero"`
-	// Deadline is the Unix time in ms when a question without an answer counts as
-	// refused.
+	// Deadline is when a question without an answer is denied, a Unix time in ms.
 	Deadline int64 `json:"deadline,omitzero"`
-	// Brief is true when not everything is kept, for it is decided.
+	// Brief is true when the question is decided and parts of it were removed.
 	Brief bool `json:"brief,omitzero"`
 
 	end
@@ -105,8 +104,8 @@ func note(notes []string, s string) []string {
 	return append(notes, s)
 }
 
-// script returns the words of a command that have more than one line, and
-// whether any word has characters that are not seen.
+// script returns the words of a command that have more than one line, and whether any
+// word has invisible characters.
 func script(argv []string) (text string, hidden bool) {
 	var words []string
 	for _, word := range argv {
@@ -119,7 +118,7 @@ func script(argv []string) (text string, hidden bool) {
 	return strings.Join(words, "\n"), hidden
 }
 
-// size is about how many bytes a question takes.
+// size returns about how many bytes a question takes.
 func (v *questionView) size() int {
 	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Feedback) + sizeOf(v.Files)
 	for _, s := range v.Notes {
@@ -128,10 +127,10 @@ func (v *questionView) size() int {
 	return n
 }
 
-// maxBrief is how much is kept of each part of a question that is decided.
+// maxBrief is how many bytes of each part of a decided question are kept.
 const maxBrief = 4 << 10
 
-// brief returns what is kept of a question that is decided.
+// brief returns what is kept of a decided question.
 func (v *questionView) brief() *questionView {
 	if v.size() <= maxBrief {
 		return v
@@ -145,7 +144,7 @@ func (v *questionView) brief() *questionView {
 	return &short
 }
 
-// show returns a copy that is fit to be seen.
+// show returns a copy with hidden characters made visible.
 func (v *questionView) show() *questionView {
 	shown := *v
 	shown.Subject, shown.Cwd, shown.GrantRoot = line(v.Subject), path(v.Cwd), path(v.GrantRoot)

@@ -19,10 +19,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// TestRace answers each of a thousand questions on the page and in the client at once,
-// one approving and the other denying. There is one decision, that of one of the two
-// answers. The page learns whether its own came in time, and engine and record get the
-// same decision.
+// TestRace answers each of a thousand questions on the page and in the client at once, one
+// approving and the other denying. One of the two answers is the decision. The page learns
+// whether its answer counted, and engine and record get the same decision.
 func TestRace(t *testing.T) {
 	const conversations, rounds = 20, 50
 	p := listen(t, nil)

@@ -15,20 +15,20 @@ import (
 //go:embed web
 var web embed.FS
 
-// shell is the files of the page. They hold nothing of a conversation.
+// shell is the files of the page. They are public and hold nothing of a conversation.
 var shell = map[string]struct{ file, contentType string }{
 	"/":         {"web/page.html", "text/html; charset=utf-8"},
 	"/page.css": {"web/page.css", "text/css; charset=utf-8"},
 	"/page.js":  {"web/page.js", "text/javascript; charset=utf-8"},
 }
 
-// route answers a request with the right Host.
+// route answers a request whose Host was checked.
 //
-//	GET  /, /page.css, /page.js     the page, for anybody
+//	GET  /, /page.css, /page.js     the page, without a token
 //	POST /session                   a link's secret for a token
-//	GET  /events                    all that is shown, as it comes
+//	GET  /events                    what the page shows, and its changes
 //	POST /questions/{id}            an answer, an ElicitResult
-//	POST /conversations/{id}/stop   ends the turn under way
+//	POST /conversations/{id}/stop   interrupts the running turn
 func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if f, ok := shell[path]; ok {
@@ -71,7 +71,7 @@ func method(w http.ResponseWriter, r *http.Request, want string) bool {
 		return true
 	}
 	w.Header().Set("Allow", want)
-	refuse(w, http.StatusMethodNotAllowed, "only %s is known here", want)
+	refuse(w, http.StatusMethodNotAllowed, "this address takes only %s", want)
 	return false
 }
 
@@ -82,7 +82,7 @@ func (p *Page) file(w http.ResponseWriter, name, contentType string) {
 		return
 	}
 	w.Header().Set("Content-Type", contentType)
-	w.Write(text) // who has gone needs no page
+	w.Write(text) // an error means that the browser has gone
 }
 
 func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 	}
 	token, ok := p.door.admit(in.Secret)
 	if !ok {
-		refuse(w, http.StatusForbidden, "this link was used already, or is too old")
+		refuse(w, http.StatusForbidden, "this link was used already, or is too old: open the page by a new link")
 		return
 	}
 	reply(w, http.StatusOK, map[string]string{"token": token})
@@ -136,7 +136,7 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	switch end, found := p.board.answer(n, raw); {
 	case !found:
-		refuse(w, http.StatusNotFound, "there is no such question, or it ended long ago")
+		refuse(w, http.StatusNotFound, "there is no such question, or the page has removed it")
 	case end != nil:
 		reply(w, http.StatusConflict, end)
 	default:
@@ -157,11 +157,11 @@ func (p *Page) stop(w http.ResponseWriter, r *http.Request, thread string) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// maxBody is room for the longest feedback, 2,000 characters, however escaped.
+// maxBody has room for the longest feedback, 2,000 characters, even if all are escaped.
 const maxBody = 32 << 10
 
-// readBody reads a request's body, which is one JSON object with the members of v
-// alone, none of them twice. It answers when it is not.
+// readBody reads the body of a request: one JSON object whose members are all members of
+// v, without duplicates. It refuses any other body and returns false.
 func readBody(w http.ResponseWriter, r *http.Request, v any) ([]byte, bool) {
 	if r.Header.Get("Content-Type") != "application/json" {
 		refuse(w, http.StatusBadRequest, "the content type is not application/json")
@@ -177,7 +177,7 @@ func readBody(w http.ResponseWriter, r *http.Request, v any) ([]byte, bool) {
 		return nil, false
 	}
 	if err := json.Unmarshal(raw, v, json.RejectUnknownMembers(true)); err != nil {
-		refuse(w, http.StatusBadRequest, "the body is not what is taken here: %v", err)
+		refuse(w, http.StatusBadRequest, "the body is wrong: %v", err)
 		return nil, false
 	}
 	return raw, true
@@ -192,5 +192,5 @@ func reply(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(text) // who has gone needs no answer
+	w.Write(text) // an error means that the browser has gone
 }

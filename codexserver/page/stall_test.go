@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestStuckAt reads from the stream, a minute after each step, how long it then is
-// until the model counts as stuck.
+// TestStuckAt reads from the stream, a minute after each step, when the model will count as
+// stuck.
 func TestStuckAt(t *testing.T) {
 	for _, limit := range []time.Duration{0, 3 * time.Minute, -1} {
 		synctest.Test(t, func(t *testing.T) { testStuckAt(t, limit) })

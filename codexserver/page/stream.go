@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// heartbeat is how often a silent stream shows that it lives.
+	// heartbeat is how often a silent stream sends an empty line.
 	heartbeat = 15 * time.Second
 	// pace is the least time between two lines.
 	pace = 50 * time.Millisecond
-	// slow is how long 64 KiB may take to be written.
+	// slow is how long writing 64 KiB may take.
 	slow = 10 * time.Second
-	// maxStreams leaves a browser, which has six connections to a host, some
-	// for the answers.
+	// maxStreams leaves a browser connections for the answers: it has six to a host.
 	maxStreams = 4
 )
 
@@ -28,7 +27,7 @@ type streams struct {
 }
 
 type stream struct {
-	replaced chan struct{} // closed when a newer one has taken its place
+	replaced chan struct{} // closed when a newer stream replaces it
 }
 
 func (s *streams) open() int {
@@ -55,8 +54,9 @@ func (s *streams) remove(me *stream) {
 	s.list = slices.DeleteFunc(s.list, func(other *stream) bool { return other == me })
 }
 
-// stream writes what the board shows, a JSON object a line: first all of it,
-// then what has changed. An empty line is a heartbeat, {"end":…} the last one.
+// stream writes what the board shows, one JSON object a line: first everything, then the
+// changes. An empty line is a heartbeat. The last line is {"end":…} if the server ends
+// the stream.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	me := p.streams.add()
 	defer p.streams.remove(me)

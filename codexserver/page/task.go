@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// A Task is something that another process does for a client of its own. The page
-// shows it; only that process can decide or stop anything in it.
+// A Task is a task that another process runs for its own client. The page shows it. Only
+// that process can answer its questions or stop it.
 type Task struct {
-	// Thread is the id of its conversation.
+	// Thread is the id of the task's conversation.
 	Thread string `json:"thread"`
-	// Status is a word for how far it is, such as "working" or "completed".
+	// Status is the task's status, such as "working" or "completed".
 	Status string `json:"status"`
-	// Message says what it does, for a person.
+	// Message describes what the task does now.
 	Message string `json:"message"`
-	// Server says which process has it.
+	// Server names the process that runs it.
 	Server string `json:"server"`
 	// Began is a Unix time in ms.
 	Began int64 `json:"began"`
 }
 
 const (
-	// taskPace is how often the tasks of other processes are looked at.
+	// taskPace is how often the page reads the tasks of other processes.
 	taskPace = 2 * time.Second
-	// maxTasks is how many of them are shown.
+	// maxTasks is how many of them the page shows.
 	maxTasks = 100
 )
 
-// lookAtTasks keeps the tasks on the board, while the page is open, until it is
-// closed.
+// lookAtTasks updates the tasks on the board while a browser shows the page. It returns
+// when the page is closed.
 func (p *Page) lookAtTasks() {
 	ticker := time.NewTicker(taskPace)
 	defer ticker.Stop()
@@ -44,7 +44,7 @@ func (p *Page) lookAtTasks() {
 	}
 }
 
-// showTasks puts the tasks of other processes on the board in place of those before.
+// showTasks replaces the tasks of other processes on the board.
 func (b *board) showTasks(tasks []Task) {
 	shown := make([]Task, min(len(tasks), maxTasks))
 	for i := range shown {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTasks shows the tasks of other processes while the page is open, each change
-// once and fit to be seen.
+// TestTasks shows the tasks of other processes while the page is open. Each change is shown
+// once, with hidden characters made visible.
 func TestTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32

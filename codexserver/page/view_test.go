@@ -20,8 +20,8 @@ import (
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
 
-// TestView compares what browsers are sent of a conversation that has
-// everything in it with testdata/view.json.
+// TestView compares what browsers get of a conversation with every kind of entry with
+// testdata/view.json.
 func TestView(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	me := approval.Thread{ID: "0199-thread"}
@@ -75,8 +75,7 @@ func TestView(t *testing.T) {
 	golden(t, "view.json", p)
 }
 
-// TestQuestions compares what browsers are sent of questions with
-// testdata/questions.json.
+// TestQuestions compares what browsers get of questions with testdata/questions.json.
 func TestQuestions(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))

@@ -1,7 +1,7 @@
 package protocol
 
-// ExecApprovalRequest asks whether a command may run. It is the event that
-// every listener sees and what the engine hands to its host.
+// ExecApprovalRequest asks whether a command may run. An engine passes it to its host, and
+// listeners receive it as an event.
 type ExecApprovalRequest struct {
 	// CallID is the model's id of the call.
 	CallID string `json:"call_id"`
@@ -9,7 +9,7 @@ type ExecApprovalRequest struct {
 	TurnID string `json:"turn_id,omitzero"`
 	// Command is the argv.
 	Command []string `json:"command"`
-	// Cwd is the absolute folder it would run in.
+	// Cwd is the absolute path of the folder in which it would run.
 	Cwd string `json:"cwd"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
@@ -25,17 +25,16 @@ type ExecApprovalRequest struct {
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
-	// Once is true when the same words may run something else the next time,
-	// because a program that they name lies where commands may write, or is not
-	// found. No rule allows the command then, and no approval of it lasts for the
-	// session. It is not part of the event.
-	Once bool `json:"-"`
-	// Program is where that program lies, "" when it is not found. It is not part
-	// of the event.
-	Program string `json:"-"`
-	// Judged is the command as rules are to see it, for an engine that puts a
-	// shell of its own around the model's; nil means Command. It is not part of
+	// Once is true when the same command may run another program the next time, because
+	// a program that it names lies where commands may write, or is not found. Then no rule
+	// allows the command, and no approval of it lasts for the session. It is not part of
 	// the event.
+	Once bool `json:"-"`
+	// Program is the path of that program, "" if it was not found. It is not part of the
+	// event.
+	Program string `json:"-"`
+	// Judged is the command that rules judge, if the engine wraps the model's command in
+	// its own shell. Nil means Command. It is not part of the event.
 	Judged []string `json:"-"`
 }
 
@@ -45,28 +44,26 @@ type PatchApprovalRequest struct {
 	CallID string `json:"call_id"`
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// Changes is the patch by absolute path: the place that is written, symbolic
-	// links resolved.
+	// Changes is the patch by absolute path, with symbolic links resolved.
 	Changes map[string]FileChange `json:"changes"`
-	// Links has, for each path of Changes and each MovePath that the patch names by
-	// way of symbolic links, the path as the patch names it. It is not part of the
-	// event.
+	// Links has an entry for each path in Changes and each MovePath that the patch names
+	// through symbolic links: the path as the patch names it. It is not part of the event.
 	Links map[string]string `json:"-"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
-	// GrantRoot is a folder below which later patches would not be asked for.
+	// GrantRoot is a folder. If the patch is approved for the session, later patches below
+	// it need no approval.
 	GrantRoot string `json:"grant_root,omitzero"`
 	// Subject is who asks when it is not Codex itself, such as a sub-agent. It
 	// is not part of the event.
 	Subject string `json:"-"`
-	// Cwd is the conversation's folder; changes outside of it are pointed out.
-	// It is not part of the event.
+	// Cwd is the conversation's folder. The question marks changes outside of it. It is
+	// not part of the event.
 	Cwd string `json:"-"`
-	// Once is true when an approval for the session would be worth no more than
-	// one for this once. It is not part of the event.
+	// Once is true when the patch cannot be approved for the session. It is not part of
+	// the event.
 	Once bool `json:"-"`
-	// Notes are sentences of the server's own about the changes. They are not part
-	// of the event.
+	// Notes are the engine's sentences about the changes. They are not part of the event.
 	Notes []string `json:"-"`
 }
 

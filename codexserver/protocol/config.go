@@ -2,15 +2,16 @@ package protocol
 
 import "encoding/json"
 
-// ApprovalPolicy says when the user is asked before a command or patch runs.
+// ApprovalPolicy says when a person is asked before a command or a patch runs.
 type ApprovalPolicy string
 
 const (
 	// ApprovalUntrusted asks for every command that is not known to be safe.
 	ApprovalUntrusted ApprovalPolicy = "untrusted"
-	// ApprovalOnFailure runs in the sandbox and asks when the sandbox denied.
+	// ApprovalOnFailure runs in the sandbox, and asks after the sandbox has stopped a
+	// command.
 	ApprovalOnFailure ApprovalPolicy = "on-failure"
-	// ApprovalOnRequest runs in the sandbox and asks when the model asks for more.
+	// ApprovalOnRequest runs in the sandbox, and asks when the model wants to leave it.
 	ApprovalOnRequest ApprovalPolicy = "on-request"
 	// ApprovalNever never asks.
 	ApprovalNever ApprovalPolicy = "never"
@@ -88,9 +89,8 @@ func ReasoningSummaries() []ReasoningSummary {
 	return []ReasoningSummary{SummaryAuto, SummaryConcise, SummaryDetailed, SummaryNone}
 }
 
-// Config is what the caller of one conversation asked for. It is not resolved:
-// the engine lays it over its own configuration (config.toml, its overrides),
-// and a zero field leaves that as it is.
+// Config is the configuration that the caller of a conversation asks for. It overrides the
+// engine's own configuration, config.toml and its overrides. A zero field changes nothing.
 type Config struct {
 	// Model is the model's slug.
 	Model string
@@ -102,56 +102,56 @@ type Config struct {
 	ApprovalPolicy ApprovalPolicy
 	// Sandbox overrides sandbox_mode.
 	Sandbox SandboxMode
-	// Overrides are configuration keys, dotted or nested, over config.toml;
-	// the fields above win over them.
+	// Overrides are configuration keys, dotted or nested, that win over config.toml. The
+	// other fields win over them.
 	Overrides map[string]json.RawMessage
-	// FromCall says that the overrides come from the caller of a tool, mostly a model,
-	// and not from the user. They may narrow the configuration's shell_environment_policy
-	// but not widen it, and a writable root among them does not count as named by the
-	// configuration.
+	// FromCall is true when the overrides come from the caller of a tool, mostly a model,
+	// and not from the user. They can then narrow the configured
+	// shell_environment_policy, but not widen it. A writable root among them does not count
+	// as one of the user's, who alone can make the home and system folders writable.
 	FromCall bool
-	// Bounded says that callers may not choose the sandbox or the approval policy. A
-	// conversation that is taken up again does then not have those of its last turn
-	// where they allow more than the configuration does.
+	// Bounded is true when callers may not choose the sandbox or the approval policy. A
+	// resumed conversation then does not keep those of its last turn if they allow more
+	// than the configuration does.
 	Bounded bool
 	// BaseInstructions replaces the model's instructions; empty is a value.
 	BaseInstructions *string
 	// DeveloperInstructions overrides developer_instructions: a message with
 	// the role developer at the beginning of the history; empty is a value.
 	DeveloperInstructions *string
-	// CompactPrompt overrides compact_prompt: what the model is asked for when
-	// the history is summarised. An empty one is the engine's own.
+	// CompactPrompt overrides compact_prompt, the prompt that summarises the history. An
+	// empty one is the engine's own.
 	CompactPrompt *string
-	// Effort overrides model_reasoning_effort, and is sent to the model whatever
-	// is known of it.
+	// Effort overrides model_reasoning_effort. It is sent even to a model that is not known
+	// to take it.
 	Effort ReasoningEffort
-	// WebSearch lets the model search the web, or does not; nil leaves it to the
-	// configuration, over whose web_search = "disabled" a call does not go.
+	// WebSearch switches web searches on or off. Nil leaves it to the configuration. A call
+	// cannot switch them on if the configuration has web_search = "disabled".
 	WebSearch *bool
-	// WritableRoots are absolute folders that are writable in addition to those of the
-	// configuration. They are for [SandboxWorkspaceWrite] alone; a conversation with a
-	// worktree has none.
+	// WritableRoots are absolute paths of folders that are writable in addition to those of
+	// the configuration. They need the mode [SandboxWorkspaceWrite], and a conversation
+	// without a worktree.
 	WritableRoots []string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.
 	IncludeApplyPatchTool *bool
-	// ReadOnly leaves out everything but commands, such as MCP servers, web searches and
-	// patches. Its Sandbox and ApprovalPolicy are [SandboxReadOnly] and [ApprovalNever],
-	// and nothing else may widen them.
+	// ReadOnly leaves the model only commands: no MCP servers, web searches or patches.
+	// The conversation has [SandboxReadOnly] and [ApprovalNever], and nothing can widen
+	// them.
 	ReadOnly bool
-	// Worktree is the git worktree that the conversation has for itself, nil
-	// without one. It narrows [SandboxWorkspaceWrite], whatever else says more.
+	// Worktree is the conversation's own git worktree; nil without one. In the mode
+	// [SandboxWorkspaceWrite] nothing else is writable, whatever other fields say.
 	Worktree *Worktree
 }
 
-// Worktree is a folder that a conversation's commands write in alone: neither the
-// temporary folders nor other writable roots are writable.
+// Worktree is the only folder in which a conversation's commands can write. The temporary
+// folders and other writable roots are read-only.
 type Worktree struct {
-	// Path is the worktree's top folder, absolute. The working folder is it, or
-	// lies in it.
+	// Path is the absolute path of the worktree's top folder. The working folder is this
+	// folder or lies in it.
 	Path string
-	// ReadOnly are the places that stay read-only whatever else is writable, such
-	// as the repository's git folder.
+	// ReadOnly are paths that stay read-only in any case, such as the repository's git
+	// folder.
 	ReadOnly []string
 }

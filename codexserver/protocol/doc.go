@@ -1,14 +1,13 @@
-// Package protocol holds the wire types of Codex as its MCP server spoke them in
-// September 2025: events, approval requests, input items, configuration words and the ids
-// that tie them together.
+// Package protocol has the wire types of Codex's MCP server of September 2025: events,
+// approval requests, input items, configuration and the params of methods.
 //
-// The package has no behaviour. An engine builds these values, the server writes them, a
+// The package has no behaviour. An engine makes these values, the server writes them, and a
 // client reads them:
 //
 //	engine ── EventMsg ──▶ server ── codex/event {_meta, id, msg} ──▶ client
 //
 // A client that follows a conversation reads the member msg of each notification with
-// [ParseEvent] and looks at what it is:
+// [ParseEvent]:
 //
 //	msg, err := protocol.ParseEvent(params.Msg)
 //	if err != nil {
@@ -23,7 +22,7 @@
 //		// the turn is over
 //	}
 //
-// An engine hands such a value to its host, which writes it with [AppendEvent].
+// An engine passes such a value to its host. The server writes it with [AppendEvent].
 //
 // # What is where
 //
@@ -36,23 +35,22 @@
 //	JSON-RPC methods          NewConversationParams, NewConversationResult and their like
 //	a conversation's file     RolloutLine, SessionMeta, ResponseItem, Compacted
 //
-// docs/wire.md of the module has all members in tables, and says when each event comes.
+// docs/wire.md of the module lists all members, and when each event is sent.
 //
 // # Form
 //
-// Member names are the wire's own (snake_case in events, camelCase in the JSON-RPC
-// methods). An optional member is left out when it has no value; the few members that are
-// written as null instead are pointers without omitzero, and say so. Fields with the name
-// "-" are not on the wire: they carry to the server what the event lacks.
+// Events have names in snake_case, JSON-RPC methods in camelCase. An optional member
+// without a value is left out. A few members are written as null instead; their comments
+// say so. Fields with the name "-" are not on the wire: they are for the server only.
 //
-// Values are encoded with github.com/go-json-experiment/json; [AppendEvent] writes an
-// event's flat form, its type among its own members, and [ParseEvent] reads it.
+// Values are encoded with github.com/go-json-experiment/json. [AppendEvent] writes an event
+// as one flat object, with its type next to its members, and [ParseEvent] reads it.
 //
 // # What can go wrong
 //
-// An event of a type that this package does not know is not an error: it becomes a
-// [RawEvent] with its bytes, so that later Codex can be followed. Unknown members of a
-// known type are dropped. Duplicate members, wrong types and invalid UTF-8 are errors.
+// An event of an unknown type is not an error, because later versions of Codex have new
+// ones: it becomes a [RawEvent] with its bytes. Unknown members of a known type are
+// dropped. Duplicate members, wrong types and invalid UTF-8 are errors.
 //
 // # Where to go next
 //

@@ -8,16 +8,15 @@ import (
 )
 
 // EventMsg is what happened in a conversation: one of the event types of this package, or
-// a [RawEvent] of a type it does not know. On the wire it is one flat object, its type
-// among its own members.
+// a [RawEvent] of an unknown type. On the wire it is one flat object, with the type next to
+// its members.
 type EventMsg interface {
-	// EventType is the wire's word for the event, such as "agent_message".
+	// EventType is the event's type on the wire, such as "agent_message".
 	EventType() string
 }
 
-// Event is an event with the id of the submission it belongs to: the id of the
-// tools/call request for a first turn, a counter for later ones, "" for what
-// belongs to no turn.
+// Event is an event with the id of its submission: the id of the tools/call request for a
+// first turn, a counter for later turns, and "" outside of turns.
 type Event struct {
 	// ID is the submission's.
 	ID string
@@ -27,7 +26,7 @@ type Event struct {
 
 // RawEvent is an event of a type that this package does not know.
 type RawEvent struct {
-	// Type is the wire's word.
+	// Type is the type on the wire.
 	Type string
 	// Raw is the whole flat object, type included.
 	Raw stdjson.RawMessage
@@ -46,7 +45,7 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 		return b, fmt.Errorf("protocol: event type: %w", err)
 	}
 	out := appending(append(append(b, `{"type":`...), name...))
-	brace := len(out) // the members are written behind the type, and not copied there: an event may be long
+	brace := len(out) // the object is written here without a copy, since it may be long; its brace becomes a comma
 	if err := json.MarshalWrite(&out, m, json.Deterministic(true)); err != nil {
 		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
 	}
@@ -57,7 +56,7 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 	return out, nil
 }
 
-// appending is a slice that is written to.
+// appending is a writer that appends to a slice.
 type appending []byte
 
 func (a *appending) Write(b []byte) (int, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEventsRoundTrip reads events that Codex 0.42.0 sent, one or more of every
-// type, and writes the same again.
+// TestEventsRoundTrip reads events that Codex 0.42.0 sent, at least one of every type, and
+// writes the same again.
 func TestEventsRoundTrip(t *testing.T) {
 	f, err := os.Open("testdata/events.ndjson")
 	if err != nil {

@@ -31,21 +31,21 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ParsedCommand is what a part of a command does, as far as its words show.
+// ParsedCommand is what a part of a command does, judged by its words.
 type ParsedCommand struct {
 	// Type is "read", "list_files", "search" or "unknown".
 	Type string `json:"type"`
 	// Cmd is the part as shell text.
 	Cmd string `json:"cmd"`
-	// Name is the file of a read.
+	// Name is the file that a read reads.
 	Name *string `json:"name,omitzero"`
-	// Query is what a search looks for. A search writes it as null when it is nil.
+	// Query is what a search looks for. A search writes nil as null.
 	Query *string `json:"query,omitzero"`
-	// Path is the folder of list_files and search, which write it as null when it is nil.
+	// Path is the folder of list_files and search, which write nil as null.
 	Path *string `json:"path,omitzero"`
 }
 
-// MarshalJSON writes the members that belong to the type, null where they have no value.
+// MarshalJSON writes the members of the type, and null for those without a value.
 func (p ParsedCommand) MarshalJSON() ([]byte, error) {
 	m := map[string]any{"type": p.Type, "cmd": p.Cmd}
 	switch p.Type {
@@ -78,7 +78,7 @@ type ExecCommandBegin struct {
 	Command []string `json:"command"`
 	// Cwd is the absolute folder that it runs in.
 	Cwd string `json:"cwd"`
-	// ParsedCmd are the parts of a shell script, one for any other command.
+	// ParsedCmd are the parts of a shell script. Any other command has one part.
 	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
 }
 
@@ -86,9 +86,9 @@ type ExecCommandBegin struct {
 type ExecCommandOutputDelta struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
-	// Stream is where it was written.
+	// Stream is the stream that it was written to.
 	Stream OutputStream `json:"stream"`
-	// Chunk is the raw bytes, base64 on the wire.
+	// Chunk is the bytes, base64 on the wire.
 	Chunk []byte `json:"chunk"`
 }
 
@@ -98,29 +98,30 @@ type ExecCommandEnd struct {
 	CallID string `json:"call_id"`
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// Stdout is the standard output, shortened when it is long.
+	// Stdout is the standard output. A long one is shortened.
 	Stdout string `json:"stdout"`
-	// Stderr is the standard error, shortened likewise.
+	// Stderr is the standard error. A long one is shortened.
 	Stderr string `json:"stderr"`
 	// AggregatedOutput is both streams in the order in which they arrived.
 	AggregatedOutput string `json:"aggregated_output"`
-	// ExitCode is the status; 128 and more for a signal.
+	// ExitCode is the exit status, or 128 and more for a signal.
 	ExitCode int `json:"exit_code"`
-	// Duration is from the start to the end.
+	// Duration is the time from the start to the end.
 	Duration Duration `json:"duration"`
 	// FormattedOutput is what the model sees.
 	FormattedOutput string `json:"formatted_output"`
-	// Omitted is how many bytes AggregatedOutput leaves out, where the engine knows.
+	// Omitted is how many bytes AggregatedOutput leaves out, if the engine knows. It is
+	// not part of the event.
 	Omitted int64 `json:"-"`
 }
 
 // FileChange is a patch's effect on one file: exactly one member is set.
 type FileChange struct {
-	// Add makes a file.
+	// Add creates a file.
 	Add *FileContent `json:"add,omitzero"`
-	// Delete takes one away.
+	// Delete removes a file.
 	Delete *FileContent `json:"delete,omitzero"`
-	// Update changes one, and may move it.
+	// Update changes a file, and may move it.
 	Update *FileUpdate `json:"update,omitzero"`
 }
 
@@ -130,11 +131,11 @@ type FileContent struct {
 	Content string `json:"content"`
 }
 
-// FileUpdate is a change to a file, perhaps with a move.
+// FileUpdate is a change of a file, which may also move it.
 type FileUpdate struct {
 	// UnifiedDiff has hunks and no file header.
 	UnifiedDiff string `json:"unified_diff"`
-	// MovePath is nil, written as null, when the file stays where it is.
+	// MovePath is the new path; nil, written as null, if the file is not moved.
 	MovePath *string `json:"move_path"`
 }
 
@@ -150,23 +151,23 @@ type PatchApplyBegin struct {
 	Changes map[string]FileChange `json:"changes"`
 }
 
-// PatchApplyEnd says how it went.
+// PatchApplyEnd reports whether a patch was applied.
 type PatchApplyEnd struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
-	// Stdout says what was changed.
+	// Stdout lists what was changed.
 	Stdout string `json:"stdout"`
-	// Stderr says why it was not.
+	// Stderr is why the patch was not applied.
 	Stderr string `json:"stderr"`
 	// Success is true when all of the patch was applied.
 	Success bool `json:"success"`
 }
 
-// TurnDiff is all that the turn has changed so far, in git's style.
+// TurnDiff is everything that the turn has changed so far, as a diff of git.
 type TurnDiff struct {
-	// UnifiedDiff has the files' headers.
+	// UnifiedDiff is the diff, with a header for each file.
 	UnifiedDiff string `json:"unified_diff"`
 }
 
@@ -188,11 +189,11 @@ type PlanUpdate struct {
 
 // MCPInvocation is a call of a tool on one of the configured MCP servers.
 type MCPInvocation struct {
-	// Server is its name in the configuration.
+	// Server is the server's name in the configuration.
 	Server string `json:"server"`
 	// Tool is the tool's name on its server.
 	Tool string `json:"tool"`
-	// Arguments is a JSON object, left out without any.
+	// Arguments is a JSON object, left out if there are none.
 	Arguments stdjson.RawMessage `json:"arguments,omitzero"`
 }
 
@@ -200,19 +201,19 @@ type MCPInvocation struct {
 type MCPToolCallBegin struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`
-	// Invocation says what is called.
+	// Invocation is the call.
 	Invocation MCPInvocation `json:"invocation"`
 }
 
-// MCPToolCallResult is a tool's result or the reason why there is none.
+// MCPToolCallResult is a tool's result, or why there is none.
 type MCPToolCallResult struct {
 	// Ok is the server's CallToolResult.
 	Ok stdjson.RawMessage `json:"Ok,omitzero"`
-	// Err is the reason, nil with an Ok.
+	// Err is why there is no result; nil with an Ok.
 	Err *string `json:"Err,omitzero"`
 }
 
-// MCPToolCallEnd says how the call ended.
+// MCPToolCallEnd says how a call of an MCP tool ended.
 type MCPToolCallEnd struct {
 	// CallID ties the events of one call together.
 	CallID string `json:"call_id"`

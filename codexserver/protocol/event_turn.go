@@ -14,7 +14,7 @@ type SessionConfigured struct {
 	Model string `json:"model"`
 	// ModelProviderID is the provider's name in the configuration.
 	ModelProviderID string `json:"model_provider_id,omitzero"`
-	// ApprovalPolicy is left out where no word says it, as with the granular
+	// ApprovalPolicy is left out if it is not one of the words, as with the granular
 	// policies of today's Codex.
 	ApprovalPolicy ApprovalPolicy `json:"approval_policy,omitzero"`
 	// Cwd is the absolute working folder.
@@ -39,7 +39,8 @@ type TaskStarted struct {
 	ModelContextWindow *int64 `json:"model_context_window"`
 }
 
-// TaskComplete ends a turn that ran to its end, and follows the [Error] of one that failed.
+// TaskComplete ends a turn that was not aborted. In a turn that failed, it follows the
+// [Error].
 type TaskComplete struct {
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
@@ -57,7 +58,7 @@ const (
 	AbortReviewEnded AbortReason = "review_ended"
 )
 
-// TurnAborted ends a turn that was interrupted or whose approval was answered with abort.
+// TurnAborted ends a turn that was interrupted, or aborted by an answer to a question.
 type TurnAborted struct {
 	// TurnID is the turn's.
 	TurnID string `json:"turn_id,omitzero"`
@@ -69,13 +70,13 @@ type TurnAborted struct {
 type TokenUsage struct {
 	// InputTokens are those of the request, cached ones included.
 	InputTokens int64 `json:"input_tokens"`
-	// CachedInputTokens are the part of it that the provider had cached.
+	// CachedInputTokens are those of the input that the provider had cached.
 	CachedInputTokens int64 `json:"cached_input_tokens"`
 	// OutputTokens are those of the response, reasoning included.
 	OutputTokens int64 `json:"output_tokens"`
-	// ReasoningOutputTokens are the part of it that is reasoning.
+	// ReasoningOutputTokens are those of the output that are reasoning.
 	ReasoningOutputTokens int64 `json:"reasoning_output_tokens"`
-	// TotalTokens is the provider's sum.
+	// TotalTokens is the sum that the provider reported.
 	TotalTokens int64 `json:"total_tokens"`
 }
 
@@ -99,7 +100,7 @@ type RateLimitWindow struct {
 	ResetsInSeconds *int64 `json:"resets_in_seconds"`
 }
 
-// RateLimits are a provider's limits according to its last response.
+// RateLimits are a provider's limits, as its last response reported them.
 type RateLimits struct {
 	// Primary is the first window; nil, written as null, when unknown.
 	Primary *RateLimitWindow `json:"primary"`
@@ -115,8 +116,7 @@ type TokenCount struct {
 	RateLimits *RateLimits `json:"rate_limits"`
 }
 
-// UserMessageKind distinguishes a user's own words from what the engine put in their
-// place.
+// UserMessageKind distinguishes the user's own messages from those that the engine adds.
 type UserMessageKind string
 
 // The kinds of user message in a rollout.
@@ -126,13 +126,14 @@ const (
 	UserEnvironmentContext UserMessageKind = "environment_context"
 )
 
-// UserMessage occurs in rollouts and initial messages, not in live events.
+// UserMessage is a message of the user, in rollouts, in initial messages, and in the events
+// of a desk.
 type UserMessage struct {
 	// Message is the text.
 	Message string `json:"message"`
-	// Kind is left out by programs that do not record it.
+	// Kind is left out in rollouts of programs that do not record it.
 	Kind UserMessageKind `json:"kind,omitzero"`
-	// Images are addresses, often data URLs.
+	// Images are URLs, often data URLs.
 	Images []string `json:"images,omitempty"`
 }
 
@@ -144,7 +145,7 @@ type AgentMessage struct {
 
 // AgentMessageDelta is a piece of a message as it streams.
 type AgentMessageDelta struct {
-	// Delta is the text that is new.
+	// Delta is the new text.
 	Delta string `json:"delta"`
 }
 
@@ -181,15 +182,15 @@ type BackgroundEvent struct {
 	Message string `json:"message"`
 }
 
-// StreamError says that the model's stream broke and is tried again.
+// StreamError says that the model's stream broke and that the request is sent again.
 type StreamError struct {
-	// Message says what broke and how often it was tried.
+	// Message says what broke, and how many attempts were made.
 	Message string `json:"message"`
 }
 
 // Error says why a turn failed, or what went wrong during one.
 type Error struct {
-	// Message is for the user.
+	// Message is a text for the user.
 	Message string `json:"message"`
 }
 

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// InputItem is one piece of a user's message. Exactly one of the fields that
-// belong to its Type is meaningful.
+// InputItem is a part of a user's message. Its Type says which field is used.
 type InputItem struct {
-	// Type says which of the fields counts.
+	// Type says which of the other fields is used.
 	Type InputItemType
 	// Text is the text of an [InputText].
 	Text string
@@ -28,12 +27,12 @@ const (
 	InputLocalImage InputItemType = "localImage"
 )
 
-// TextInput is a message of one text.
+// TextInput returns a message of one text.
 func TextInput(text string) []InputItem {
 	return []InputItem{{Type: InputText, Text: text}}
 }
 
-// TextOf is the words of a message, a line for each text.
+// TextOf returns the texts of a message, one a line.
 func TextOf(items []InputItem) string {
 	var words []string
 	for _, item := range items {
@@ -52,9 +51,13 @@ type TurnInput struct {
 	Context *TurnContext
 	// Effort changes the effort for this and later turns; "" leaves it.
 	Effort ReasoningEffort
-	// OutputSchema is the JSON schema of this turn's last message; nil leaves the
-	// form of it to the model. The model may not keep to it.
+	// OutputSchema is a JSON schema for this turn's last message, which the model may not
+	// follow. Nil leaves the form to the model.
 	OutputSchema json.RawMessage
+	// MaxTokens bounds the input and output tokens of this turn; 0 means no limit. The
+	// server interrupts the turn when they are used. An engine that knows the usage of a
+	// response before it runs the response's calls does not run them then.
+	MaxTokens int64
 }
 
 // TurnContext is the part of a conversation's configuration that a turn may

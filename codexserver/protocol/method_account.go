@@ -35,7 +35,7 @@ type LoginChatGPTComplete struct {
 	LoginID string `json:"loginId"`
 	// Success is true when the user is signed in.
 	Success bool `json:"success"`
-	// Error says why not.
+	// Error is why the sign-in failed.
 	Error string `json:"error,omitzero"`
 }
 
@@ -45,11 +45,11 @@ type AuthStatusChange struct {
 	AuthMethod AuthMode `json:"authMethod,omitzero"`
 }
 
-// GetAuthStatusParams are the params of getAuthStatus; absent is all false.
+// GetAuthStatusParams are the params of getAuthStatus. Missing members are false.
 type GetAuthStatusParams struct {
 	// IncludeToken asks for the token, a secret.
 	IncludeToken *bool `json:"includeToken,omitzero"`
-	// RefreshToken has it renewed first.
+	// RefreshToken asks to renew the token first.
 	RefreshToken *bool `json:"refreshToken,omitzero"`
 }
 
@@ -57,7 +57,7 @@ type GetAuthStatusParams struct {
 type GetAuthStatusResult struct {
 	// AuthMethod is left out when no user is signed in.
 	AuthMethod AuthMode `json:"authMethod,omitzero"`
-	// AuthToken is a secret, there only when it was asked for.
+	// AuthToken is a secret. It is left out unless the request asked for it.
 	AuthToken string `json:"authToken,omitzero"`
 	// RequiresOpenAIAuth is false when the provider needs no login.
 	RequiresOpenAIAuth *bool `json:"requiresOpenaiAuth,omitzero"`
@@ -65,8 +65,8 @@ type GetAuthStatusResult struct {
 
 // UserInfoResult is the result of userInfo.
 type UserInfoResult struct {
-	// AllegedUserEmail is what auth.json says, unproven; nil, written as null,
-	// without one.
+	// AllegedUserEmail is the address in auth.json, which is not verified; nil, written as
+	// null, without one.
 	AllegedUserEmail *string `json:"allegedUserEmail"`
 }
 

@@ -14,8 +14,8 @@ type NewConversationParams struct {
 	Model string `json:"model,omitzero"`
 	// Profile names a profile of config.toml.
 	Profile string `json:"profile,omitzero"`
-	// Cwd is the working folder, the server's own by default; a relative one is
-	// below that.
+	// Cwd is the working folder. A relative one starts in the server's own folder, which
+	// is also the default.
 	Cwd string `json:"cwd,omitzero"`
 	// ApprovalPolicy overrides approval_policy.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
@@ -47,7 +47,7 @@ type NewConversationResult struct {
 type ResumeConversationParams struct {
 	// Path is the rollout, as a list or a result named it.
 	Path string `json:"path"`
-	// Overrides are for the turns to come.
+	// Overrides are for later turns.
 	Overrides *NewConversationParams `json:"overrides,omitzero"`
 }
 
@@ -65,8 +65,8 @@ type ResumeConversationResult struct {
 type ListConversationsParams struct {
 	// PageSize is 25 by default; 0 returns no items.
 	PageSize *int `json:"pageSize,omitzero"`
-	// Cursor is the nextCursor of the page before; one that cannot be read
-	// means the start.
+	// Cursor is the nextCursor of the previous page. One that cannot be read means the
+	// first page.
 	Cursor string `json:"cursor,omitzero"`
 }
 
@@ -106,7 +106,7 @@ type AddConversationListenerParams struct {
 
 // AddConversationListenerResult is the result of addConversationListener.
 type AddConversationListenerResult struct {
-	// SubscriptionID ends the listening.
+	// SubscriptionID is for removeConversationListener.
 	SubscriptionID string `json:"subscriptionId"`
 }
 
@@ -130,7 +130,7 @@ type SendUserTurnParams struct {
 	ConversationID string `json:"conversationId"`
 	// Items are the message, in order.
 	Items []InputItem `json:"items"`
-	// Cwd is the working folder from here on, as are the members below.
+	// Cwd is the working folder. Like the members below, it holds for later turns too.
 	Cwd string `json:"cwd"`
 	// ApprovalPolicy says when the user is asked.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
@@ -166,7 +166,7 @@ type ExecCommandApprovalParams struct {
 	CallID string `json:"call_id"`
 	// Command is the argv.
 	Command []string `json:"command"`
-	// Cwd is the absolute folder that it would run in.
+	// Cwd is the absolute path of the folder in which it would run.
 	Cwd string `json:"cwd"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
@@ -183,7 +183,8 @@ type ApplyPatchApprovalParams struct {
 	FileChanges map[string]FileChange `json:"file_changes"`
 	// Reason is the model's or the engine's, left out without one.
 	Reason string `json:"reason,omitzero"`
-	// GrantRoot is a folder below which later patches would not be asked for.
+	// GrantRoot is a folder. If the patch is approved for the session, later patches below
+	// it need no approval.
 	GrantRoot string `json:"grant_root,omitzero"`
 }
 

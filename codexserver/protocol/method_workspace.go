@@ -2,12 +2,12 @@ package protocol
 
 // GetUserSavedConfigResult is the result of getUserSavedConfig.
 type GetUserSavedConfigResult struct {
-	// Config is what the file says.
+	// Config is the content of the file.
 	Config UserSavedConfig `json:"config"`
 }
 
-// UserSavedConfig is the part of config.toml that clients show. Keys that are
-// not in the file are left out, but for those of a profile, which are null.
+// UserSavedConfig is the part of config.toml that clients show. Keys that are not in the
+// file are left out; in a profile they are null.
 type UserSavedConfig struct {
 	// ApprovalPolicy is approval_policy.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy,omitzero"`
@@ -31,8 +31,8 @@ type UserSavedConfig struct {
 	Profiles map[string]SavedProfile `json:"profiles"`
 }
 
-// SandboxSettings is the table sandbox_workspace_write, complete as soon as it
-// is in the file.
+// SandboxSettings is the table sandbox_workspace_write. If the table is in the file, all
+// members are set.
 type SandboxSettings struct {
 	// WritableRoots is writable_roots, empty by default.
 	WritableRoots []string `json:"writableRoots"`
@@ -52,7 +52,7 @@ type SavedTools struct {
 	ViewImage *bool `json:"viewImage,omitzero"`
 }
 
-// SavedProfile is a profile; what is not in the file is null.
+// SavedProfile is a profile. A key that is not in the file is null.
 type SavedProfile struct {
 	// Model is model.
 	Model *string `json:"model"`
@@ -70,8 +70,8 @@ type SavedProfile struct {
 	ChatGPTBaseURL *string `json:"chatgptBaseUrl"`
 }
 
-// SetDefaultModelParams are the params of setDefaultModel; an absent or null
-// member removes the key from the file.
+// SetDefaultModelParams are the params of setDefaultModel. A missing or null member removes
+// the key from the file.
 type SetDefaultModelParams struct {
 	// Model is written to model.
 	Model *string `json:"model,omitzero"`
@@ -89,7 +89,7 @@ type GitDiffToRemoteParams struct {
 type GitDiffToRemoteResult struct {
 	// SHA is the closest commit that a remote has.
 	SHA string `json:"sha"`
-	// Diff is from there to the working tree, untracked files included.
+	// Diff is the difference from there to the working tree, with untracked files.
 	Diff string `json:"diff"`
 }
 
@@ -107,7 +107,7 @@ type ExecOneOffCommandParams struct {
 
 // ExecOneOffCommandResult is the result of execOneOffCommand.
 type ExecOneOffCommandResult struct {
-	// ExitCode is the status; a command that takes too long is an error instead.
+	// ExitCode is the exit status. A command that takes too long is an error instead.
 	ExitCode int `json:"exitCode"`
 	// Stdout is the standard output.
 	Stdout string `json:"stdout"`
@@ -117,11 +117,11 @@ type ExecOneOffCommandResult struct {
 
 // FuzzyFileSearchParams are the params of fuzzyFileSearch.
 type FuzzyFileSearchParams struct {
-	// Query is letters of the path, in their order.
+	// Query is letters of the path, in order.
 	Query string `json:"query"`
 	// Roots are the folders to search.
 	Roots []string `json:"roots"`
-	// CancellationToken makes this search end an earlier one with the same token.
+	// CancellationToken ends an earlier search with the same token.
 	CancellationToken string `json:"cancellationToken,omitzero"`
 }
 
@@ -139,8 +139,8 @@ type FuzzyFile struct {
 	Path string `json:"path"`
 	// FileName is the last part of the path.
 	FileName string `json:"file_name"`
-	// Score orders the files; its scale has no meaning.
+	// Score orders the files. Its scale has no meaning.
 	Score uint32 `json:"score"`
-	// Indices are the places, in characters, of Path that match.
+	// Indices are the positions, in characters, of the matching letters in Path.
 	Indices []uint32 `json:"indices,omitzero"`
 }

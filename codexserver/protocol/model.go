@@ -2,9 +2,9 @@ package protocol
 
 // ModelList is the models that a conversation can be started with.
 type ModelList struct {
-	// Models are those that are known, the default first.
+	// Models are the known models, the default first.
 	Models []Model
-	// Notes say what could not be found out, and where the list was cut.
+	// Notes say what could not be determined, and whether the list was cut.
 	Notes []string
 }
 
@@ -16,9 +16,9 @@ type Model struct {
 	Profiles []string
 	// Description is for people; "" without one.
 	Description string
-	// Efforts are those that the model takes, nil when that is not known.
+	// Efforts are the efforts that the model takes; nil if unknown.
 	Efforts []ReasoningEffort
-	// DefaultEffort is that of a conversation that names none; "" when it is not known.
+	// DefaultEffort is the effort of a conversation that names none; "" if unknown.
 	DefaultEffort ReasoningEffort
 	// IsDefault is true for the model of a conversation that names none.
 	IsDefault bool

@@ -8,12 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ResponseItem is one entry of a conversation's history in the form of the
-// Responses API: one of the item types of this file, or a [RawItem] of a type
-// that the package does not know. Rollouts keep items in this form whatever the
-// wire to the model is.
+// ResponseItem is an entry of a conversation's history in the form of the Responses API:
+// one of the item types of this package, or a [RawItem] of an unknown type. Rollouts keep
+// items in this form, whatever API the model has.
 type ResponseItem interface {
-	// ItemType is the wire's word for the item, such as "function_call".
+	// ItemType is the item's type on the wire, such as "function_call".
 	ItemType() string
 }
 
@@ -52,7 +51,7 @@ func (c ContentItem) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads any part; a type without text has an empty Text.
+// UnmarshalJSON reads a part of any type. Without a text, Text is empty.
 func (c *ContentItem) UnmarshalJSON(b []byte) error {
 	var w wireContentItem
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -68,8 +67,8 @@ func (c *ContentItem) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ReasoningItem is what a reasoning model thought, in a form that only its
-// provider can read back.
+// ReasoningItem is what a reasoning model thought. Only its provider can read the encrypted
+// content.
 type ReasoningItem struct {
 	// Summary is what may be shown.
 	Summary []ReasoningText `json:"summary"`
@@ -105,9 +104,9 @@ type FunctionCallOutputItem struct {
 	Output string `json:"output"`
 }
 
-// CustomToolCallItem is a call of a tool that takes free text.
+// CustomToolCallItem is a call of a tool whose input is free text.
 type CustomToolCallItem struct {
-	// Status is the provider's word, such as "completed".
+	// Status is the provider's status, such as "completed".
 	Status string `json:"status,omitzero"`
 	// CallID is the model's id of the call, which the output repeats.
 	CallID string `json:"call_id"`
@@ -125,7 +124,7 @@ type CustomToolCallOutputItem struct {
 	Output string `json:"output"`
 }
 
-// LocalShellCallItem is a command of a model that was trained with a shell of its own.
+// LocalShellCallItem is a command of a model that was trained with its own shell tool.
 type LocalShellCallItem struct {
 	// CallID is the model's id of the call, which the output repeats.
 	CallID string `json:"call_id,omitzero"`
@@ -145,16 +144,16 @@ type LocalShellAction struct {
 	TimeoutMS *int64 `json:"timeout_ms,omitzero"`
 	// WorkingDirectory is the conversation's when nil.
 	WorkingDirectory *string `json:"working_directory,omitzero"`
-	// Env is what the model would have in the environment.
+	// Env is the environment that the model wants.
 	Env map[string]string `json:"env,omitempty"`
-	// User is whom the model would run it as.
+	// User is the user as whom the model wants to run it.
 	User *string `json:"user,omitzero"`
 }
 
-// RawItem is an item of a type that this package does not know. It is kept and
-// sent back as it came.
+// RawItem is an item of a type that this package does not know. It is kept and sent back
+// unchanged.
 type RawItem struct {
-	// Type is the wire's word.
+	// Type is the type on the wire.
 	Type string
 	// Raw is the whole object, type included.
 	Raw stdjson.RawMessage
@@ -184,11 +183,11 @@ func (LocalShellCallItem) ItemType() string { return "local_shell_call" }
 // ItemType implements [ResponseItem].
 func (i RawItem) ItemType() string { return i.Type }
 
-// AppendItem appends the JSON form of item, its type first, to b. What is not
-// UTF-8 in texts is replaced.
+// AppendItem appends the JSON form of item to b, with the type first. It replaces invalid
+// UTF-8 in texts.
 func AppendItem(b []byte, item ResponseItem) ([]byte, error) {
-	// The two kinds that make up most of a history are written without a detour:
-	// each request to a model holds all of it.
+	// Messages and outputs are written directly, which is faster: they are most of a
+	// history, and each request to a model has the whole history.
 	switch item := item.(type) {
 	case RawItem:
 		return append(b, item.Raw...), nil
@@ -203,8 +202,8 @@ func AppendItem(b []byte, item ResponseItem) ([]byte, error) {
 		return b, fmt.Errorf("protocol: item %s: %w", item.ItemType(), err)
 	}
 	b = append(b, `{"type":"`...)
-	b = append(b, item.ItemType()...) // a word of this file: needs no escape
-	b = append(b, `",`...)            // and no item of this file is without members
+	b = append(b, item.ItemType()...) // needs no escape
+	b = append(b, `",`...)            // every item has other members
 	return append(b, body[1:]...), nil
 }
 

@@ -47,7 +47,7 @@ func TestItemsOfAnotherShape(t *testing.T) {
 	}
 }
 
-func TestItemsReplaceWhatIsNotUTF8(t *testing.T) {
+func TestItemsReplaceInvalidUTF8(t *testing.T) {
 	for _, item := range []protocol.ResponseItem{
 		protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "a\xffb"}}},
 		protocol.FunctionCallItem{Name: "n", Arguments: "a\xffb", CallID: "c"},

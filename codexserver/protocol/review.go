@@ -22,12 +22,12 @@ func ReviewTargets() []ReviewTarget {
 type Review struct {
 	// Target is what is compared.
 	Target ReviewTarget
-	// Revision is the branch of [ReviewBase] or the commit of [ReviewCommit]: a
-	// plain name, or else the commit's hash.
+	// Revision is the branch of [ReviewBase] or the commit of [ReviewCommit]. A name with
+	// unusual characters is replaced by the commit's hash.
 	Revision string
 	// Instructions are the caller's own, or "".
 	Instructions string
-	// Prompt is the whole task in words: the changes, the instructions, and the form of
-	// the answer. An engine without a review of its own passes it to the model.
+	// Prompt is the whole task as text: the changes, the instructions, and the form of the
+	// answer. An engine that has no review passes it to the model.
 	Prompt string
 }

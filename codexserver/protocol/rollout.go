@@ -39,14 +39,14 @@ type SessionMeta struct {
 	Originator string `json:"originator"`
 	// CLIVersion is that program's version.
 	CLIVersion string `json:"cli_version"`
-	// Instructions are the user's (AGENTS.md); nil, written as null, without any.
+	// Instructions are the user's, from AGENTS.md; nil, written as null, if there are none.
 	Instructions *string `json:"instructions"`
-	// DeveloperInstructions are the conversation's own, left out without any.
+	// DeveloperInstructions are those of the conversation, left out if there are none.
 	DeveloperInstructions string `json:"developer_instructions,omitzero"`
-	// CompactPrompt is the conversation's own, left out without one.
+	// CompactPrompt is that of the conversation, left out without one.
 	CompactPrompt string `json:"compact_prompt,omitzero"`
-	// WebSearch is whether the conversation may search the web; nil, left out, means that
-	// its configuration decides.
+	// WebSearch is whether the conversation may search the web. It is nil, and left out, if
+	// the configuration decides.
 	WebSearch *bool `json:"web_search,omitzero"`
 	// Git is left out outside a repository.
 	Git *GitInfo `json:"git,omitzero"`
@@ -67,7 +67,7 @@ type GitInfo struct {
 type Compacted struct {
 	// Message is the summary.
 	Message string `json:"message"`
-	// ReplacementHistory are the items that the history begins with from here
-	// on. It is left out by programs that rebuild them from the message.
+	// ReplacementHistory are the items with which the history begins from here on.
+	// Programs that make them from the message leave it out.
 	ReplacementHistory []json.RawMessage `json:"replacement_history,omitempty"`
 }

@@ -67,7 +67,7 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	if hasID {
 		var err error
 		if e.id, err = mcptypes.ParseRequestId(id); err != nil {
-			return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id is neither a string nor an integer")
+			return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id must be a string or an integer")
 		}
 	}
 	method, hasMethod := m["method"]

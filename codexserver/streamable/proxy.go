@@ -32,6 +32,7 @@ type ProxyOptions struct {
 type Proxy struct {
 	o      ProxyOptions
 	t      jsonrpc.Transport
+	close  func() error // t.Close, once
 	client *http.Client
 	ctx    context.Context // of HTTP requests
 	cancel context.CancelFunc
@@ -40,6 +41,7 @@ type Proxy struct {
 	errands sync.WaitGroup
 
 	writing sync.Mutex // for t.Write
+	unread  chan error // the first failure of t.Write
 
 	mu      sync.Mutex
 	session string // "" before initialize
@@ -69,7 +71,7 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
 	return &Proxy{
-		o: *o, t: t, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{},
+		o: *o, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, unread: make(chan error, 1),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
 }
@@ -84,41 +86,85 @@ const (
 	retryAfter = 100 * time.Millisecond
 )
 
-// Run hands messages on until the client's input or ctx ends. What is open then is
-// cancelled.
+// Run hands messages on until the client's input or ctx ends, or the client reads no
+// more. What is open then is cancelled.
 func (p *Proxy) Run(ctx context.Context) error {
 	if l, ok := p.t.(interface{ SetReadLimit(int) }); ok {
 		l.SetReadLimit(defaultMaxBody)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = p.t.Close() })
-	err := p.read(ctx)
+	lines, read := make(chan line), make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(lines)
+	}()
+	defer context.AfterFunc(ctx, p.hurry)()
+	err := p.handOn(ctx, lines)
+	p.hurry()
 	p.leave()
 	p.cancel()
 	p.work.Wait()
 	p.client.CloseIdleConnections()
-	if stop() {
-		err = errors.Join(err, p.t.Close())
-	}
+	err = errors.Join(err, p.close())
+	<-read
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// read hands on what the client sends, in order.
-func (p *Proxy) read(ctx context.Context) error {
+// hurry ends what still waits in the end: for a client that does not read, or for a
+// server that does not answer.
+func (p *Proxy) hurry() {
+	time.AfterFunc(2*farewell, func() {
+		p.cancel()
+		_ = p.close()
+	})
+}
+
+// line is what the transport has read.
+type line struct {
+	message []byte
+	err     error
+}
+
+// read reads what the client sends until the transport or the proxy is closed.
+func (p *Proxy) read(lines chan<- line) {
 	for {
-		line, err := p.t.Read(ctx)
+		m, err := p.t.Read(p.ctx)
+		select {
+		case lines <- line{m, err}:
+		case <-p.ctx.Done():
+			return
+		}
+		var one *jsonrpc.Error
+		if err != nil && !errors.As(err, &one) {
+			return
+		}
+	}
+}
+
+// handOn hands on what the client sends, in order, until the client has gone or ctx ends.
+func (p *Proxy) handOn(ctx context.Context, lines <-chan line) error {
+	for {
+		var next line
+		select {
+		case next = <-lines:
+		case err := <-p.unread:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
 		var one *jsonrpc.Error
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(next.err, io.EOF):
 			return nil
-		case errors.As(err, &one):
+		case errors.As(next.err, &one):
 			p.refuse(jsonrpc.ID{}, one)
 			continue
-		case err != nil:
-			return err
+		case next.err != nil:
+			return next.err
 		}
+		line := next.message
 		e, fault := parse(line)
 		switch {
 		case fault != nil:
@@ -310,7 +356,7 @@ func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
 	}
 }
 
-// write hands a message to the client. One that has gone reads nothing.
+// write hands a message to the client. One that does not read has gone.
 func (p *Proxy) write(m []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -318,5 +364,10 @@ func (p *Proxy) write(m []byte) {
 	if v.Compact(lenient) != nil {
 		return // no JSON: the client could not read it
 	}
-	_ = p.t.Write(context.Background(), [][]byte{v})
+	if err := p.t.Write(context.Background(), [][]byte{v}); err != nil {
+		select {
+		case p.unread <- err:
+		default:
+		}
+	}
 }

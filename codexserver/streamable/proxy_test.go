@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -199,6 +201,61 @@ func TestProxyWithoutServer(t *testing.T) {
 	other.Close()
 	if err := p.Call(t.Context(), "tools/list", meta, nil); !errors.Is(err, jsonrpc.CodeInternalError) || !strings.Contains(err.Error(), other.URL) {
 		t.Errorf("without a server: %v", err)
+	}
+}
+
+// brokenPipe is a client that sends one message and does not read the answer.
+type brokenPipe struct {
+	fails  bool // Write fails; else it blocks
+	sent   bool
+	wrote  chan struct{}
+	closed chan struct{}
+}
+
+func (c *brokenPipe) Read(context.Context) ([]byte, error) {
+	if !c.sent {
+		c.sent = true
+		return []byte(`{"id":1}`), nil // which the proxy refuses
+	}
+	<-c.closed
+	return nil, io.ErrClosedPipe
+}
+
+func (c *brokenPipe) Write(context.Context, [][]byte) error {
+	c.wrote <- struct{}{}
+	if !c.fails {
+		<-c.closed
+	}
+	return io.ErrClosedPipe
+}
+
+func (c *brokenPipe) Close() error {
+	close(c.closed)
+	return nil
+}
+
+// TestProxyClientDoesNotRead ends with a client that cannot be written to, and by a
+// signal with one that does not read.
+func TestProxyClientDoesNotRead(t *testing.T) {
+	for _, fails := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &brokenPipe{fails: fails, wrote: make(chan struct{}, 1), closed: make(chan struct{})}
+			p, err := streamable.NewProxy(c, &streamable.ProxyOptions{URL: "http://127.0.0.1:1/"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, signal := context.WithCancel(t.Context())
+			defer signal()
+			ended := make(chan error, 1)
+			go func() { ended <- p.Run(ctx) }()
+			<-c.wrote
+			if !fails {
+				signal()
+			}
+			if err := <-ended; errors.Is(err, io.ErrClosedPipe) != fails {
+				t.Errorf("fails %v: %v", fails, err)
+			}
+		})
 	}
 }
 

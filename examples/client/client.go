@@ -15,9 +15,9 @@ type client struct {
 	out   io.Writer
 	lines <-chan string
 	peer  *jsonrpc.Peer
-	ended chan struct{} // gets a value when a turn has ended
+	ended chan struct{} // receives a value at the end of a turn
 
-	conversation string // the one that messages go to; "" begins one
+	conversation string // the conversation that gets messages; "" begins a new one
 	listed       []protocol.ConversationSummary
 }
 
@@ -33,13 +33,13 @@ func (c *client) initialize(ctx context.Context) error {
 	return mcptypes.NotificationsInitialized.Notify(ctx, c.peer, nil)
 }
 
-// askFirst is how conversations begin, and continue: anything not known to be safe needs
-// an approval.
+// askFirst returns the params for new and resumed conversations: every command that is not
+// known to be safe needs an approval.
 func askFirst() *protocol.NewConversationParams {
 	return &protocol.NewConversationParams{ApprovalPolicy: protocol.ApprovalUntrusted}
 }
 
-// say sends a message and waits for the end of the turn that it begins.
+// say sends a message and waits until its turn ends.
 func (c *client) say(ctx context.Context, text string) error {
 	if c.conversation == "" {
 		var begun protocol.NewConversationResult
@@ -64,7 +64,7 @@ func (c *client) say(ctx context.Context, text string) error {
 	}
 }
 
-// listen makes a conversation the one that messages go to, and subscribes to its events.
+// listen sends further messages to a conversation and subscribes to its events.
 func (c *client) listen(ctx context.Context, id string) error {
 	c.conversation = id
 	return c.peer.Call(ctx, "addConversationListener", protocol.AddConversationListenerParams{ConversationID: id}, nil)

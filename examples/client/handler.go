@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// mux routes what the server sends: questions, which are requests, and events.
+// mux routes the server's questions, which are requests, and its events.
 func (c *client) mux() *jsonrpc.Mux {
 	m := &jsonrpc.Mux{}
 	jsonrpc.Handle(m, "execCommandApproval", func(ctx context.Context, p protocol.ExecCommandApprovalParams) (answer, error) {
@@ -33,18 +33,17 @@ type answer struct {
 
 // ask lets the person decide. Only a plain yes approves.
 func (c *client) ask(ctx context.Context, verb string, words []string) answer {
-	fmt.Fprintf(c.out, "may Codex %s %q? (yes, no, stop) ", verb, words) // %q leaves nothing invisible
+	fmt.Fprintf(c.out, "may Codex %s %q? (yes, no, stop) ", verb, words) // %q shows invisible characters
 	switch line, ok := c.read(ctx); {
 	case !ok || line == "stop":
 		return answer{elicit.Abort} // ends the turn
 	case line == "yes":
 		return answer{elicit.Approved}
 	}
-	return answer{elicit.Denied} // the model is informed, and continues
+	return answer{elicit.Denied} // the model reads that and continues
 }
 
-// read returns the next line; false at the end of input, or when the question is
-// withdrawn.
+// read returns the next line. ok is false if the input ended, or ctx, or the connection.
 func (c *client) read(ctx context.Context) (line string, ok bool) {
 	select {
 	case line, ok = <-c.lines:
@@ -54,7 +53,7 @@ func (c *client) read(ctx context.Context) (line string, ok bool) {
 	return line, ok
 }
 
-// event takes codex/event/… and leaves other notifications alone.
+// event handles codex/event/… and ignores other notifications.
 func (c *client) event(_ context.Context, r *jsonrpc.Request) (any, error) {
 	if !strings.HasPrefix(r.Method, "codex/event/") {
 		return nil, jsonrpc.CodeMethodNotFound
@@ -78,7 +77,7 @@ func (c *client) show(raw []byte) (end bool) {
 		fmt.Fprintln(c.out, "event:", err)
 	}
 	switch m := m.(type) {
-	case protocol.UserMessage: // of a conversation that is resumed
+	case protocol.UserMessage: // in the history of a resumed conversation
 		if m.Kind == protocol.UserPlain {
 			fmt.Fprintln(c.out, "you:", m.Message)
 		}

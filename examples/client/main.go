@@ -1,6 +1,6 @@
-// Command client is an editor's side of the conversation API: it starts a server as its
-// child, talks to the model in conversations, shows what happens, and puts the server's
-// questions to you. The server is any command:
+// Command client is an editor's client of the conversation API. It starts a server as its
+// child, holds conversations with the model, shows the events, and asks you the server's
+// questions. The server is any command:
 //
 //	go run ./examples/client
 //	go run ./examples/client codex-mcp -engine native
@@ -9,10 +9,10 @@
 //
 //	/list        the conversations so far, newest first
 //	/resume N    continue number N of that list
-//	/archive N   take it off the list
+//	/archive N   remove number N from the list
 //
-// and the answer to a question: yes, no, or stop. The program ends with its input
-// (ctrl-D), and on ctrl-C.
+// and the answer to a question: yes, no, or stop. The program ends when its input ends
+// (Ctrl-D), or on Ctrl-C.
 package main
 
 import (
@@ -43,8 +43,7 @@ func main() {
 	}
 }
 
-// run starts the server and obeys the lines of in. It writes to out from
-// several goroutines, as one may to a file.
+// run starts the server and executes the lines of in. Several goroutines write to out.
 func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error {
 	child, err := jsonrpc.Command(cmd, 0)
 	if err != nil {
@@ -61,19 +60,19 @@ func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error 
 		if !ok {
 			break
 		}
-		err = c.obey(ctx, strings.Fields(line), line)
+		err = c.execute(ctx, strings.Fields(line), line)
 		var no *jsonrpc.Error
-		if errors.As(err, &no) { // the server's answer, and no fault of the connection
+		if errors.As(err, &no) { // an error answer, not a broken connection
 			fmt.Fprintln(out, "error:", no.Message)
 			err = nil
 		}
 	}
-	_ = c.peer.Close() // and with it the child
+	_ = c.peer.Close() // also ends the child
 	return cmp.Or(<-ran, err)
 }
 
-// obey does what one line says.
-func (c *client) obey(ctx context.Context, words []string, line string) error {
+// execute runs one line.
+func (c *client) execute(ctx context.Context, words []string, line string) error {
 	switch {
 	case len(words) == 0:
 		return nil
@@ -95,9 +94,9 @@ func (c *client) obey(ctx context.Context, words []string, line string) error {
 	return nil
 }
 
-// readLines reads ahead, so that a caller can wait for a line and for the end of the
-// connection at once. Its goroutine ends with r: a read of a terminal cannot be taken
-// back.
+// readLines reads in the background, so that a caller can wait for a line and for the end of
+// the connection at the same time. The goroutine ends with r: a read from a terminal cannot
+// be cancelled.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

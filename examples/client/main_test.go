@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConversation has a conversation with the real program and a scripted
-// model: a command is approved, another denied, the conversation resumed by a
-// second run and archived.
+// TestConversation has a conversation with the real program and a scripted model. It
+// approves a command and denies another. A second run resumes the conversation and archives
+// it.
 func TestConversation(t *testing.T) {
 	model := providertest.New(
 		providertest.Call(providertest.Shell("1", "mkdir", "made")),
@@ -61,8 +61,8 @@ stopped: interrupted
 	}
 }
 
-// play types what comes after "> " and questions in the transcript, and compares all of
-// it with what the screen shows.
+// play types the transcript's text after "> " and after questions, and compares the whole
+// transcript with the output.
 func play(t *testing.T, server *exec.Cmd, transcript string) {
 	t.Helper()
 	var typed, want strings.Builder
@@ -75,7 +75,7 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 		} else if input != "" {
 			prompt += "stop) "
 		}
-		want.WriteString(prompt) // a terminal would show the input behind it
+		want.WriteString(prompt) // a terminal would show the input after it
 		typed.WriteString(input)
 	}
 	out, err := os.Create(filepath.Join(t.TempDir(), "screen"))
@@ -97,7 +97,7 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 	}
 }
 
-// build builds codex-mcp and returns what makes a command of it.
+// build builds codex-mcp and returns a function that makes a command for it.
 func build(t *testing.T, baseURL string) func() *exec.Cmd {
 	t.Helper()
 	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()

@@ -1,21 +1,21 @@
-// Command elicit is an MCP server with one tool, delete_branch, that asks the
-// user before it acts: elicitation in any MCP server, with nothing of Codex.
-// Package jsonrpc carries the messages, mcptypes has their types, elicit asks
-// and reads the answer. examples/gosdk/elicit is the same on the official SDK.
+// Command elicit is an MCP server with one tool, delete_branch, that asks the user before it
+// acts. It shows elicitation in any MCP server, without Codex. Package jsonrpc carries the
+// messages, mcptypes has their types, elicit asks and reads the answer.
+// examples/gosdk/elicit does the same with the official SDK.
 //
-// Name it in an MCP client that shows elicitations, with the repository whose
-// branches may go:
+// Configure it in an MCP client that supports elicitation. -repo is the repository whose
+// branches it may delete:
 //
 //	go run ./examples/elicit -repo /path/to/repository
 //
-// Or be the client: start it in a terminal and paste a line at a time. The last
+// Or act as the client: start it in a terminal and paste these lines one at a time. The last
 // one is your answer.
 //
 //	{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"me","version":"1"}}}
 //	{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"delete_branch","arguments":{"branch":"old"}}}
 //	{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}
 //
-// It ends with its input, and on ctrl-C.
+// It ends when its input ends, or on Ctrl-C.
 package main
 
 import (

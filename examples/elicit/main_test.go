@@ -59,7 +59,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 				t.Errorf("questions (-want +got):\n%s", diff)
 			}
 			if left := git(t, repo, "branch", "--list", "old"); (left != "") != tt.kept {
-				t.Errorf("after it, branch --list says %q", left)
+				t.Errorf("afterwards, branch --list prints %q", left)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func connect(t *testing.T, repo string, c mcptypes.ClientCapabilities, answer fu
 	return client
 }
 
-// repository is a new one with a branch old next to its first.
+// repository returns the folder of a new repository with the branches main and old.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

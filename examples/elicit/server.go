@@ -29,12 +29,12 @@ func serve(ctx context.Context, t jsonrpc.Transport, repo string) error {
 	mcptypes.ToolsCall.Handle(mux, s.callTool)
 	s.peer = jsonrpc.NewPeer(t, mux, &jsonrpc.Options{
 		Cancellation: jsonrpc.MCPCancel,
-		Inline:       []string{mcptypes.Initialize.Name()}, // what comes after it counts on it
+		Inline:       []string{mcptypes.Initialize.Name()}, // later requests need its result
 	})
 	return s.peer.Run(ctx)
 }
 
-// initialize learns whether this client can be asked.
+// initialize makes the asker from the client's capabilities.
 func (s *server) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
 	capabilities, err := json.Marshal(p.Capabilities)
 	if err != nil {
@@ -78,16 +78,16 @@ func (s *server) callTool(ctx context.Context, p *mcptypes.CallToolRequestParams
 	return s.deleteBranch(ctx, asker, arguments.Branch), nil
 }
 
-// deleteBranch is the tool: it asks, and acts when the answer approves.
+// deleteBranch is the tool: it asks, and acts if the answer approves.
 func (s *server) deleteBranch(ctx context.Context, asker *elicit.Asker, branch string) *mcptypes.CallToolResult {
 	if output, err := s.git(ctx, "show-ref", "--verify", "refs/heads/"+branch); err != nil {
-		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // so no question is asked
+		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // without asking
 	}
 	out := asker.Ask(ctx, &elicit.Question{
-		// The name is a model's: %q shows what would be invisible.
+		// The name comes from a model: %q shows invisible characters.
 		Message: fmt.Sprintf("Delete the branch %q of %s?", branch, s.repo),
 		NotDone: "the branch was not deleted",
-		Once:    true, // an approval is for this branch alone
+		Once:    true, // an approval is for this branch only
 	})
 	if out.Decision != elicit.Approved {
 		return failed("not deleted: " + out.ForModel())

@@ -1,19 +1,18 @@
-// Command embed is codex-mcp with an engine of one's own: the engine behind the tool
-// codex is a function of ten lines. It has no model; it writes each task into a file, if
-// the user allows it.
+// Command embed is codex-mcp with its own engine, a function of ten lines. The engine has no
+// model: it writes each task into a file, if the user allows it.
 //
-// Name it in an MCP client, as you would codex-mcp:
+// Configure it in an MCP client like codex-mcp:
 //
 //	go run ./examples/embed -file /path/to/note.txt
 //
-// Or be the client: start it in a terminal and paste a line at a time. The last one is
-// your answer.
+// Or act as the client: start it in a terminal and paste these lines one at a time. The last
+// one is your answer.
 //
 //	{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"me","version":"1"}}}
 //	{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"buy milk"}}}
 //	{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}
 //
-// It ends with its input, and on ctrl-C.
+// It ends when its input ends, or on Ctrl-C.
 package main
 
 import (
@@ -48,9 +47,9 @@ func main() {
 	}
 }
 
-// notes returns the engine. A TurnFunc is called once per turn. It asks its host before
-// it acts, emits events, and treats the end of ctx as the interrupt. The events that
-// begin and end a turn are emitted around it.
+// notes returns the engine. A TurnFunc is called once per turn. It asks its host before it
+// acts and emits events; the end of ctx interrupts it. The server emits the events that
+// begin and end the turn.
 func notes(file string) engine.TurnFunc {
 	return func(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
 		task := protocol.TextOf(input)

@@ -1,8 +1,8 @@
-// Command gosdk drives codex-mcp with the client of the official Go SDK: it hands Codex a
-// task, answers its questions, and sends a second prompt in the same conversation. They
-// speak MCP 2026-07-28, where a question comes in the result of the call: the SDK hands
-// it to the handler of elicitations and repeats the call with the answer, so that this
-// program sees one call.
+// Command gosdk drives codex-mcp with the client of the official Go SDK. It hands Codex a
+// task, answers its questions, and sends a second prompt in the same conversation. The
+// protocol is MCP 2026-07-28, where the result of a call may be a question. The SDK passes
+// it to the elicitation handler and repeats the call with the answer, so that this program
+// makes one call.
 //
 // From the folder examples/gosdk:
 //
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run connects over t and says the prompts, one after another, in one conversation.
+// run connects over t and sends the prompts one after another in one conversation.
 func run(ctx context.Context, t mcp.Transport, answer string, prompts []string, out io.Writer) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: "gosdk-example", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -71,8 +71,8 @@ func converse(ctx context.Context, session *mcp.ClientSession, prompts []string,
 		if err != nil {
 			return fmt.Errorf("%s: %w", call.Name, err)
 		}
-		// The SDK shows neither codex/event nor the conversation's id in it:
-		// structuredContent has the id.
+		// The SDK does not pass on codex/event, which has the conversation's id.
+		// structuredContent has it too.
 		content, _ := result.StructuredContent.(map[string]any)
 		fmt.Fprintf(out, "> %s\n%v\n", prompt, content["content"])
 		if result.IsError {

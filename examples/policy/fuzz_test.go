@@ -12,13 +12,13 @@ import (
 // keywords begin something other than a simple command; no table of the policy has them.
 var keywords = []string{"time", "coproc", "let", "declare", "local", "export", "readonly", "typeset", "nameref", "function", "select"}
 
-// FuzzTakeApart compares the commands with those that a shell's parser sees.
-func FuzzTakeApart(f *testing.F) {
+// FuzzSplit compares the commands with those of a shell's parser.
+func FuzzSplit(f *testing.F) {
 	for _, script := range []string{"ls", "a b && c|d", "a=b c", "if x", "a --b=c,d@e:f+g/h -", "time ls", "& a", "a\tb"} {
 		f.Add(script)
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		got, ok := takeApart([]string{"sh", "-c", script})
+		got, ok := split([]string{"sh", "-c", script})
 		if !ok || slices.ContainsFunc(got, func(c []string) bool { return slices.Contains(keywords, c[0]) }) {
 			return
 		}

@@ -1,19 +1,20 @@
-// Command policy is codex-mcp with an approvals policy in code: what may run in one
-// folder without a question, what may not run at all, and what the user is asked about.
-// What it allows runs as if the user had said yes.
+// Command policy is codex-mcp with an approval policy in code. The policy decides which
+// commands run in one folder without a question, and which do not run at all. The user is
+// asked about all others. A command that the policy allows runs as if the user had approved
+// it.
 //
-// With a command it prints what the policy says about it:
+// With a command it prints the policy's decision:
 //
 //	go run ./examples/policy go test ./...
 //	go run ./examples/policy rm -rf /etc
 //	go run ./examples/policy sh -c 'git fetch && make'
 //
-// Without one it is an MCP server, to be named in a client as codex-mcp is, which works
-// with the configuration of the native engine:
+// Without a command it is an MCP server that uses the configuration of the native engine.
+// Configure it in a client like codex-mcp:
 //
 //	go run ./examples/policy -folder /path/to/project
 //
-// It ends with its input, and on ctrl-C.
+// It ends when its input ends, or on Ctrl-C.
 package main
 
 import (
@@ -38,7 +39,7 @@ import (
 )
 
 func main() {
-	native.Main() // this may be a keeper of commands
+	native.Main() // does not return if the engine started this process to run commands
 	folder := flag.String("folder", ".", "the `folder` that the policy is about")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -70,7 +71,7 @@ func run(ctx context.Context, folder string, command []string) error {
 	return errors.Join(server.Serve(ctx, jsonrpc.Stdio()), engine.Close())
 }
 
-// explain says what would become of a command.
+// explain returns what the policy does with a command.
 func (p policy) explain(ctx context.Context, command []string) string {
 	out, decided := p.decide(ctx, &approval.Request{
 		Event: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder},
@@ -84,12 +85,12 @@ func (p policy) explain(ctx context.Context, command []string) string {
 	return "does not run; the model reads: " + out.ForModel()
 }
 
-// plain is a part of a script in which a shell sees words and nothing more.
+// plain matches a part of a script that a shell splits into words without any expansion.
 var plain = regexp.MustCompile(`^[\w./:=@,+ -]*\w[\w./:=@,+ -]*$`)
 
-// takeApart returns the commands of a shell's script that are joined by && and |. It is
-// false for any script that is more than that: the user is asked.
-func takeApart(argv []string) (commands [][]string, ok bool) {
+// split returns the commands of a shell script that joins them with && and |. ok is false
+// for any other script: the user is asked.
+func split(argv []string) (commands [][]string, ok bool) {
 	if len(argv) == 0 {
 		return nil, false
 	}

@@ -78,9 +78,9 @@ func TestServer(t *testing.T) {
 	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?"}, asked); diff != "" {
 		t.Errorf("the user was asked (-want +got):\n%s", diff)
 	}
-	for i, want := range []string{"", "there is no network here", "leave alone what is outside", "nosuch", ""} {
+	for i, want := range []string{"", "there is no network here", "do not change anything outside", "nosuch", ""} {
 		if i >= len(told) || !strings.Contains(told[i], want) {
-			t.Fatalf("the model was told %q, the word at %d should hold %q", told, i, want)
+			t.Fatalf("the model got %q, want %[3]q in number %[2]d", told, i, want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(p.folder, "made")); err != nil {

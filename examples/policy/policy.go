@@ -15,9 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// The tables know commands by how they begin. What is in none is asked about.
+// The tables list the beginnings of commands. The user is asked about all others.
 var (
-	// allowed read or test, and run with these options and no others.
+	// allowed commands read or test. They run with these options and no others.
 	allowed = map[string]string{
 		"ls": `-[1AFRahlrt]+`, "cat": `-[bns]+`, "head": `-n?\d*`, "tail": `-n?\d*`, "wc": `-[clw]+`, "grep": `-[Einrvwc]+`,
 		"git status": `-[bsu]+`, "git diff": `--(stat|cached)`, "git log": `-\d+|--oneline`,
@@ -25,15 +25,15 @@ var (
 	}
 	// writers change the files that they name.
 	writers = []string{"cp", "mv", "rm", "mkdir", "rmdir", "touch", "tee", "truncate", "chmod", "chown", "ln"}
-	// network have it in their name.
+	// network commands need the network.
 	network = []string{"curl", "wget", "ssh", "scp", "rsync", "nc", "ping", "git clone", "git fetch", "git pull", "git push",
 		"go get", "npm install", "pip install"}
 )
 
-// policy answers for the user in one folder, an absolute path without links.
+// policy answers for the user in one folder. The path is absolute and has no links.
 type policy struct{ folder string }
 
-// decide is a approval.Rules.Decide; false leaves the question to the user.
+// decide is an approval.Rules.Decide; false leaves the question to the user.
 func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
 	switch q := r.Event.(type) {
 	case protocol.PatchApprovalRequest:
@@ -44,13 +44,13 @@ func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, 
 			}
 		}
 	case protocol.ExecApprovalRequest:
-		commands, plain := takeApart(q.Command)
+		commands, plain := split(q.Command)
 		runs := plain && p.inside(q.Cwd, ".")
 		for _, c := range commands {
-			if why := p.forbids(q.Cwd, c); why != "" { // one is enough
+			if why := p.forbids(q.Cwd, c); why != "" { // one forbidden command is enough
 				return deny(why)
 			}
-			runs = runs && p.allows(q.Cwd, c) // it takes all
+			runs = runs && p.allows(q.Cwd, c) // all must be allowed
 		}
 		return elicit.Outcome{Decision: elicit.Approved}, runs
 	}
@@ -62,15 +62,15 @@ func deny(why string) (elicit.Outcome, bool) {
 	return elicit.Outcome{Decision: elicit.Denied, Feedback: why}, true
 }
 
-func (p policy) outside() string { return "leave alone what is outside of " + p.folder }
+func (p policy) outside() string { return "do not change anything outside of " + p.folder }
 
-// forbids says why a command is not even asked about, "" if it may be.
+// forbids returns why a command is denied without a question, or "".
 func (p policy) forbids(cwd string, c []string) string {
 	c = append([]string{filepath.Base(c[0])}, c[1:]...)
 	switch {
 	case slices.ContainsFunc(network, func(n string) bool { return begins(c, n) }),
 		slices.ContainsFunc(c, func(arg string) bool { return strings.Contains(arg, "://") }):
-		return "there is no network here, work with what is in " + p.folder
+		return "there is no network here, use the files in " + p.folder
 	case slices.Contains(writers, c[0]) && slices.ContainsFunc(c[1:], func(arg string) bool {
 		return !strings.HasPrefix(arg, "-") && !p.inside(cwd, arg)
 	}):
@@ -90,7 +90,7 @@ func (p policy) allows(cwd string, c []string) bool {
 			if strings.HasPrefix(arg, "-") {
 				return !option.MatchString(arg)
 			}
-			// After a link .. is not where it seems to be.
+			// After a link, .. leads to another folder than its name suggests.
 			return slices.Contains(strings.Split(filepath.ToSlash(arg), "/"), "..") || !p.inside(cwd, arg)
 		})
 	}
@@ -102,15 +102,15 @@ func begins(c []string, words string) bool {
 	return len(c) >= len(w) && slices.Equal(c[:len(w)], w)
 }
 
-// inside reports whether a path lies in the folder, links resolved. What is not
-// there yet lies where its parent does.
+// inside reports whether a path is in the folder after links are resolved. A path that does
+// not exist is in the folder if its parent is.
 func (p policy) inside(cwd, path string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path && filepath.IsAbs(path) {
-		_, noLink := os.Readlink(path) // a link may lead to what is not there
+		_, noLink := os.Readlink(path) // a link may lead to a path that does not exist
 		return noLink != nil && p.inside(cwd, parent)
 	}
 	rel, outside := filepath.Rel(p.folder, real)

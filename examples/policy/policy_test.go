@@ -32,11 +32,11 @@ func TestCommands(t *testing.T) {
 			"sh -c |ls || rm x|", "sh -c |ls |& sh|", "sh -c |ls && |", "sh -c |cat *|", "sh -c |cat ~|", "sh -c |X=1 ls|", "sh -c |cd / && ls|",
 			"sh -c |sh -c ls|", "sh -c |", "sh -c |echo 'x'|", "sh -c |{ ls && ls|", "sh -c |! ls|",
 		},
-		"does not run; the model reads: declined: there is no network here, work with what is in " + p.folder: {
+		"does not run; the model reads: declined: there is no network here, use the files in " + p.folder: {
 			"curl localhost", "/usr/bin/curl localhost", "git push", "git push --force", "go get x", "npm install", "cat http://x",
 			"sh -c |ls && git fetch|", "sh -c |wget x | cat|",
 		},
-		"does not run; the model reads: declined: leave alone what is outside of " + p.folder: {
+		"does not run; the model reads: declined: do not change anything outside of " + p.folder: {
 			"rm -rf /", "rm ../x", "touch /tmp/x", "mv x ..", "cp x out/y", "mkdir -p /etc/x", "sh -c |ls && rm /etc/x|",
 		},
 	} {

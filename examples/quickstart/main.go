@@ -1,12 +1,12 @@
-// Command quickstart is the main job in one command: it hands Codex a task,
-// follows the work, and lets a person decide whether a command may run.
+// Command quickstart shows the whole job in one program: it hands Codex a task, follows the
+// work, and lets a person decide whether a command may run.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -answer decline
 //	go run ./examples/quickstart -base-url http://localhost:11434/v1 -model qwen3
 //
-// It needs nothing but Go and git. Without -base-url the model is a scripted one
-// on loopback, which asks for `git init` and then says what came of it.
+// It needs nothing but Go and git. Without -base-url the model is a script on loopback: it
+// asks for `git init` and then reports the result.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	native.Main() // this may be a keeper of commands
+	native.Main() // does not return if the engine started this process to run commands
 	answer := flag.String("answer", "", "answer questions with `accept, decline or cancel` instead of asking you")
 	baseURL := flag.String("base-url", "", "use the OpenAI-compatible endpoint at this `URL` instead of the scripted model")
 	model := flag.String("model", "scripted", "the `name` of the model")
@@ -91,7 +91,6 @@ func run(ctx context.Context, p *person, baseURL, model, prompt string) error {
 		fmt.Fprintln(p.out, "answer:", answer.Text)
 	}
 
-	// The proof.
 	if _, err := os.Stat(filepath.Join(work, ".git")); err == nil {
 		fmt.Fprintln(p.out, "proof: the folder is now a git repository")
 	} else {
@@ -100,8 +99,8 @@ func run(ctx context.Context, p *person, baseURL, model, prompt string) error {
 	return nil
 }
 
-// readLines reads ahead, so that a caller can wait for a line and for something else at
-// once. Its goroutine ends with r: a read of a terminal cannot be taken back.
+// readLines reads in the background, so that a caller can wait for a line and something else
+// at the same time. The goroutine ends with r: a read from a terminal cannot be cancelled.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

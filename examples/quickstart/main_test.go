@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRun compares what a person sees, whether the answer is typed or a flag.
+// TestRun compares the output when the answer is typed and when it is a flag.
 func TestRun(t *testing.T) {
 	gitconfig := filepath.Join(t.TempDir(), "gitconfig") // keeps git from printing hints
 	if err := os.WriteFile(gitconfig, []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
@@ -52,7 +52,7 @@ proof: the folder is not a git repository
 		{"accept", "", accepted},
 		{"", "accept\n", asks + accepted},
 		{"", "what?\n\nd\n", asks + asks + asks + declined},
-		{"", "", asks + declined}, // no answer comes
+		{"", "", asks + declined}, // the input ends
 		{"cancel", "", cancelled},
 	} {
 		t.Run(fmt.Sprintf("%q,%q", tt.answer, tt.typed), func(t *testing.T) {

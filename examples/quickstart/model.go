@@ -6,8 +6,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// scriptedModel stands in for a model: it asks for one command and then says, in its own
-// words, what came of it.
+// scriptedModel replaces a model: it asks for one command and then reports the result in its
+// own words.
 func scriptedModel() *providertest.Server {
 	return providertest.New(
 		providertest.Call(providertest.Shell("call-1", "git", "init")),

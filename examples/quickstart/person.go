@@ -13,7 +13,7 @@ import (
 
 // person is a person at a terminal.
 type person struct {
-	answer string        // "" asks
+	answer string        // "" asks the person
 	lines  <-chan string // what the person types
 	out    io.Writer
 }
@@ -46,7 +46,7 @@ func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome
 		select {
 		case line, ok := <-p.lines:
 			if decision = decisionOf(line); !ok {
-				decision = elicit.Denied // no answer comes
+				decision = elicit.Denied // the input ended
 			}
 		case <-ctx.Done(): // ctrl-C
 			decision = elicit.Abort
@@ -56,7 +56,7 @@ func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome
 	return elicit.Outcome{Decision: decision}
 }
 
-// decisionOf returns the decision whose word s begins, "" for another text.
+// decisionOf returns the decision for a word or the beginning of one, or "".
 func decisionOf(s string) elicit.Decision {
 	if s = strings.TrimSpace(s); s != "" {
 		for word, decision := range map[string]elicit.Decision{"accept": elicit.Approved, "decline": elicit.Denied, "cancel": elicit.Abort} {

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
 )
 
-// call connects, asks for a backup, and answers what it is asked meanwhile.
+// call connects, asks for a backup, and answers the server's question in the meantime.
 func call(ctx context.Context, url string, confirm bool, out io.Writer) error {
 	conn, _, err := websocket.Dial(ctx, url, nil)
 	if err != nil {
@@ -26,7 +26,7 @@ func call(ctx context.Context, url string, confirm bool, out io.Writer) error {
 		fmt.Fprintf(out, "server reports: %d of %d\n", p.Done, p.Of)
 	})
 	peer := jsonrpc.NewPeer(wsrpc.New(conn), mux, &jsonrpc.Options{
-		Inline: []string{"progress"}, // so that all of it is shown before the answer
+		Inline: []string{"progress"}, // so that all progress is shown before the answer
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- peer.Run(ctx) }()
@@ -38,7 +38,7 @@ func call(ctx context.Context, url string, confirm bool, out io.Writer) error {
 	switch {
 	case err == nil:
 		fmt.Fprintf(out, "server answers: %d files\n", result.Files)
-	case errors.As(err, &no): // an answer too: it was called and said no
+	case errors.As(err, &no): // an error answer is an answer too
 		fmt.Fprintln(out, "server answers:", no)
 		err = nil
 	}

@@ -1,11 +1,11 @@
-// Command websocket is JSON-RPC over WebSocket, with an HTTP server and a client
-// in one program. Both sides call each other: the client asks for a backup, and
-// while that runs the server asks back and reports how far it is.
+// Command websocket shows JSON-RPC over WebSocket, with an HTTP server and a client in one
+// program. Both sides call each other: the client asks for a backup, and the server asks for
+// a confirmation and reports its progress.
 //
 //	go run ./examples/websocket
 //	go run ./examples/websocket -confirm=false
 //
-// It listens on a free port of the loopback interface, and ends by itself.
+// It listens on a free port of the loopback interface and ends on its own.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(ctx context.Context, confirm bool, out io.Writer) error {
 
 	err = call(ctx, "ws://"+listener.Addr().String(), confirm, out)
 
-	_ = web.Shutdown(ctx) // leaves alone what has become a WebSocket, so:
+	_ = web.Shutdown(ctx) // does not close WebSockets, so:
 	backups.connections.Wait()
 	<-served
 	return err

@@ -35,7 +35,7 @@ server answers: the user does not want it (1)
 
 func TestInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	out := writer(func() { interrupt() }) // with the first line, so that the call is under way
+	out := writer(func() { interrupt() }) // with the first line: the call has begun
 	if err := run(ctx, true, out); !errors.Is(err, context.Canceled) {
 		t.Errorf("run returned %v", err)
 	}

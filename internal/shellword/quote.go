@@ -4,9 +4,9 @@ package shellword
 
 import "strings"
 
-// Join quotes each word with [Quote] and joins them into one line. Its output for
-// ordinary commands is that of the Rust crate shlex, which clients of Codex know.
-// The words must hold no NUL, which no quoting can carry.
+// Join quotes each word with [Quote] and joins them into one line. For ordinary commands
+// its output is that of the Rust crate shlex, which clients of Codex know. The words must
+// not contain NUL, which cannot be quoted.
 func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -24,9 +24,9 @@ const (
 	bare
 )
 
-// Quote quotes one word. It cuts the word greedily into the longest chunks that
-// one kind of quotes can hold, and writes each bare when it can, else in single
-// quotes, else in double quotes.
+// Quote quotes one word. It cuts the word greedily into the longest chunks that one kind of
+// quotes can hold. It writes a chunk bare if possible, otherwise in single quotes,
+// otherwise in double quotes.
 func Quote(word string) string {
 	if word == "" {
 		return "''"
@@ -61,8 +61,8 @@ func Quote(word string) string {
 func chunk(word string) (int, quoting) {
 	how, i := bare|single|double, 0
 	if word[0] == '^' {
-		// Safe in single quotes, but only right behind the opening one:
-		// old shells and bash's history expansion read it elsewhere.
+		// ^ is safe only directly after an opening single quote. Elsewhere old shells
+		// and bash's history expansion interpret it.
 		how, i = single, 1
 	}
 	for ; i < len(word); i++ {
@@ -75,12 +75,12 @@ func chunk(word string) (int, quoting) {
 	return i, how
 }
 
-// allowed returns the quotings that may hold c behind other characters.
+// allowed returns the quotings that may hold c after other characters.
 func allowed(c byte) quoting {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("+-./:@]_", c) >= 0:
 		return bare | single | double
-	case c == '\'', c == '\\': // a backslash in single quotes means something to fish
+	case c == '\'', c == '\\': // fish interprets a backslash in single quotes
 		return double
 	case c == '$', c == '`', c == '!':
 		return single

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuoteRecorded compares words with how the real server showed them.
+// TestQuoteRecorded compares Quote with the output of the real server.
 func TestQuoteRecorded(t *testing.T) {
 	raw, err := os.ReadFile("testdata/quote.json")
 	if err != nil {
@@ -87,8 +87,8 @@ func FuzzQuote(f *testing.F) {
 func TestSplit(t *testing.T) {
 	for _, test := range []struct {
 		line   string
-		want   []string // nil when a quote stays open
-		script []string // of SplitScript, where it differs
+		want   []string // nil when Split returns false
+		script []string // the words of SplitScript; nil when the same as want
 	}{
 		{"", []string{}, nil},
 		{"ls", []string{"ls"}, nil},
@@ -121,7 +121,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit checks that splitting adds nothing.
+// FuzzSplit checks that the words are no longer than the line.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"ls -a", "a 'b c' \"d\\\"e\"", "'", "\\", "a\\\nb", "\"\\", "@@@@\"\""} {
 		f.Add(s)

@@ -2,12 +2,12 @@ package shellword
 
 import "strings"
 
-// Split splits a line as [Join] writes it: into words between blanks, with single
-// quotes, double quotes and backslashes removed and nothing expanded. A # is an
-// ordinary character. Split returns false when a quote stays open.
+// Split splits a line that [Join] wrote into its words. It removes single quotes, double
+// quotes and backslashes, and expands nothing. A # is an ordinary character. Split returns
+// false if a quote is not closed or the line ends with a backslash.
 func Split(line string) (words []string, ok bool) { return split(line, false) }
 
-// SplitScript is [Split] for a line that a person or a model wrote: it leaves out
+// SplitScript is [Split] for a line that a person or a model wrote: it also removes
 // comments.
 func SplitScript(line string) (words []string, ok bool) { return split(line, true) }
 
@@ -35,7 +35,7 @@ func split(text string, comments bool) (words []string, ok bool) {
 	}
 }
 
-// splitWord reads the word at the beginning of text, and returns its length there.
+// splitWord reads the word at the beginning of text. n is the length of the word in text.
 func splitWord(text string) (word string, n int, ok bool) {
 	var b strings.Builder
 	quote := byte(0)

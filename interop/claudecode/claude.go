@@ -95,7 +95,7 @@ func (c *claude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := c.answer(asked)
 	if !streams {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(reply(answer.content(), answer.reason())) // it is gone otherwise
+		_ = json.NewEncoder(w).Encode(reply(answer.content(), answer.reason())) // fails only when the client has gone
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -136,7 +136,7 @@ func (c *claude) answer(r request) line {
 	return line{says: "Noted."}
 }
 
-// read takes from a request what is looked at here.
+// read decodes the part of a request that the script needs.
 func read(body []byte) (r request, streams bool) {
 	var asked struct {
 		Stream   bool

@@ -133,7 +133,7 @@ func (s *stage) wire(checks ...func(wire) error) {
 	}
 }
 
-// has checks how many messages are so.
+// has checks how many messages match.
 func has(n int, what string, is func(message) bool) func(wire) error {
 	return func(w wire) error {
 		if got := w.count(is); got != n {

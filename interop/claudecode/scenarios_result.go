@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a turn did is in the structured content of its result. The model must see it, in
-// an error too, or it would have the turn's word alone.
+// The structured content of a result says what the turn did. The model must see it, also
+// in an error: else it has only what the turn says of itself.
 
-// outcome is what is looked at of a turn's result.
+// outcome is the part of a turn's result that the scenarios check.
 type outcome struct {
 	Status   string
 	Usage    usage

@@ -71,7 +71,7 @@ func parse(trace string) (w wire, err error) {
 	return w, nil
 }
 
-// count is how many messages are so.
+// count returns how many messages match.
 func (w wire) count(is func(message) bool) (n int) {
 	for _, m := range w {
 		if is(m) {
@@ -100,9 +100,9 @@ func (w wire) answered(action string) (n int) {
 	return n
 }
 
-// modern checks what holds for every run of the modern era: the client found
-// it out, each of its requests says so and none is refused, the server sends no
-// request, and nothing for a request that is answered.
+// modern checks what holds for every run of the modern era: the client discovered it
+// and says so in each request, none is refused, and the server sends no request and
+// nothing for a request that it has answered.
 func (w wire) modern() error {
 	var discovered bool
 	type exchange struct{ id, token string }

@@ -72,7 +72,7 @@ func (s *subscriptions) send(ctx context.Context, want func(modern.SubscriptionF
 	}
 }
 
-// changeTools says that the list of tools is another one, whatever it is.
+// changeTools announces that the list of tools has changed.
 func changeTools(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
 	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.ToolsListChanged }, modern.NotificationsToolsListChanged)
 	return say("sent"), nil

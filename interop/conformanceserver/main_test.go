@@ -40,7 +40,8 @@ const (
 	unable  = `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":{}}`
 )
 
-// do calls with an able client's metadata and returns the result or the error.
+// do calls a method with the metadata of a client that can do everything, and returns the
+// result or the error.
 func do(t *testing.T, c *jsonrpc.Peer, method, meta, rest string) (map[string]any, *jsonrpc.Error) {
 	t.Helper()
 	if rest != "" {

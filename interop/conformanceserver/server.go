@@ -43,8 +43,7 @@ func (s *server) close() {
 }
 
 // ServeRPC implements jsonrpc.Handler. There was no handshake, so each request
-// says which version it is of and what its client can do. What it says before
-// counts for nothing.
+// says which version it is of and what its client can do. Earlier requests do not matter.
 func (s *server) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	if r.IsNotification() {
 		return nil, nil // the peer has cancelled what is to be cancelled

@@ -51,7 +51,7 @@ type task struct {
 	mu       sync.Mutex
 	about    modern.Task
 	result   modern.DetailedTask        // nil while it runs
-	keys     int                        // so many keys were ever asked
+	keys     int                        // how many keys were ever used
 	open     modern.InputRequests       // what waits for an answer
 	answers  map[string]json.RawMessage // to what was asked with it
 	answered chan struct{}              // closed when nothing is open

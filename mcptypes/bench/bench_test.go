@@ -15,7 +15,7 @@ import (
 	segmentio "github.com/segmentio/encoding/json"
 )
 
-// callParams is a tools/call of the size that an agent sends.
+// callParams is a tools/call of a typical size.
 var callParams = []byte(`{"name":"codex","arguments":{"prompt":"` +
 	strings.Repeat("Fix the failing test in the parser package and explain the cause. ", 8) +
 	`","cwd":"/home/user/src/project","model":"default","sandbox":"workspace-write","approval-policy":"on-request",` +
@@ -71,8 +71,8 @@ func segmentioUnmarshal(b []byte, v any) error {
 func unmarshalV2(b []byte, v any) error { return jsonv2.Unmarshal(b, v) }
 func marshalV2(v any) ([]byte, error)   { return jsonv2.Marshal(v) }
 
-// codecs are the ways for a message of 2025-06-18, by the types of each library.
-// goJSONSchema may have none.
+// codecs returns the codecs for a message of 2025-06-18, with the types of each library. The
+// codec of goJSONSchema may be missing.
 func codecs(mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
 	all := append(others(gosdk_, mcpgo_),
 		codec{"mcptypes", mcptypes_, mcptypes.Decode, mcptypes.Encode},
@@ -84,7 +84,7 @@ func codecs(mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
 	return all
 }
 
-// modernCodecs are the ways for a message of 2026-07-28.
+// modernCodecs returns the codecs for a message of 2026-07-28.
 func modernCodecs(modern_, gosdk_, mcpgo_ func() any) []codec {
 	return append(others(gosdk_, mcpgo_),
 		codec{"modern", modern_, modern.Decode, modern.Encode},

@@ -1,6 +1,5 @@
-// Package bench compares the types of mcptypes and of mcptypes/modern with those
-// of other Go libraries. It is a module of its own, so that they stay out of the
-// project's.
+// Package bench compares the types of mcptypes and of mcptypes/modern with those of other Go
+// libraries. It is a separate module, so that the project does not depend on them.
 //
 //	go generate ./... && go test -tags gojsonschema -bench . -count 6
 //
@@ -11,8 +10,8 @@
 // and the state; modern-task, the result of tasks/get for a completed task;
 // modern-list, the list of 100 tools.
 //
-// The codecs: mcptypes by Decode and Encode and by either JSON package; go-sdk by
-// encoding/json and in the way of its own connection; mcp-go; and, with the build
-// tag, what go-jsonschema makes of the same schema. Of go-sdk, which has no tasks,
-// modern-task takes a struct in its style.
+// The codecs: mcptypes with Decode and Encode and with each JSON package; go-sdk with
+// encoding/json and with the decoder of its own connection; mcp-go; and, with the build tag,
+// the types that go-jsonschema makes from the same schema. go-sdk has no tasks, so
+// modern-task uses a struct in its style.
 package bench

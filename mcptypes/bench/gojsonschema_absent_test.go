@@ -12,8 +12,8 @@ import (
 
 var goJSONSchema map[string]func() any
 
-// TestGoJSONSchema makes the types of go-jsonschema elsewhere and vets what is
-// compiled with them.
+// TestGoJSONSchema makes the types of go-jsonschema in a temporary folder and vets the code
+// that is compiled with them.
 func TestGoJSONSchema(t *testing.T) {
 	dir := t.TempDir()
 	types, err := filepath.Abs("gojsonschema/types.go")

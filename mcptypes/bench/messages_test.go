@@ -29,7 +29,7 @@ var modernTask = []byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":
 // modernList is the list of 100 tools.
 var modernList = bytes.Replace(toolsList, []byte(`"nextCursor"`), []byte(`"resultType":"complete","ttlMs":3600000,"cacheScope":"private","nextCursor"`), 1)
 
-// gosdkTask is what a user of go-sdk would write, which has no tasks.
+// gosdkTask is a task in the style of go-sdk, which has none.
 type gosdkTask struct {
 	gosdk.Meta     `json:"_meta,omitempty"`
 	ResultType     string                `json:"resultType"`
@@ -45,8 +45,8 @@ type gosdkTask struct {
 	Error          json.RawMessage       `json:"error,omitempty"`
 }
 
-// TestMessages checks that every codec reads every message, and that what
-// mcptypes writes is the same message.
+// TestMessages checks that every codec reads every message, and that mcptypes writes the same
+// message.
 func TestMessages(t *testing.T) {
 	for _, m := range messages {
 		for _, c := range m.codecs {

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestAnswers is about answers to approvals: what is not plainly an accept must
-// not read as one, by whichever way the params are decoded.
+// TestAnswers checks answers to approvals: only a plain accept may be read as one, with
+// every way to decode the params.
 func TestAnswers(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	ways := map[string]func([]byte, any) error{
@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestDuplicateAnswers is about a key that is there twice.
+// TestDuplicateAnswers checks that a duplicate key is refused.
 func TestDuplicateAnswers(t *testing.T) {
 	var r modern.InputResponses
 	err := modern.Decode([]byte(`{"q1":{"action":"decline"},"q\u0031":{"action":"accept"}}`), &r)
@@ -94,7 +94,7 @@ func TestDuplicateAnswers(t *testing.T) {
 	}
 }
 
-// TestResults distinguishes the results of a call.
+// TestResults checks which result of a call is decoded.
 func TestResults(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`{"resultType":"complete","content":[]}`, "call"},
@@ -133,7 +133,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestConversions needs no run: it compiles as long as the fields are equal.
+// TestConversions compiles only if the fields are equal.
 func TestConversions(t *testing.T) {
 	_ = modern.TextContent(mcptypes.TextContent{})
 	_ = modern.ImageContent(mcptypes.ImageContent{})

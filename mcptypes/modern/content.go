@@ -1,6 +1,6 @@
 package modern
 
-// Text returns one text block for each string, the content of most results.
+// Text returns one text block for each string. Most results have such content.
 func Text(s ...string) []ContentBlock {
 	blocks := make([]ContentBlock, len(s))
 	for i, text := range s {

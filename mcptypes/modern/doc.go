@@ -1,14 +1,14 @@
 // Package modern holds the types of the Model Context Protocol, version 2026-07-28, with
-// the tasks extension. It is generated from their schemas in the way of package mcptypes,
-// which holds those of version 2025-06-18.
+// the tasks extension. It is generated like package mcptypes, which has the types of
+// version 2025-06-18.
 //
-// What that package documents about messages, unions, decoding and encoding holds here
-// too. This page lists the differences.
+// The documentation of mcptypes about messages, unions, decoding and encoding also applies
+// to this package. This page lists the differences.
 //
-// # A request by itself
+// # Requests without a session
 //
-// There is no handshake: each request says in its _meta which version it follows and what
-// its client can do.
+// There is no handshake. Each request has the version that it follows and the capabilities
+// of its client in its _meta.
 //
 //	p := modern.CallToolRequestParams{
 //		Meta: modern.RequestMetaObject{ProtocolVersion: modern.ProtocolVersion},
@@ -16,14 +16,15 @@
 //	}
 //	p.Meta.ClientCapabilities.Elicitation = &modern.ClientCapabilitiesElicitation{}
 //
-// The keys of _meta are constants, such as [MetaProtocolVersion], for readers that look
-// before they decode. A client learns from [ServerDiscover] what a server can do.
+// The keys of _meta are constants, such as [MetaProtocolVersion], for programs that read
+// _meta before they decode the request. A client asks for a server's capabilities with
+// [ServerDiscover].
 //
 // # Questions in results
 //
-// A server asks nothing. It answers that it needs more, and the client repeats the
-// request with the answers. So [ToolsCall], [PromptsGet] and [ResourcesRead] have several
-// results, which resultType distinguishes, and their methods take and return a union:
+// A server sends no requests. Its result lists what it needs, and the client repeats the
+// request with the answers. Therefore [ToolsCall], [PromptsGet] and [ResourcesRead] have
+// several results. resultType distinguishes them, and their Handle and Call use a union:
 //
 //	modern.ToolsCall.Handle(mux, func(ctx context.Context, p *modern.CallToolRequestParams) (modern.AnyCallToolResult, error) {
 //		answer, ok := p.InputResponses["q1"].(*modern.ElicitResult)
@@ -33,29 +34,29 @@
 //		…
 //	})
 //
-// A nil ResultType is written as what the Go type says, so a result built in Go needs
-// none; a decoded one always has it.
+// A nil ResultType is written as the kind of the Go type, so a result built in Go can leave
+// it out. A decoded result always has it.
 //
-// Nothing in an answer says which question it answers. The type of an [InputResponse] is
-// chosen by the members that are there, and an [*ElicitResult] comes from a value that
-// reads as nothing else. Its decoder refuses what an approval must not depend on:
-// duplicate members, also when spelled with escapes, names that differ from action or
-// content by case alone, and wrong types.
+// An answer does not name the kind of its question. The members that are there select the
+// type of an [InputResponse]; it is an [*ElicitResult] only if it can be nothing else. The
+// decoder refuses answers that two readers could understand differently: with duplicate
+// members, even if spelled with escapes, with names that differ only by case from action or
+// content, and with wrong types.
 //
 // # Tasks
 //
-// A tools/call may be answered with a [CreateTaskResult]. [TasksGet] then returns the
-// task, whose type says its status: see [DetailedTask]. On the wire the task's members
-// are mixed with those of the result; in Go the task is a field. [Task] has what all of
-// them share, and makes them:
+// The answer to a tools/call may be a [CreateTaskResult]. [TasksGet] then returns the task,
+// with a type for each status: see [DetailedTask]. On the wire the task's members are mixed
+// with those of the result; in Go the task is a field. [Task] has the members that every
+// status shares, and methods that make a task of each status:
 //
 //	task := modern.Task{TaskId: id, CreatedAt: now, LastUpdatedAt: now}
 //	result := modern.GetTaskResult{Task: task.InputRequired(questions)}
 //
-// [TasksUpdate] and [TasksCancel] are acknowledged at once. A client that asked for
+// The server answers [TasksUpdate] and [TasksCancel] at once. A client that asked for
 // TaskIds in a [SubscriptionFilter] gets [NotificationsTasks].
 //
-// # Which types are those of mcptypes
+// # Types shared with mcptypes
 //
 // Types that are equal in both versions and are not arms of a union are the same in Go:
 // RequestId, ProgressToken, Base64 and ElicitValue; Annotations, BaseMetadata,
@@ -64,29 +65,28 @@
 // ResourceContents, Role, Root, ServerCapabilitiesPrompts, ServerCapabilitiesResources,
 // ServerCapabilitiesTools, StringSchemaFormat and ToolAnnotations. So are DecodeError,
 // Method, UnionMethod, NotificationMethod, MethodInfo, Caller, Notifier and Registrar.
-// Ids, tokens and form values are made by the functions of mcptypes, such as
+// To make ids, tokens and form values, use the functions of mcptypes, such as
 // mcptypes.StringID.
 //
-// The arms of a union are types of their own, as only they can satisfy it. Where their
-// fields are equal, as those of TextContent, ImageContent, AudioContent,
-// TextResourceContents, BlobResourceContents, PromptReference and
-// ResourceTemplateReference, a conversion makes one of the other:
+// The arms of a union are separate types, because only types of this package can have its
+// methods. TextContent, ImageContent, AudioContent, TextResourceContents,
+// BlobResourceContents, PromptReference and ResourceTemplateReference have equal fields in
+// both packages, so a conversion is enough:
 //
 //	block := modern.TextContent(old)
 //
-// All others differ. The deviations from the schema, with their reasons, are in
-// schema/2026-07-28/deviations.json.
+// All others differ. schema/2026-07-28/deviations.json lists the deviations from the schema
+// and their reasons.
 //
 // # Speed
 //
-// Microseconds and allocations for one message: call is the params of a repeated
-// tools/call of 1.2 kB with its metadata and an answer, task the result of tasks/get of
-// 1.2 kB for a completed task, list a tools/list of 100 tools and 57 kB. The rows are
-// Decode and Encode of this package, then the types of go-sdk v1.8.0 by encoding/json and
-// by the decoder of its own connection, and of mcp-go v1.2.1. Neither has tasks; for
-// go-sdk a struct in its style was written. One run of the benchmarks in the nested
-// module mcptypes/bench, the best of 20, on two shared cores of an Intel Xeon with Go
-// 1.26.8:
+// The table has microseconds and allocations for one message. The messages: call, the
+// params of a repeated tools/call with its metadata and an answer, 1.2 kB; task, the result
+// of tasks/get for a completed task, 1.2 kB; list, a tools/list of 100 tools, 57 kB. The
+// rows: Decode and Encode of this package; the types of go-sdk v1.8.0 with encoding/json,
+// then with the decoder of its own connection; mcp-go v1.2.1. Neither library has tasks:
+// the row of go-sdk uses a struct in its style. Best of 20 in one run of the benchmarks in
+// the nested module mcptypes/bench, on two shared cores of an Intel Xeon with Go 1.26.8:
 //
 //	                decode:                      encode:
 //	                   call    task        list     call    task      list

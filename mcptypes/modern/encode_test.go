@@ -80,9 +80,9 @@ func TestEncodeErrors(t *testing.T) {
 		{modern.GetTaskResult{Task: &modern.Unknown{Tag: "paused", Raw: json.RawMessage(`{"status":"paused"}`)}}, "mcptypes: encode: required, but absent"},
 		{modern.GetTaskResult{Task: modern.Task{Extra: extra}.Working()}, `mcptypes: encode: a known member is among the unknown ones: "resultType"`},
 		{modern.GetTaskResult{Task: modern.Task{Extra: map[string]json.RawMessage{"ResultType": extra["resultType"]}}.Working()},
-			`mcptypes: encode: an unknown member differs from a known one by case alone: "ResultType"`},
+			`mcptypes: encode: an unknown member differs from a known one only by case: "ResultType"`},
 		{modern.ElicitResult{Action: "decline", Extra: map[string]json.RawMessage{"Action": json.RawMessage(`"accept"`)}},
-			`mcptypes: encode: an unknown member differs from a known one by case alone: "Action"`},
+			`mcptypes: encode: an unknown member differs from a known one only by case: "Action"`},
 		{modern.GetTaskResult{Task: task.Completed(nil)}, "mcptypes: encode: /result: required, but absent"},
 		{modern.GetTaskResult{Task: task.Completed(json.RawMessage("[]"))}, "mcptypes: encode: /result: want a JSON object"},
 		{modern.Task{}, `mcptypes: encode: /status: want one of "working", "input_required", "completed", "failed", "cancelled", have ""`},
@@ -106,7 +106,7 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// TestTask makes a task of each status and looks at what they share.
+// TestTask makes a task of each status and compares the members that all share.
 func TestTask(t *testing.T) {
 	want := modern.Task{
 		TaskId: "t", CreatedAt: "c", LastUpdatedAt: "l", StatusMessage: new("m"), TtlMs: new(int64(1)), PollIntervalMs: new(int64(2)),
@@ -140,8 +140,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestUnknownStatus checks that a task of a later version is kept where it is alone, and
-// refused where its members are mixed with others.
+// TestUnknownStatus checks that a task with an unknown status is kept as Unknown by itself,
+// and refused if its members are mixed with others.
 func TestUnknownStatus(t *testing.T) {
 	const text = `{"resultType":"complete","status":"paused","taskId":"t"}`
 	var d modern.DetailedTask

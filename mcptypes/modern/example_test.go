@@ -41,10 +41,10 @@ func Example() {
 	// Output:
 	// {"inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Run go test?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"opaque","resultType":"input_required"} <nil>
 	// {"content":[{"type":"text","text":"ok"}],"resultType":"complete"} <nil>
-	// mcptypes: /inputResponses/q1/Action: differs from a member's name by case alone
+	// mcptypes: /inputResponses/q1/Action: differs from a member's name only by case
 }
 
-// A task says of itself the same in every status.
+// A task has the same members in every status.
 func ExampleTask() {
 	task := modern.Task{TaskId: "t1", CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(500))}
 	for _, d := range []modern.DetailedTask{

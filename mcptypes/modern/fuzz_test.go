@@ -23,12 +23,11 @@ func FuzzUnsupportedVersion(f *testing.F)     { fuzz(f, "UnsupportedProtocolVers
 func FuzzCreateMessageResult(f *testing.F)    { fuzz(f, "CreateMessageResult") }
 func FuzzJSONRPCMessageOfModern(f *testing.F) { fuzz(f, "JSONRPCMessage") }
 
-// longExponent is a number on which the judge would work for ever.
+// longExponent matches a number that the judge would take very long for.
 var longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4}`)
 
-// fuzz checks of any text for a definition that what is decoded can be encoded
-// and comes back the same, and that the schema's judge admits what a strict
-// reader does.
+// fuzz checks any text for a definition: a decoded value can be encoded and decoded to the
+// same value, and the schema's judge admits whatever DecodeStrict does.
 func fuzz(f *testing.F, definition string) {
 	for _, e := range readExamples(f) {
 		if e.Def == definition {

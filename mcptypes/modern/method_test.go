@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// loop is a caller and a registrar that passes what it calls to itself.
+// loop is a Caller and a Registrar: it serves its own calls.
 type loop map[string]func(context.Context, json.RawMessage) (any, error)
 
 func (l loop) HandleRaw(method string, f func(context.Context, json.RawMessage) (any, error)) {
@@ -145,8 +145,8 @@ func TestDecodeServerResult(t *testing.T) {
 	}
 }
 
-// TestDocNamesAliases checks that the package's comment lists exactly the types
-// that are those of mcptypes.
+// TestDocNamesAliases checks that the package's comment lists exactly the aliases of types
+// in mcptypes.
 func TestDocNamesAliases(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestDocNamesAliases(t *testing.T) {
 	_, list, ok1 := strings.Cut(strings.ReplaceAll(string(text), "\n// ", " "), "in Go: RequestId")
 	list, _, ok2 := strings.Cut("RequestId"+list, "So are")
 	if !ok1 || !ok2 {
-		t.Fatal("the list is elsewhere")
+		t.Fatal("doc.go has no list of aliases")
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "zz_shared.go", nil, 0)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestDocNamesAliases(t *testing.T) {
 	}
 	for _, name := range regexp.MustCompile(`\b[A-Z]\w+`).FindAllString(list, -1) {
 		if !aliases[name] {
-			t.Errorf("%s is no alias", name)
+			t.Errorf("%s is not an alias", name)
 		}
 		delete(aliases, name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// TestPeer calls over the project's own peer: a union as the result, and params
+// TestPeer calls a method over a jsonrpc.Peer: with a union as the result, and with params
 // that lack their metadata.
 func TestPeer(t *testing.T) {
 	mux := &jsonrpc.Mux{}

@@ -2,12 +2,12 @@ package modern
 
 import "encoding/json"
 
-// ExtensionTasks is the name of the tasks extension among the capabilities. Its
-// options are a [TasksExtensionCapability].
+// ExtensionTasks is the key of the tasks extension in the capabilities. The value is a
+// [TasksExtensionCapability].
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
-// Working returns t as a task that runs. Status is set by the type, here and in
-// the other methods.
+// Working returns t as a running task. This method and the others ignore t.Status: the
+// type of the result has the status.
 func (t Task) Working() *WorkingTask {
 	return &WorkingTask{
 		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
@@ -23,7 +23,7 @@ func (t Task) InputRequired(requests InputRequests) *InputRequiredTask {
 	}
 }
 
-// Completed returns t as a task that has its result, a JSON object.
+// Completed returns t as a task with its result, which must be a JSON object.
 func (t Task) Completed(result json.RawMessage) *CompletedTask {
 	return &CompletedTask{
 		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
@@ -47,8 +47,8 @@ func (t Task) Cancelled() *CancelledTask {
 	}
 }
 
-// TaskOf returns what a task says of itself whatever its status; ok is false
-// for nil and for a status that this version does not have.
+// TaskOf returns the members that a task has in every status; ok is false for nil and for a
+// status that this version does not have.
 func TaskOf(d DetailedTask) (t Task, ok bool) {
 	switch d := d.(type) {
 	case *WorkingTask:

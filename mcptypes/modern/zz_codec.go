@@ -10,19 +10,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads one JSON value into v, a pointer to a type or to a union of this
-// package, and replaces all that v held. Names match exactly; duplicate
-// members, invalid UTF-8, missing members, wrong constants and wrong types are
-// errors of type [*DecodeError]. A null in an optional member reads as absent,
-// and an arm that a tagged union does not know as [*Unknown]; [DecodeStrict]
-// refuses both.
+// Decode reads one JSON value into v, a pointer to a type or to a union of this package.
+// It replaces the old value of v. Names match exactly. Duplicate members, invalid UTF-8,
+// missing members, wrong constants and wrong types are errors of type [*DecodeError]. null
+// in an optional member means absent, and a union value with an unknown tag becomes
+// [*Unknown]; [DecodeStrict] refuses both.
 func Decode(b []byte, v any) error { return decode(b, v, false) }
 
-// DecodeStrict is [Decode] without its two liberties: null in an optional
-// member and unknown union arms are errors.
+// DecodeStrict is [Decode] without the two exceptions: null in an optional member and
+// unknown tags are errors.
 func DecodeStrict(b []byte, v any) error { return decode(b, v, true) }
 
-// decodable is what every generated type is, by its pointer.
+// decodable is implemented by pointers to all generated types.
 type decodable interface {
 	decode(*codec.Decoder) error
 }
@@ -54,9 +53,9 @@ func asDecodeError(err error) error {
 	return err
 }
 
-// Encode returns the JSON form of v, a value or pointer of this package: one line,
-// constants first, then the known members and then the unknown ones, each sorted by name.
-// It fails where the schema would, and names the place: an absent id, a nil union,
+// Encode returns the JSON form of v, a value or pointer of this package, on one line.
+// Constants come first, then the known members, then the unknown ones, each sorted by name.
+// Encode fails if v violates the schema, and names the place: an absent id, a nil union,
 // invalid raw JSON, a known name among the unknown members.
 func Encode(v any) ([]byte, error) {
 	if v, ok := v.(encodable); ok {
@@ -65,7 +64,7 @@ func Encode(v any) ([]byte, error) {
 	return AppendJSON(nil, v)
 }
 
-// AppendJSON appends to b what [Encode] returns.
+// AppendJSON appends the result of [Encode] to b.
 func AppendJSON(b []byte, v any) ([]byte, error) {
 	if v, ok := v.(encodable); ok {
 		return codec.Append(b, v, encodable.encode)
@@ -80,20 +79,20 @@ func AppendJSON(b []byte, v any) ([]byte, error) {
 	return b, fmt.Errorf("mcptypes: cannot encode %T", v)
 }
 
-// encodable is what every generated object is, by its pointer.
+// encodable is implemented by pointers to all generated objects.
 type encodable interface {
 	encode(*codec.Encoder)
 }
 
-// Unknown is the arm of a union that this version of the protocol does not have, such as
-// a kind of content added later. Every union whose arms differ by a constant member has
-// it, and writes it back as it was read.
+// Unknown is a union value with a tag that this version of the protocol does not have, such
+// as a kind of content that a later version added. Every union whose arms differ by a
+// constant member accepts it. It is written back unchanged.
 type Unknown struct {
-	Tag string          // the value of the member that names the arm
+	Tag string          // the value of the member that selects the arm
 	Raw json.RawMessage // the whole object
 }
 
-// unknownArm reads an arm whose tag no known arm has.
+// unknownArm reads a union value with an unknown tag.
 func unknownArm(d *codec.Decoder, member string, tag []byte) (*Unknown, error) {
 	name, raw, err := d.UnknownArm(member, tag)
 	return &Unknown{Tag: name, Raw: raw}, err

@@ -27,8 +27,8 @@ var (
 	seed       = flag.Uint64("seed", 1, "their `seed`")
 )
 
-// TestRoundTrips makes random instances of the schema, decodes and encodes
-// them, and has an independent validator judge what comes out.
+// TestRoundTrips makes random instances of the schema, decodes and encodes them, and checks
+// the output with an independent validator.
 func TestRoundTrips(t *testing.T) {
 	eachInstance(t, func(t *testing.T, r *instances, name string) {
 		in := r.of(name)
@@ -52,9 +52,9 @@ func TestRoundTrips(t *testing.T) {
 	})
 }
 
-// TestVerdicts changes random instances in one place and compares the verdict
-// of DecodeStrict with the validator's. What the ledger lists is excused, but
-// nothing is accepted that the validator refuses.
+// TestVerdicts changes random instances in one place and compares the verdict of
+// DecodeStrict with the validator's. The ledger may excuse the refusal of a valid instance,
+// but never the acceptance of an invalid one.
 func TestVerdicts(t *testing.T) {
 	ledger := readLedger(t)
 	var valid, invalid, excused int
@@ -85,8 +85,8 @@ func TestVerdicts(t *testing.T) {
 	t.Logf("%d valid, %d invalid, %d excused by the ledger", valid, invalid, excused)
 }
 
-// eachInstance calls f for the definitions of each schema file in turn, as often
-// as the flag says for each file.
+// eachInstance calls f for the definitions of each schema file in turn. The flag sets how
+// often for each file.
 func eachInstance(t *testing.T, f func(t *testing.T, r *instances, name string)) {
 	s := readSchema(t)
 	for _, file := range schemaFiles {
@@ -100,8 +100,7 @@ func eachInstance(t *testing.T, f func(t *testing.T, r *instances, name string))
 	}
 }
 
-// value returns what p, made by the table of definitions, points to, where that
-// is a union.
+// value returns *p for a union, and p otherwise. p comes from the table of definitions.
 func value(p any) any {
 	if v := reflect.ValueOf(p).Elem(); v.Kind() == reflect.Interface {
 		return v.Interface()
@@ -109,11 +108,11 @@ func value(p any) any {
 	return p
 }
 
-// schema is a schema, with those of its extensions, and its judge.
+// schema is a schema with its extensions, and a validator for it.
 type schema struct {
 	definitions map[string]map[string]any
 	validators  map[string]*jsonschema.Schema
-	names       map[string][]string // of the definitions that a file adds, sorted
+	names       map[string][]string // of the definitions that each file adds, sorted
 }
 
 func readSchema(t testing.TB) *schema {
@@ -133,7 +132,7 @@ func readSchema(t testing.TB) *schema {
 	return s
 }
 
-// read adds the definitions of a schema file that no file before it had.
+// read adds the definitions of a schema file that no earlier file had.
 func (s *schema) read(t testing.TB, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -236,8 +235,8 @@ func (r *instances) text(node map[string]any, depth int) string {
 	return r.any(depth)
 }
 
-// members makes the members of an object, those of several schemas where all of
-// them have to hold: what a later one says of a member refines the earlier.
+// members makes the members of an object that satisfies all of several schemas. A later
+// schema of a member refines an earlier one.
 func (r *instances) members(node map[string]any, depth int) map[string]string {
 	if ref, ok := node["$ref"].(string); ok {
 		return r.members(r.definitions[path.Base(ref)], depth)
@@ -353,7 +352,7 @@ func (r *instances) string() string {
 	return s
 }
 
-// mutant returns v changed in one place, and what was done.
+// mutant returns v changed in one place, and a description of the change.
 func (r *instances) mutant(v any) (mutant any, kind string) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// arrange rewrites a command line so that cobra reads it: the word of the
-// command comes first, because flags may stand on either side of it, and a
-// long flag has two dashes, because one used to be enough. flags are those of
-// all commands. Values and what follows -- stay as they are.
+// arrange rewrites a command line for cobra: it moves the command to the front, since
+// flags may be before or after it, and adds the second dash of long flags, since one used
+// to be enough. flags are those of all commands. Values, and arguments after --, stay
+// unchanged.
 func arrange(args []string, flags *pflag.FlagSet) []string {
 	if completing(args) {
 		return args
@@ -47,8 +47,8 @@ func arrange(args []string, flags *pflag.FlagSet) []string {
 func isWord(arg string) bool { return len(arg) < 2 || arg[0] != '-' }
 
 // spell adds the second dash of a long flag and reports whether the next argument is the
-// flag's value. What is the name of a long flag is never a short flag with its value
-// attached: -config is --config, and -cmodel=o3 is -c model=o3.
+// flag's value. The name of a long flag is never read as a short flag with its value:
+// -config means --config, and -cmodel=o3 means -c model=o3.
 func spell(arg string, flags *pflag.FlagSet) (spelt string, wantsValue bool) {
 	name, _, attached := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 	if f := flags.Lookup(name); f != nil && len(name) > 1 {

@@ -51,9 +51,8 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzArrange holds that nothing is lost or made up but the second dash of a
-// flag, that an arranged line stays as it is, and that every line is read or
-// refused.
+// FuzzArrange checks that arrange only adds the second dash of flags and moves arguments,
+// that it does not change an arranged line, and that parse accepts or refuses every line.
 func FuzzArrange(f *testing.F) {
 	for _, line := range []string{
 		"-m\no3\nmcp-server\n-ca=b", "ask\n--\n-x", "-engine\nnative\n-config=a=b\nmcp\nserve", "-\n--\n---\n-=\n--=\n", "-é\n\n\x00",

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// askOptions are the command line's of codex-mcp ask.
+// askOptions are the options of codex-mcp ask.
 type askOptions struct {
 	wanted  bool
 	task    []string // the words of the task
@@ -33,38 +33,38 @@ type askOptions struct {
 	loud    bool // the command line has --log
 }
 
-// startFlags are those that say how a conversation starts.
+// startFlags are the flags for new conversations only.
 var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox"}
 
 func (a *askOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&a.resume, "resume", "", "continue the conversation of this `ID`; last is the newest one")
-	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default the current one")
+	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
+	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
 	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
-	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile of config.toml")
+	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")
 	into := func(where *string) func(string) error { return func(s string) error { *where = s; return nil } }
 	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
-	fs.FuncP("ask-for-approval", "a", "the `POLICY`, when to ask before a command runs: "+list(policies), oneOf(policies, into(&a.policy)))
-	fs.FuncP("sandbox", "s", "the `MODE`, what commands may touch: "+list(modes), oneOf(modes, into(&a.sandbox)))
+	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs: "+list(policies), oneOf(policies, into(&a.policy)))
+	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch: "+list(modes), oneOf(modes, into(&a.sandbox)))
 }
 
-// check says which flags do not go together.
+// check fails for flags that cannot be used together.
 func (a *askOptions) check(fs *pflag.FlagSet) error {
 	a.loud = fs.Changed("log")
 	if !fs.Changed("resume") {
 		return nil
 	}
 	if a.resume == "" {
-		return errors.New("--resume needs the id of a conversation, or last")
+		return errors.New("--resume: want the id of a conversation, or last")
 	}
 	for _, name := range startFlags {
 		if fs.Changed(name) {
-			return fmt.Errorf("--%s is for a new conversation, and --resume continues one", name)
+			return fmt.Errorf("--%s is for new conversations, and --resume continues an old one; leave out one of the two", name)
 		}
 	}
 	return nil
 }
 
-var errNoTask = errors.New(`ask what? Pass the task as an argument, as in codex-mcp ask "why do the tests fail", or - to read it from standard input`)
+var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", or pass - to read it from standard input`)
 
 // read returns the task; stdin is nil when it is a terminal.
 func (a *askOptions) read(stdin io.Reader) (string, error) {
@@ -88,11 +88,11 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 	return task, nil
 }
 
-// planTool is the one argument that is given without a flag.
+// planTool is the one argument that ask passes without a flag.
 const planTool = "include-plan-tool"
 
-// arguments are those of the tool codex, of which the server may have locked
-// some: what has no flag is left to it.
+// arguments returns the arguments of the tool codex: only those with a flag on the command
+// line, since the server may have locked the others.
 func (a *askOptions) arguments(folder string) map[string]any {
 	all := map[string]any{planTool: true}
 	if a.cwd != "" {
@@ -106,7 +106,7 @@ func (a *askOptions) arguments(folder string) map[string]any {
 	return all
 }
 
-// ask is codex-mcp ask on the standard streams.
+// ask runs codex-mcp ask on the standard streams.
 func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr, os.Getenv)
@@ -129,15 +129,15 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	return askOn(ctx, o, task, console, os.Getenv, signals)
 }
 
-// timeoutWriter writes to w. After the end of ctx it abandons a write that takes too
-// long, so that a reader that has stopped does not keep the program from ending.
+// timeoutWriter writes to w. After the end of ctx it abandons a write that takes longer
+// than endTime, so that the program can end although nothing reads its output.
 type timeoutWriter struct {
 	w     io.Writer
 	ctx   context.Context
 	stuck atomic.Bool
 }
 
-var errStuck = errors.New("the reader of the output is gone")
+var errStuck = errors.New("nothing reads the output")
 
 func (i *timeoutWriter) Write(b []byte) (n int, err error) {
 	if i.stuck.Load() {
@@ -147,7 +147,7 @@ func (i *timeoutWriter) Write(b []byte) (n int, err error) {
 		n   int
 		err error
 	}
-	b = slices.Clone(b) // it may be read after the return
+	b = slices.Clone(b) // an abandoned write reads it after the return
 	done := make(chan result, 1)
 	go func() {
 		n, err := i.w.Write(b)
@@ -173,7 +173,7 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 		return nil, err
 	}
 	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: o.json, Program: o.name + " ask", Version: version()}
-	if a.resume == "" { // else it has its folder and its model
+	if a.resume == "" { // a resumed conversation has its folder and its model
 		if task.Folder, err = existingFolder(a.cwd); err != nil {
 			return nil, err
 		}
@@ -182,8 +182,7 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 	return task, nil
 }
 
-// askOn makes the server as for any client, connects to it in memory, and hands
-// the task over.
+// askOn makes the server as for any client, connects to it in memory, and runs the task.
 func askOn(ctx context.Context, o *options, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
 	fail := func(err error) int {
 		fmt.Fprintln(console.Err, "codex-mcp:", err)
@@ -231,11 +230,11 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	ended := make(chan error, 1)
 	go func() {
 		err := c.serve(ctx, o, e.choice, there)
-		there.Close() // also where it did not come to serving
+		there.Close() // serve may have failed before it used the connection
 		ended <- errors.Join(err, e.Close())
 	}()
 	code := terminal.Run(ctx, here, console, task, signals)
-	select { // the server ends when its client has
+	select { // the server ends after its client
 	case err = <-ended:
 	case <-signals:
 		cancel()
@@ -249,18 +248,18 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	return code
 }
 
-// endTime is how long the server may take to end its commands and to write its
-// files when the client is gone, and a write after a signal.
+// endTime bounds the end of the server after its client, when it ends its commands and
+// writes its files, and a write after a signal.
 const endTime = 5 * time.Second
 
-// forTerminal fits the settings to a client with a person at its keys.
+// forTerminal adapts the settings to a client at a terminal.
 func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	a := &c.settings.Approvals
-	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each of its choices
+	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each decision
 	if !console.Asks(o.json) {
 		a.Hint = "Without a terminal no question can be asked. Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}
-	if !o.ask.loud { // the screen says the same in its own words
+	if !o.ask.loud { // the screen shows warnings in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 }

@@ -22,16 +22,16 @@ const (
 	frameSeconds = 4
 )
 
-// colours are those of SGR codes 30 to 37, as a dark terminal shows them.
+// colours are the colours of SGR codes 30 to 37 on a dark terminal.
 var colours = [8]string{"#484f58", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3"}
 
-// style is what SGR codes have switched on.
+// style is the state that SGR codes have set.
 type style struct {
 	bold, faint bool
 	colour      string
 }
 
-// set follows the codes of one escape sequence.
+// set applies the codes of one escape sequence.
 func (s *style) set(codes string) {
 	for code := range strings.SplitSeq(codes, ";") {
 		n, _ := strconv.Atoi(code) // an empty code is 0
@@ -69,8 +69,8 @@ func (s style) span(text string) string {
 
 var sgr = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 
-// animation returns an animated SVG: screens one after the other, then again. Where
-// motion is not wanted it shows the last one.
+// animation returns an SVG that shows the screens one after another, again and again. For
+// users who prefer reduced motion it shows only the last one.
 func animation(screens []string) string {
 	var b strings.Builder
 	width, height := pictureWidth, pictureRows*lineHeight+40
@@ -124,7 +124,7 @@ func animation(screens []string) string {
 	return b.String()
 }
 
-// coloured is [pane.recording] with its colours.
+// coloured returns [pane.recording] with its colours.
 func (p *pane) coloured() string {
 	p.t.Helper()
 	return p.stable(p.shows("-e"))

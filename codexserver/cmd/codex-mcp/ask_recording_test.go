@@ -19,8 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pane is a terminal of tmux with a shell, where the program can be called as a
-// person calls it.
+// pane is a terminal of tmux with a shell, in which a test types as a user does.
 type pane struct {
 	t      *testing.T
 	model  *providertest.Server
@@ -77,7 +76,7 @@ func (p *pane) tmux(args ...string) string {
 	return string(out)
 }
 
-// shows is what the terminal shows, with all that has scrolled away.
+// shows returns the text of the terminal, including what has scrolled away.
 func (p *pane) shows(options ...string) string {
 	p.t.Helper()
 	return strings.TrimRight(p.tmux(append([]string{"capture-pane", "-p", "-S", "-"}, options...)...), "\n ")
@@ -111,7 +110,7 @@ func (p *pane) until(done func(screen string) bool, what string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			p.t.Fatalf("waited in vain until %s:\n%s", what, screen)
+			p.t.Fatalf("timed out waiting until %s:\n%s", what, screen)
 		}
 	}
 }
@@ -135,7 +134,7 @@ func (p *pane) press(question, key string) {
 	p.tmux("send-keys", key)
 }
 
-// clear empties the screen and what has scrolled away.
+// clear clears the screen and its history.
 func (p *pane) clear() {
 	p.t.Helper()
 	p.types("clear")
@@ -152,13 +151,14 @@ var volatile = []struct {
 	{regexp.MustCompile(`· \d+ s ·`), "· 2 s ·"},
 }
 
-// recording is what is shown with what differs from run to run replaced.
+// recording returns the text of the terminal, with placeholders for what differs from run
+// to run.
 func (p *pane) recording() string {
 	p.t.Helper()
 	return p.stable(p.shows())
 }
 
-// stable is a screen with what differs from run to run replaced.
+// stable returns a screen with placeholders for what differs from run to run.
 func (p *pane) stable(text string) string {
 	text = strings.ReplaceAll(text, p.home, "/home/you")
 	for _, v := range volatile {
@@ -167,7 +167,7 @@ func (p *pane) stable(text string) string {
 	return strings.TrimRight(strings.TrimSuffix(text, "\n$"), "\n ") + "\n"
 }
 
-// from is the recording from that text on.
+// from returns the recording from a text on.
 func from(recording, text string) string {
 	i := strings.LastIndex(recording, text)
 	return recording[max(i, 0):]
@@ -231,7 +231,7 @@ func TestTerminalRecordings(t *testing.T) {
 	recorded["deny"] = p.recording()
 	requests := p.model.Requests()
 	if got := requests[len(requests)-1].LastToolOutput(); !strings.Contains(got, "not before the tests have passed") {
-		t.Errorf("the model was told %q", got)
+		t.Errorf("the model received %q", got)
 	}
 
 	p.clear()
@@ -253,7 +253,7 @@ func TestTerminalRecordings(t *testing.T) {
 	recorded["resume"] = p.recording()
 	requests = p.model.Requests()
 	if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "count to thirty, slowly") {
-		t.Errorf("the model knows nothing of the first turn: %s", body)
+		t.Errorf("the request lacks the first turn: %s", body)
 	}
 	p.status(0)
 
@@ -264,7 +264,7 @@ func TestTerminalRecordings(t *testing.T) {
 func (p *pane) status(want int) {
 	p.t.Helper()
 	p.types("echo status $?")
-	p.until(func(screen string) bool { return strings.Contains(screen, "\nstatus ") }, "the status is told")
+	p.until(func(screen string) bool { return strings.Contains(screen, "\nstatus ") }, "the status is repeated")
 	if screen := p.shows(); !strings.Contains(screen, fmt.Sprintf("\nstatus %d\n", want)) {
 		p.t.Errorf("the exit status is not %d:\n%s", want, screen)
 	}
@@ -301,10 +301,10 @@ func keepRecordings(t *testing.T, recorded map[string]string) {
 	}
 }
 
-// TestTerminalAndPage answers on the approvals page what the terminal asks too.
+// TestTerminalAndPage answers a question on the approvals page while the terminal asks it.
 func TestTerminalAndPage(t *testing.T) {
 	p := newPane(t)
-	p.model.Add(gitInit, told)
+	p.model.Add(gitInit, repeated)
 	p.types(`codex-mcp ask -approvals page "make a repository"`)
 	p.press("Allow Codex to run", "d")
 	p.await("  reason for the agent:")
@@ -319,11 +319,11 @@ func TestTerminalAndPage(t *testing.T) {
 	}
 }
 
-// TestTerminalIsOutOfReach runs a command that writes to the terminal and reads
-// the person's keys from it.
+// TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read the
+// user's keys.
 func TestTerminalIsOutOfReach(t *testing.T) {
 	p := newPane(t)
-	p.model.Add(providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), told)
+	p.model.Add(providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
 	p.types(`codex-mcp ask "look for the terminal"`)
 	p.press("Allow Codex to run", "y")
 	p.done()
@@ -333,8 +333,8 @@ func TestTerminalIsOutOfReach(t *testing.T) {
 	}
 }
 
-// TestTerminalIsRestored ends the program in the middle of a question in every
-// way and looks at the terminal's settings afterwards.
+// TestTerminalIsRestored ends the program during a question, in every way, and checks the
+// terminal's settings.
 func TestTerminalIsRestored(t *testing.T) {
 	p := newPane(t, "NO_COLOR=1")
 	for name, end := range map[string]func(pid int){
@@ -365,7 +365,7 @@ func TestTerminalIsRestored(t *testing.T) {
 			return strings.Contains(screen, "\nas before") || strings.Contains(screen, "differ")
 		}, "the settings are compared")
 		if screen := p.shows(); !strings.Contains(screen, "\nas before") {
-			t.Errorf("%s: the terminal is not as before:\n%s", name, screen)
+			t.Errorf("%s: the terminal is not restored:\n%s", name, screen)
 		}
 		if colours := p.shows("-e"); strings.Contains(colours, "\x1b[") {
 			t.Errorf("%s: colours in spite of NO_COLOR:\n%q", name, colours)

@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// person is a person at a simulated terminal.
+// person is a user at a simulated terminal.
 type person struct {
 	t       *testing.T
 	f       folders
@@ -32,7 +32,7 @@ type person struct {
 	errs    lockedText
 }
 
-// sit starts a scripted model that lets commands run after a question alone.
+// sit starts a scripted model, with a configuration that asks before each command.
 func sit(t *testing.T, turns ...providertest.Turn) *person {
 	t.Helper()
 	s := &person{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), asked: make(chan struct{}, 1), press: make(chan string)}
@@ -45,7 +45,7 @@ func sit(t *testing.T, turns ...providertest.Turn) *person {
 	return s
 }
 
-// Read, Raw and Flush are the keyboard's.
+// Read, Raw and Flush implement [terminal.Keyboard].
 func (s *person) Read(b []byte) (int, error) {
 	text, open := <-s.press
 	if !open {
@@ -89,7 +89,7 @@ func (s *person) terminal() *terminal.Console {
 
 func (s *person) piped() *terminal.Console { return &terminal.Console{Out: &s.out, Err: &s.errs} }
 
-// personScreen is the screen, which the person looks at before a key.
+// personScreen is the screen that the user reads before pressing a key.
 type personScreen struct{ *person }
 
 func (w personScreen) Write(b []byte) (int, error) {
@@ -99,7 +99,7 @@ func (w personScreen) Write(b []byte) (int, error) {
 	return w.out.Write(b)
 }
 
-// presses hands over keys and lines, each when it is asked for.
+// presses queues keys and lines, each for the next question.
 func (s *person) presses(keys ...string) (done func()) {
 	var w sync.WaitGroup
 	w.Go(func() {
@@ -122,14 +122,14 @@ func (s *person) shows(want ...string) {
 
 var gitInit = providertest.Call(providertest.Shell("c1", "git", "init", "-q"))
 
-// A turn that repeats what the tool said.
-var told = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+// repeated is a turn that repeats what the tool printed.
+var repeated = providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 	return providertest.Say("The tool said: " + r.LastToolOutput())
 }}
 
 func TestEndToEndAskApprove(t *testing.T) {
 	t.Parallel()
-	s := sit(t, gitInit, told)
+	s := sit(t, gitInit, repeated)
 	done := s.presses("y")
 	if code := s.ask(s.terminal(), "make", "a repository"); code != 0 {
 		t.Errorf("exit status %d", code)
@@ -140,13 +140,13 @@ func TestEndToEndAskApprove(t *testing.T) {
 	}
 	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume ")
 	if got := s.model.Requests()[0].LastUserText(); got != "make a repository" {
-		t.Errorf("the model was told %q", got)
+		t.Errorf("the model received %q", got)
 	}
 }
 
 func TestEndToEndAskForTheSession(t *testing.T) {
 	t.Parallel()
-	s := sit(t, gitInit, gitInit, told)
+	s := sit(t, gitInit, gitInit, repeated)
 	done := s.presses("a")
 	if code := s.ask(s.terminal(), "twice"); code != 0 {
 		t.Errorf("exit status %d", code)
@@ -158,9 +158,9 @@ func TestEndToEndAskForTheSession(t *testing.T) {
 	}
 }
 
-func TestEndToEndAskDenyWithWords(t *testing.T) {
+func TestEndToEndAskDenyWithReason(t *testing.T) {
 	t.Parallel()
-	s := sit(t, gitInit, told)
+	s := sit(t, gitInit, repeated)
 	done := s.presses("d", "use jj instead\n")
 	if code := s.ask(s.terminal(), "make a repository"); code != 0 {
 		t.Errorf("exit status %d", code)
@@ -170,13 +170,13 @@ func TestEndToEndAskDenyWithWords(t *testing.T) {
 		t.Error("the command ran")
 	}
 	if got := s.model.Requests()[1].LastToolOutput(); !strings.Contains(got, "use jj instead") {
-		t.Errorf("the model was told %q", got)
+		t.Errorf("the model received %q", got)
 	}
 }
 
 func TestEndToEndAskTwoAtOnce(t *testing.T) {
 	t.Parallel()
-	s := sit(t, providertest.Call(providertest.Shell("c1", "touch", "one"), providertest.Shell("c2", "touch", "two")), told)
+	s := sit(t, providertest.Call(providertest.Shell("c1", "touch", "one"), providertest.Shell("c2", "touch", "two")), repeated)
 	done := s.presses("y", "n")
 	if code := s.ask(s.terminal(), "make two files"); code != 0 {
 		t.Errorf("exit status %d", code)
@@ -188,9 +188,9 @@ func TestEndToEndAskTwoAtOnce(t *testing.T) {
 	s.shows("✓ approved", "✗ denied")
 }
 
-func TestEndToEndAskNobodyAnswers(t *testing.T) {
+func TestEndToEndAskWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	s := sit(t, gitInit, told)
+	s := sit(t, gitInit, repeated)
 	if code := s.ask(s.terminal(), "-c", "approvals.timeout=1s", "make a repository"); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
@@ -202,7 +202,7 @@ func TestEndToEndAskNobodyAnswers(t *testing.T) {
 
 func TestEndToEndAskStop(t *testing.T) {
 	t.Parallel()
-	s := sit(t, gitInit, told)
+	s := sit(t, gitInit, repeated)
 	done := s.presses("s")
 	if code := s.ask(s.terminal(), "make a repository"); code != 130 {
 		t.Errorf("exit status %d", code)
@@ -227,7 +227,7 @@ func TestEndToEndAskInterruptAndResume(t *testing.T) {
 	s.shows("interrupted")
 	id := regexp.MustCompile(`-resume (\S+)`).FindStringSubmatch(s.out.String())
 	if id == nil {
-		t.Fatalf("no word on how to go on:\n%s", s.out.String())
+		t.Fatalf("the output does not show how to continue:\n%s", s.out.String())
 	}
 	for i, resume := range []string{id[1], "last"} {
 		s.model.Reset(providertest.Say(fmt.Sprintf("Answer %d.", i)))
@@ -237,10 +237,10 @@ func TestEndToEndAskInterruptAndResume(t *testing.T) {
 		s.shows(fmt.Sprintf("Answer %d.", i))
 		requests := s.model.Requests()
 		if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "wait for ever") {
-			t.Errorf("-resume %s: the model knows nothing of the first turn: %s", resume, last.Body)
+			t.Errorf("-resume %s: the request lacks the first turn: %s", resume, last.Body)
 		}
 	}
-	s.shows("going on with: wait for ever")
+	s.shows("continuing: wait for ever")
 }
 
 func TestEndToEndAskPiped(t *testing.T) {
@@ -292,8 +292,6 @@ func TestEndToEndAskJSON(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskLocked leaves to the server what it has locked, unless a flag
-// asks for it.
 func TestEndToEndAskLongTask(t *testing.T) {
 	for name, tt := range map[string]struct {
 		task   string
@@ -325,8 +323,8 @@ func TestEndToEndAskLongTask(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskLongAnswer has the answer twice in one message, which then is longer
-// than a server may be sent.
+// TestEndToEndAskLongAnswer has an answer that is twice in one message, which is then longer
+// than a message to a server may be.
 func TestEndToEndAskLongAnswer(t *testing.T) {
 	const pieces = 40 // of 1 MiB
 	s := sit(t, providertest.Turn{Text: slices.Repeat([]string{strings.Repeat("x", 1<<20)}, pieces)})
@@ -335,6 +333,8 @@ func TestEndToEndAskLongAnswer(t *testing.T) {
 	}
 }
 
+// TestEndToEndAskLocked checks that ask does not send an argument that the server has locked,
+// unless a flag sets it.
 func TestEndToEndAskLocked(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Say("Fine."))
@@ -358,7 +358,7 @@ func TestEndToEndAskFails(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskProcess is the program itself, with pipes.
+// TestEndToEndAskProcess runs the program itself, with pipes.
 func TestEndToEndAskProcess(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Say("Because."))
@@ -376,7 +376,7 @@ func TestEndToEndAskProcess(t *testing.T) {
 		t.Errorf("%v, standard output %q, standard error:\n%s", err, out, &stderr)
 	}
 	if got := s.model.Requests()[0].LastUserText(); got != "why?" {
-		t.Errorf("the model was told %q", got)
+		t.Errorf("the model received %q", got)
 	}
 }
 
@@ -388,15 +388,15 @@ func TestAskCommandLine(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"ask"}, 2, "ask what?"},
-		{[]string{"ask", "-"}, 2, "ask what?"},
-		{[]string{"ask", "  "}, 2, "ask what?"},
+		{[]string{"ask"}, 2, "there is no task"},
+		{[]string{"ask", "-"}, 2, "there is no task"},
+		{[]string{"ask", "  "}, 2, "there is no task"},
 		{[]string{"ask", "-sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
 		{[]string{"ask", "-approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
 		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is not a folder"},
-		{[]string{"ask", "-resume", "", "x"}, 2, "--resume needs the id"},
-		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for a new conversation"},
-		{[]string{"-resume", "id", "doctor"}, 2, "--resume belongs to codex-mcp ask"},
+		{[]string{"ask", "-resume", "", "x"}, 2, "--resume: want the id"},
+		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for new conversations"},
+		{[]string{"-resume", "id", "doctor"}, 2, "--resume is a flag of codex-mcp ask"},
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
 		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to continue"},
 		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},
@@ -410,7 +410,7 @@ func TestAskCommandLine(t *testing.T) {
 	}
 }
 
-// lockedText is written by the program while a test reads it.
+// lockedText is a buffer that the program writes while a test reads it.
 type lockedText struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -7,8 +7,8 @@ import (
 )
 
 // surviveBrokenPipes makes a write to a pipe without a reader return an error instead of
-// ending the program. The signal is received, not ignored: commands would inherit that it
-// is ignored.
+// ending the program. It receives SIGPIPE rather than ignoring it, since commands inherit
+// ignored signals.
 func surviveBrokenPipes() (stop func()) {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGPIPE)

@@ -16,9 +16,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestEndToEndNobodyReadsStandardError closes the reading end of the server's
+// TestEndToEndStandardErrorClosed closes the reading end of the server's
 // standard error before the server has written to it.
-func TestEndToEndNobodyReadsStandardError(t *testing.T) {
+func TestEndToEndStandardErrorClosed(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Text: []string{"Done."}})
 	cmd := s.command(t, "--engine", "native", "--log", "debug")
@@ -31,8 +31,8 @@ func TestEndToEndNobodyReadsStandardError(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskWithoutItsOutput ends the turn of codex-mcp ask when the reader of the
-// standard output is gone.
+// TestEndToEndAskWithoutItsOutput checks that the turn of codex-mcp ask ends when the reader
+// of its standard output is gone.
 func TestEndToEndAskWithoutItsOutput(t *testing.T) {
 	t.Run("json", func(t *testing.T) {
 		t.Parallel()
@@ -85,7 +85,7 @@ func TestEndToEndAskWithoutItsOutput(t *testing.T) {
 	})
 }
 
-// TestEndToEndFullDevice writes to a device that has no room.
+// TestEndToEndFullDevice writes to a full device.
 func TestEndToEndFullDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Logf("this system has none: %v", err)
@@ -112,7 +112,7 @@ func TestEndToEndFullDevice(t *testing.T) {
 	}
 }
 
-// command is the program with the person's configuration; it ends with the test.
+// command returns the program with the person's configuration. It ends with the test.
 func (s *person) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := binary()

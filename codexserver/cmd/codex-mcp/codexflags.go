@@ -9,10 +9,9 @@ import (
 // codexFlag is a flag of codex that this program does not have.
 type codexFlag struct {
 	name, short string
-	value       bool // it takes one
-	// refused ends the start: without the flag the program would do something else than
-	// what was asked for. Without the other flags it does less, so that it starts with a
-	// warning.
+	value       bool // the flag takes a value
+	// refused flags end the start, since without them the program would do something
+	// else. Without the other flags it only does less, and starts with a warning.
 	refused bool
 	advice  string
 }
@@ -25,18 +24,18 @@ var codexFlags = []codexFlag{
 	{name: "oss", refused: true, advice: "write -c model_provider=oss and the model's name after --model; without it the task would go to the configured provider"},
 	{name: "local-provider", value: true, refused: true, advice: "write -c model_provider=NAME with a provider of config.toml; oss is Ollama on this machine"},
 	{name: "image", short: "i", value: true, refused: true, advice: "name the image in the prompt: the tool codex takes text"},
-	{name: "remote", value: true, refused: true, advice: "write --codex ws://ADDRESS for an app-server that is already running"},
+	{name: "remote", value: true, refused: true, advice: "write --codex ws://ADDRESS for a running app-server"},
 
 	{name: "search", advice: "write -c tools.web_search=true"},
 	{name: "add-dir", value: true, advice: `write -c 'sandbox_workspace_write.writable_roots=["DIR"]'`},
-	{name: "approve-for-me", advice: "questions go to the client, and approvals.allow in codex-mcp.toml answers some of them"},
+	{name: "approve-for-me", advice: "the client answers questions; approvals.allow in codex-mcp.toml approves commands without one"},
 	{name: "dangerously-bypass-hook-trust", advice: "only hooks that Codex already trusts run"},
 	{name: "no-alt-screen", advice: "this program draws no screen"},
 }
 
-const bypass = "write --sandbox danger-full-access --ask-for-approval never if commands shall run unasked and unconfined"
+const bypass = "write --sandbox danger-full-access --ask-for-approval never to run commands without questions and without a sandbox"
 
-// foreignFlags adds the flags of codex, hidden, and notes those that are used.
+// foreignFlags adds the flags of codex, hidden, and records the ones that are used.
 func (o *options) foreignFlags(fs *pflag.FlagSet) {
 	for _, f := range codexFlags {
 		note := func(string) error {

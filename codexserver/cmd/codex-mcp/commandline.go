@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A runner does what a command line asks for and returns the exit status.
+// A runner runs a command and returns the exit status.
 type runner func(ctx context.Context, o *options, stdout, stderr io.Writer) int
 
-// parse reads a command line. It answers some itself on stdout, such as --help,
-// in one write: grep -q closes a pipe after the first match. What is to be done
-// then is options.run. Its error is errOutput or the user's mistake.
+// parse reads a command line, and sets options.run to the command. It prints the answer to
+// flags such as --help itself, with one write, since grep -q closes a pipe after the first
+// match. It fails with errOutput or with a mistake of the user.
 func parse(name string, args []string, stdout, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
 	root := o.commands()
@@ -43,11 +43,11 @@ func parse(name string, args []string, stdout, stderr io.Writer) (*options, erro
 	return o, nil
 }
 
-// errOutput says that standard output takes no more.
+// errOutput means that standard output cannot be written.
 var errOutput = errors.New("standard output")
 
-// programName is the name under which the program speaks of itself: codex
-// where a link has that name, for clients whose command line cannot be changed.
+// programName returns the program's name in its own texts. It is codex if a link with that
+// name started the program, for clients whose command line cannot be changed.
 func programName(argv0 string) string {
 	if strings.TrimSuffix(filepath.Base(argv0), ".exe") == "codex" {
 		return "codex"
@@ -65,13 +65,13 @@ func (o *options) commands() *cobra.Command {
 		Short: "Serve MCP on standard input and output",
 		Long: about + `
 
-Without a command it serves MCP on standard input and output, as mcp-server
-does; a client starts it.`,
-		Example: `  ` + o.name + ` mcp-server -m gpt-5 -s workspace-write   serve MCP, for a client's configuration
-  ` + o.name + ` http                                     serve MCP over HTTP, for many clients
-  ` + o.name + ` ask "why do the tests fail?"             hand over a task from here
-  ` + o.name + ` tasks                                    see what clients have handed over
-  ` + o.name + ` doctor                                   find out what is missing`,
+Without a command it serves MCP on standard input and output, like mcp-server.
+MCP clients start it; see the first example.`,
+		Example: `  ` + o.name + ` mcp-server -m gpt-5 -s workspace-write   the command for a client's configuration
+  ` + o.name + ` http                                     serve many clients over HTTP
+  ` + o.name + ` ask "why do the tests fail?"             run a task from this terminal
+  ` + o.name + ` tasks                                    list the tasks of clients
+  ` + o.name + ` doctor                                   check whether tasks can run`,
 		Args: o.noWords,
 		RunE: func(*cobra.Command, []string) error {
 			if o.name == "codex" && !o.version {
@@ -90,7 +90,7 @@ does; a client starts it.`,
 	settings, server := o.settingFlags(), o.serverFlags()
 	root.Flags().AddFlagSet(settings)
 	root.Flags().AddFlagSet(server)
-	// The words of Codex up to 0.42 are mcp and mcp serve.
+	// Codex up to 0.42 has the commands mcp and mcp serve.
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
@@ -101,13 +101,13 @@ does; a client starts it.`,
 func (o *options) serverCommand(word string, settings, server *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   word,
-		Short: "Serve MCP on standard input and output, the default",
+		Short: "Serve MCP on standard input and output (the default)",
 		Long: `Serves MCP on standard input and output until the input ends or a signal comes.
-The old words mcp and mcp serve mean the same.
+The old commands mcp and mcp serve mean the same.
 
-A client that has said initialize and goes away ends its turns. Input that ends
-before any initialize, as that of codex-mcp mcp-server <requests.jsonl, has its
-calls finished and answered first.`,
+When a client that has sent initialize closes the input, its turns end. When the
+input has no initialize, as in codex-mcp mcp-server <requests.jsonl, the server
+first finishes and answers the calls.`,
 		Args: o.noWords,
 		RunE: func(*cobra.Command, []string) error { return o.wantsServer() },
 	}
@@ -133,10 +133,9 @@ func (o *options) wantsServer() error {
 func (o *options) askCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask [flags] task",
-		Short: "Hand over one task from a terminal",
-		Long: `Hands over one task from a terminal, shows the work and asks there before a
-command runs. The task is the rest of the command line; - reads it from standard
-input.`,
+		Short: "Run one task from a terminal",
+		Long: `Runs one task, shows the work, and asks in the terminal before a command runs.
+The task is the rest of the command line; - reads it from standard input.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
 			o.ask.wanted, o.ask.task, o.run = true, task, ask
@@ -144,16 +143,16 @@ input.`,
 		},
 	}
 	o.ask.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, a line each")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }
 
 func (o *options) doctorCommand(settings *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say which engine would run, and what is missing",
-		Long: `Looks at the configuration, Codex, the native engine's provider and the sandbox
-and prints what it found. The exit status is 1 when no turn can run.`,
+		Short: "Check the configuration and show which engine runs",
+		Long: `Checks the configuration, Codex, the native engine's provider and the sandbox,
+and prints the results. The exit status is 1 when no task can run.`,
 		Args: o.noWords,
 		RunE: func(*cobra.Command, []string) error { o.run = examine; return nil },
 	}
@@ -162,10 +161,10 @@ and prints what it found. The exit status is 1 when no turn can run.`,
 	return cmd
 }
 
-// notCodex is for who has started this program as codex and means Codex.
-const notCodex = "this codex is codex-mcp, which has codex mcp-server, codex http, codex ask, codex tasks and codex doctor; start Codex itself by its own path"
+// notCodex answers users who started this program as codex but want Codex.
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks and doctor; start Codex itself by its own path"
 
-// noWords refuses words after a command that takes none.
+// noWords refuses arguments after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -175,12 +174,12 @@ func (o *options) noWords(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("unknown command %q; %s", words, notCodex)
 	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return fmt.Errorf("unknown command %q; is it %s?", words, strings.Join(near, " or "))
+		return fmt.Errorf("unknown command %q; do you mean %s?", words, strings.Join(near, " or "))
 	}
-	return fmt.Errorf("unknown command %q; for a task write %s ask %q", words, o.name, strings.Join(args, " "))
+	return fmt.Errorf("unknown command %q; to run a task, write %s ask %q", words, o.name, strings.Join(args, " "))
 }
 
-// flagError says of a flag that only another command has which one that is.
+// flagError adds the right command to the error for a flag of another command.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -195,11 +194,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if len(owners) == 0 {
 		return err
 	}
-	return fmt.Errorf("--%s belongs to %s", unknown.GetSpecifiedName(), strings.Join(owners, " and "))
+	return fmt.Errorf("--%s is a flag of %s", unknown.GetSpecifiedName(), strings.Join(owners, " and "))
 }
 
-// allFlags are the flags of every command; those of one name take a value in
-// all of them or in none.
+// allFlags returns the flags of every command. Flags with the same name take a value in all
+// commands or in none.
 func allFlags(root *cobra.Command) *pflag.FlagSet {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SetNormalizeFunc(rename)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFlagsOfCodex passes every flag that codex mcp-server had before and after each word
-// for it.
+// TestFlagsOfCodex passes every flag of codex mcp-server before and after each name of the
+// command.
 func TestFlagsOfCodex(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ func TestFlagsOfCodex(t *testing.T) {
 		{flags: []string{"-i", "picture.png"}, refusal: "--image is not a flag of this program"},
 		{flags: []string{"--image=picture.png"}, refusal: "--image is not a flag of this program"},
 		{flags: []string{"--remote", "ws://x"}, refusal: "write --codex ws://ADDRESS"},
-		{flags: []string{"fix the tests"}, refusal: "for a task write codex-mcp ask"},
+		{flags: []string{"fix the tests"}, refusal: "to run a task, write codex-mcp ask"},
 		{flags: []string{"--search"}, warning: "--search has no effect here: write -c tools.web_search=true"},
 		{flags: []string{"--add-dir", dir}, warning: "sandbox_workspace_write.writable_roots"},
 		{flags: []string{"--no-alt-screen"}, warning: "--no-alt-screen has no effect here"},
@@ -101,8 +101,8 @@ func TestFlagsOfCodex(t *testing.T) {
 	}
 }
 
-// TestStarted are the names that links can have for the program.
-func TestStarted(t *testing.T) {
+// TestProgramName starts the program by links with several names.
+func TestProgramName(t *testing.T) {
 	for argv0, want := range map[string]string{
 		"codex": "codex", "/usr/local/bin/codex": "codex", "codex.exe": "codex",
 		"codex-mcp": "codex-mcp", "/tmp/x/codex-mcp.exe": "codex-mcp", "codexx": "codex-mcp", "": "codex-mcp",
@@ -117,8 +117,8 @@ func TestStarted(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"", 2, "", "codex mcp-server, codex http"},
-		{"-m o3", 2, "", "codex mcp-server, codex http"},
+		{"", 2, "", "with the commands mcp-server, http"},
+		{"-m o3", 2, "", "with the commands mcp-server, http"},
 		{"exec x", 2, "", `unknown command "exec x"; this codex is codex-mcp`},
 		{"app-server -c a=b", 2, "", `unknown command "app-server"`},
 		{"mcp list", 2, "", `unknown command "mcp list"`},
@@ -132,7 +132,7 @@ func TestStarted(t *testing.T) {
 			t.Errorf("codex %s: exit status %d\n%s%s", tt.line, code, &stdout, &stderr)
 		}
 		if (tt.stdout == "") != (stdout.Len() == 0) || (tt.stderr == "") != (stderr.Len() == 0) {
-			t.Errorf("codex %s says on the wrong stream:\n%s--\n%s", tt.line, &stdout, &stderr)
+			t.Errorf("codex %s wrote to the wrong stream:\n%s--\n%s", tt.line, &stdout, &stderr)
 		}
 	}
 }
@@ -150,12 +150,12 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: exit status %d\n%s--\n%s", line, code, &stdout, &stderr)
 		}
 		if strings.Contains(stdout.String(), "yolo") {
-			t.Errorf("%s offers flags that there are not", line)
+			t.Errorf("the help of %s shows hidden flags", line)
 		}
 	}
 }
 
-// TestStrictConfig ends the start at a key that may be misspelt.
+// TestStrictConfig checks that an unknown key ends the start.
 func TestStrictConfig(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionCommand prints what lets a shell complete this command line.
+// completionCommand prints the completion script of a shell.
 func (o *options) completionCommand() *cobra.Command {
 	shells := map[string]func(root *cobra.Command, w io.Writer) error{
 		"bash": func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
@@ -27,7 +27,7 @@ func (o *options) completionCommand() *cobra.Command {
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || shells[args[0]] == nil {
-				return fmt.Errorf("completion of which shell? Write bash, zsh or fish")
+				return fmt.Errorf("completion: want the name of a shell: bash, zsh or fish")
 			}
 			return nil
 		},
@@ -43,12 +43,12 @@ func (o *options) completionCommand() *cobra.Command {
 	}
 }
 
-// completing reports whether a shell asks for completions of its half-written line.
+// completing reports whether a shell requests completions.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// completeValues names the values of flags to the shell.
+// completeValues adds the completions of the flags' values.
 func completeValues(root *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
 		"engine":           fixed("auto", "codex", "native"),
@@ -65,7 +65,7 @@ func completeValues(root *cobra.Command) {
 	for _, c := range append(root.Commands(), root) {
 		for name, complete := range values {
 			if c.Flags().Lookup(name) != nil || c.PersistentFlags().Lookup(name) != nil {
-				_ = c.RegisterFlagCompletionFunc(name, complete) // fails for flags that are not there
+				_ = c.RegisterFlagCompletionFunc(name, complete) // fails only for unknown flags
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// tokenVariable has the token for --connect where its file is not at hand.
+// tokenVariable holds the token for --connect if its file is on another machine.
 const tokenVariable = "CODEX_MCP_TOKEN"
 
 // connectClient connects the client on the standard streams to a server over HTTP.
@@ -43,11 +43,11 @@ func (o *options) connectTo(ctx context.Context, token string, t jsonrpc.Transpo
 	return p.Run(ctx)
 }
 
-// connectToken returns the token of the environment, else that of the home's file.
+// connectToken returns the token from the environment, or else from the file in the home.
 func connectToken(getenv func(string) string) (string, error) {
 	if token := strings.TrimSpace(getenv(tokenVariable)); token != "" {
 		if !wholeToken.MatchString(token) {
-			return "", fmt.Errorf("%s is not a token", tokenVariable)
+			return "", fmt.Errorf("%s is not a token: want the line that codex-mcp http --show-token prints", tokenVariable)
 		}
 		return token, nil
 	}
@@ -58,11 +58,11 @@ func connectToken(getenv func(string) string) (string, error) {
 	file := filepath.Join(home, "codex-mcp", "http-token")
 	raw, err := secretfile.Read(file, maxToken)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no %s, which codex-mcp http makes at its start; for another machine's server set %s", file, tokenVariable)
+		return "", fmt.Errorf("%s is missing: start codex-mcp http once on this machine, or set %s for a server on another machine", file, tokenVariable)
 	}
 	token := strings.TrimSpace(string(raw))
 	if err == nil && !wholeToken.MatchString(token) {
-		err = fmt.Errorf("%s has no token", file)
+		err = fmt.Errorf("%s has no token: remove the file and start codex-mcp http again", file)
 	}
 	return token, err
 }

@@ -21,8 +21,8 @@ import (
 
 const root = "../../.."
 
-// TestDocsFlags compares the tables of flags in docs, and the commands in
-// docs/flags.md, with what there is.
+// TestDocsFlags compares the tables of flags in docs, and the commands in docs/flags.md, with
+// the program's.
 func TestDocsFlags(t *testing.T) {
 	var want, commands []string
 	root := (&options{name: "codex-mcp"}).commands()
@@ -127,11 +127,11 @@ func TestDocsCommandLines(t *testing.T) {
 		}
 	})
 	if tried < 15 {
-		t.Errorf("only %d command lines found: the search is wrong", tried)
+		t.Errorf("only %d command lines found: the search is broken", tried)
 	}
 }
 
-// TestDocsConfigurations loads every TOML block as the file that it is.
+// TestDocsConfigurations loads every TOML block as config.toml or codex-mcp.toml.
 func TestDocsConfigurations(t *testing.T) {
 	documents(t, func(file, text string) {
 		for _, b := range blocks(text, "toml") {
@@ -162,7 +162,7 @@ func TestDocsConfigurations(t *testing.T) {
 	})
 }
 
-// blocks are the fenced blocks of a language.
+// blocks returns the fenced blocks of a language.
 func blocks(text, lang string) (all []string) {
 	for _, m := range regexp.MustCompile("(?ms)^```"+lang+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])

@@ -23,14 +23,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// diagnosis is what `codex-mcp doctor` reports.
+// diagnosis is the report of codex-mcp doctor.
 type diagnosis struct {
 	Version string `json:"version"`
 	System  string `json:"system"`
 	Home    string `json:"codexHome"`
-	// Configuration is why it cannot be read, "" when it can.
+	// Configuration says why the configuration cannot be read, "" when it can.
 	Configuration string `json:"configuration,omitempty"`
-	// TrustedCalls is whether a call may set every key.
+	// TrustedCalls reports whether a call may set every key.
 	TrustedCalls bool `json:"trustedCalls"`
 
 	Engine string   `json:"engine,omitempty"`
@@ -44,11 +44,11 @@ type diagnosis struct {
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
 
-	// Problem is why nothing can run, "" when something can.
+	// Problem says why no turn can run, "" when turns can run.
 	Problem string `json:"problem,omitempty"`
 }
 
-// nativeReport is what the native engine would use.
+// nativeReport is the model and the provider that the native engine would use.
 type nativeReport struct {
 	Model    string `json:"model"`
 	Provider string `json:"provider"`
@@ -56,11 +56,11 @@ type nativeReport struct {
 	// Key says where the key comes from: "none needed", "set in NAME",
 	// "missing: set NAME", "from auth.json".
 	Key string `json:"key"`
-	// Reach is "" or why the provider does not answer.
+	// Reach says why the provider does not answer, "" when it does.
 	Reach string `json:"reach,omitempty"`
 }
 
-// examine is codex-mcp doctor.
+// examine runs codex-mcp doctor.
 func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
@@ -73,8 +73,8 @@ func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	return code
 }
 
-// doctor looks at everything that the server depends on, prints one screen (or
-// JSON) and returns the exit status: 0 when turns can run, 1 when not.
+// doctor checks everything that the server depends on, prints one screen (or JSON) and
+// returns the exit status: 0 when turns can run, else 1.
 func doctor(ctx context.Context, o *options, stdout io.Writer, c *configuration, err error) int {
 	d := diagnose(ctx, o, c, err)
 	if o.json {
@@ -105,7 +105,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	d.TrustedCalls = c.settings.TrustedCalls
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
-		_ = bridge.Close() // what it said of itself is all that was wanted
+		_ = bridge.Close() // only its report was needed
 	}
 	d.Native = c.nativeReport(ctx)
 	e, err := choose(ctx, o, c)
@@ -129,7 +129,7 @@ func (d *diagnosis) problem() string {
 	case d.Native == nil:
 		return ""
 	case strings.HasPrefix(d.Native.Key, "missing"):
-		return "the model provider needs a key; " + d.Native.Key
+		return "the model provider needs a key: " + strings.TrimPrefix(d.Native.Key, "missing: ")
 	}
 	return d.Native.Reach
 }
@@ -172,11 +172,11 @@ func (c *configuration) nativeReport(ctx context.Context) *nativeReport {
 	return r
 }
 
-// reachTimeout bounds the question whether a provider answers.
+// reachTimeout bounds the request of reach.
 const reachTimeout = 5 * time.Second
 
-// reach asks for the provider's models. Any answer will do: one that wants a
-// key is there.
+// reach requests the provider's models, and returns why the provider does not answer. Any
+// answer counts, even one that requires a key.
 func reach(ctx context.Context, baseURL string) string {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
@@ -192,7 +192,7 @@ func reach(ctx context.Context, baseURL string) string {
 	return ""
 }
 
-// abilities are the optional parts of an engine.
+// abilities returns which optional parts an engine has, and which it lacks.
 func abilities(e engine.Engine) (can, cannot []string) {
 	_, resume := e.(engine.Resumer)
 	_, list := e.(engine.Library)
@@ -234,7 +234,7 @@ func (d *diagnosis) print(w io.Writer) {
 	}
 	if n := d.Native; n != nil {
 		row("native", "model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
-		row("", "key: %s; answers: %s", n.Key, orFine(n.Reach))
+		row("", "key: %s; connection: %s", n.Key, orFine(n.Reach))
 	}
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
 		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
@@ -261,9 +261,9 @@ func (d *diagnosis) print(w io.Writer) {
 
 func callsRow(trusted bool) string {
 	if trusted {
-		return "trusted: config of a call sets every key and may start any program"
+		return "trusted: the argument config may set every key, and so start any program"
 	}
-	return "config of a call sets the keys of a list"
+	return "the argument config may set only the keys of a list"
 }
 
 func orFine(problem string) string {

@@ -27,8 +27,8 @@ func TestDoctor(t *testing.T) {
 		problem      string // in the JSON
 	}{
 		{"fine", local, 0, "turns can run", ""},
-		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "missing: set CODEXMCP_TEST_NO_SUCH_KEY", "missing: set CODEXMCP_TEST_NO_SUCH_KEY"},
-		{"nobody answers", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "connection refused", "connection refused"},
+		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "missing: set CODEXMCP_TEST_NO_SUCH_KEY", "the model provider needs a key: set CODEXMCP_TEST_NO_SUCH_KEY"},
+		{"no answer", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "connection refused", "connection refused"},
 		{"broken file", "model = \n", 1, "config.toml", "config.toml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,9 +87,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestFeatureTable keeps the README's table: the promises that the gate holds
-// both engines to, and the optional parts that each of them has; -update
-// rewrites it.
+// TestFeatureTable compares the README's table with the promises that tests check for both
+// engines, and with the optional parts of each engine. -update rewrites the table.
 func TestFeatureTable(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
 	c, err := configure(&options{}, os.Getenv, slog.New(slog.DiscardHandler))

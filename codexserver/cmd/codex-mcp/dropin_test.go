@@ -10,10 +10,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestTodaysSetUp: a config.toml of today that names this very program as an MCP
-// server, and a -c that was meant for Codex, start and answer; the server is
-// not started again, and each thing is said once.
-func TestTodaysSetUp(t *testing.T) {
+// TestTodaysConfiguration uses a config.toml of today that has this program as an MCP server,
+// and a -c for Codex. The server answers, does not start itself, and logs each warning
+// once.
+func TestTodaysConfiguration(t *testing.T) {
 	bin, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +45,10 @@ func TestTodaysSetUp(t *testing.T) {
 	}
 	for _, said := range []string{
 		"mcp_servers.codex is left out", "-c sandbox is ignored", "approval_policy: granular is read as", "tools.web_search: the table", "model_reasoning_effort:",
-		"what the command line says of unified_exec", `msg="unknown key" at="-c reasoning_effort"`,
+		"on the command line it ignores unified_exec", `msg="unknown key" at="-c reasoning_effort"`,
 	} {
 		if n := strings.Count(p.errors(), said); n != 1 {
-			t.Errorf("%q was said %d times", said, n)
+			t.Errorf("%q was logged %d times", said, n)
 		}
 	}
 }

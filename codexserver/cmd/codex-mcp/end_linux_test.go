@@ -14,14 +14,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// rounds is how often these tests try each way to end. The gate repeats them.
+// rounds is how often these tests try each kind of end. The gate repeats them.
 const rounds = 10
 
 var moments = flag.Int("moments", rounds, "end the server at this `number` of moments, in each way")
 
-// daemons starts three processes that hold a named pipe: one in the background,
-// and two that forked twice, lead or left a session, and closed all that they
-// inherited but the pipe. Each says that it is up, and makes a file.
+// daemons starts three processes that hold a named pipe: one in the background, and two that
+// forked twice, lead or left a session, and closed everything they inherited except the
+// pipe. Each reports that it is running, and makes a file.
 const daemons = `
 exec 9>alive
 daemon='exec 99>&- 2>&- >&- <&-; (touch $0; echo up >&9; exec sleep 600) &'
@@ -52,8 +52,8 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	})
 }
 
-// TestEndToEndReaderLeaves takes the readers of the program's output away. The
-// bridge has the same test in its package.
+// TestEndToEndReaderLeaves closes the reading ends of the program's output. The bridge has the
+// same test in its package.
 func TestEndToEndReaderLeaves(t *testing.T) {
 	bin, err := binary()
 	if err != nil {
@@ -82,8 +82,8 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 	})
 }
 
-// TestEndToEndNothingOutlivesItsCommand lets a confined command end in each way:
-// what it started is gone before its call is answered.
+// TestEndToEndNothingOutlivesItsCommand ends a confined command in each way: its processes are
+// gone before its call is answered.
 func TestEndToEndNothingOutlivesItsCommand(t *testing.T) {
 	for name, end := range map[string]struct {
 		script  string
@@ -137,7 +137,7 @@ func runScript(t *testing.T, mode, script string, timeout int) (*process, *holde
 	return p, children
 }
 
-// killIn kills the processes that work in a folder.
+// killIn kills the processes whose working folder is dir.
 func killIn(dir string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {

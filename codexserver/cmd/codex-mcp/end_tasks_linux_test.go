@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestEndToEndTasksOfAnEndedServer ends the server in each orderly way while tasks
-// wait for the model and for an approval: the next one finds the end that it wrote.
+// TestEndToEndTasksOfAnEndedServer ends the server in each orderly way while tasks wait for the
+// model and for an approval. The next server finds these tasks ended.
 func TestEndToEndTasksOfAnEndedServer(t *testing.T) {
 	for name, end := range map[string]func(s *mortal){
 		"EOF":  func(s *mortal) { _ = s.in.Close() },

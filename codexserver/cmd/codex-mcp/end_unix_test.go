@@ -24,6 +24,10 @@ import (
 // whose command has children of its own. Each of them holds the writing end of
 // a pipe, so the pipe's end is the end of the last of them.
 func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
+	endsInMidCommand(t, start)
+}
+
+func endsInMidCommand(t *testing.T, start launcher) {
 	for name, end := range map[string]func(*process){
 		"EOF":     func(p *process) { p.stdin.Close() },
 		"SIGTERM": func(p *process) { p.cmd.Process.Signal(syscall.SIGTERM) },
@@ -32,7 +36,7 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, children := midCommand(t)
+			p, children := midCommand(t, start)
 			end(p)
 			if code := p.wait(); code != 0 {
 				t.Errorf("exit status %d", code)
@@ -45,16 +49,18 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 }
 
 // TestEndToEndClientThatStopsReading closes the server's output in mid-turn.
-func TestEndToEndClientThatStopsReading(t *testing.T) {
-	p, children := midCommand(t)
+func TestEndToEndClientThatStopsReading(t *testing.T) { stopsReading(t, start) }
+
+func stopsReading(t *testing.T, start launcher) {
+	p, children := midCommand(t, start)
 	p.stdout.Close()
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	p.wait()
 	children.gone(t)
 }
 
-// TestEndToEndAskNobodyReads ends codex-mcp ask when its output takes no more.
-func TestEndToEndAskNobodyReads(t *testing.T) {
+// TestEndToEndAskBlockedOutput checks that codex-mcp ask ends although its output is blocked.
+func TestEndToEndAskBlockedOutput(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
 	bin, err := binary()
@@ -86,7 +92,7 @@ func TestEndToEndAskNobodyReads(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskNohup closes the terminal of a program that is to outlive it.
+// TestEndToEndAskNohup closes the terminal of a program that was started with nohup.
 func TestEndToEndAskNohup(t *testing.T) {
 	t.Parallel()
 	wait := make(chan struct{})
@@ -110,7 +116,7 @@ func TestEndToEndAskNohup(t *testing.T) {
 	}
 }
 
-// TestEndToEndNohup closes the terminal of a server that is to outlive it.
+// TestEndToEndNohup closes the terminal of a server that was started with nohup.
 func TestEndToEndNohup(t *testing.T) {
 	t.Parallel()
 	bin, err := binary()
@@ -136,8 +142,8 @@ func TestEndToEndNohup(t *testing.T) {
 	}
 }
 
-// midCommand starts a server and returns when a command of its is running.
-func midCommand(t *testing.T) (*process, *holders) {
+// midCommand starts a server and returns when one of its commands is running.
+func midCommand(t *testing.T, start launcher) (*process, *holders) {
 	t.Helper()
 	f := newFolders(t)
 	children := hold(t, filepath.Join(f.cwd, "alive"))
@@ -155,7 +161,7 @@ func midCommand(t *testing.T) (*process, *holders) {
 	return p, children
 }
 
-// holders are the processes that hold a named pipe open for writing.
+// holders returns the processes that hold a named pipe open for writing.
 type holders struct {
 	path  string
 	lines chan string // what they wrote, closed at the end of the last

@@ -21,12 +21,12 @@ var update = flag.Bool("update", false, "rewrite the server sections of the tran
 // TestEndToEnd plays the transcripts in testdata against the program and a
 // scripted model. Each is a txtar archive:
 //
-//	comment        what it shows, and where the expectation is from
+//	comment        what it shows, and the source of the expectation
 //	args           more arguments for the program, one a line
 //	config.toml    in place of the usual configuration
 //	model.json     the model's turns
 //	script         what the client does, see play
-//	server         all that the server said, as lanes; -update rewrites it
+//	server         all messages of the server, as lanes; -update rewrites it
 func TestEndToEnd(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -39,7 +39,7 @@ func TestEndToEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playArchive(t, a)
+			got := playArchive(t, a, start)
 			want := section(a, "server")
 			if *update {
 				setSection(a, "server", got)
@@ -49,7 +49,7 @@ func TestEndToEnd(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the server said (-want +got):\n%s", diff)
+				t.Errorf("the server sent (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -67,7 +67,10 @@ request_max_retries = 0
 stream_max_retries = 0
 `
 
-func playArchive(t *testing.T, a *txtar.Archive) string {
+// launcher starts the program for a client, with arguments for its server.
+type launcher func(t *testing.T, f folders, args ...string) *process
+
+func playArchive(t *testing.T, a *txtar.Archive, start launcher) string {
 	f := newFolders(t)
 	model := providertest.New()
 	t.Cleanup(model.Close)
@@ -99,18 +102,18 @@ func playArchive(t *testing.T, a *txtar.Archive) string {
 	return lanes(p.messages(), f, model.BaseURL())
 }
 
-// play carries out a script, a step a line:
+// play runs a script with one step on each line:
 //
 //	> MESSAGE        send it
-//	< PATTERN        wait for a message that contains it and was not waited for before
+//	< PATTERN        wait for a message that contains it and that no earlier step has matched
 //	! PATTERN        no message so far contains it
-//	save NAME PATH   keep a member of the message waited for last, as ${NAME}
-//	requests N       wait until the model has got N requests
+//	save NAME PATH   keep a member of the message that matched last, as ${NAME}
+//	requests N       wait until the model has received N requests
 //	close            close the program's standard input
 //	signal NAME      send TERM or INT
 //	exit CODE        wait for the end of the program
-//	exists FILE      a file of the work folder is there
-//	absent FILE      or is not
+//	exists FILE      a file exists in the work folder
+//	absent FILE      it does not exist
 func play(p *process, f folders, model *providertest.Server, script string) {
 	t := p.t
 	t.Helper()
@@ -129,7 +132,7 @@ func play(p *process, f folders, model *providertest.Server, script string) {
 		case "!":
 			for _, m := range p.messages() {
 				if contains(m, pattern(t, rest)) {
-					t.Errorf("%s: the server said %s", step, line(m))
+					t.Errorf("%s: the server sent %s", step, line(m))
 				}
 			}
 		case "save":

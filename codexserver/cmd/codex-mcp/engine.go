@@ -28,7 +28,7 @@ type choice struct {
 	name, reason string
 }
 
-// configuration is what the choice depends on.
+// configuration is what the engine and the server need besides the command line.
 type configuration struct {
 	home      string
 	settings  *config.Settings
@@ -36,9 +36,9 @@ type configuration struct {
 	strict    bool
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry // of codex-mcp http and its workers, else nil
-	metrics   http.Handler         // what http.metrics shows; nil shows the telemetry's
+	metrics   http.Handler         // serves http.metrics; nil serves the telemetry's metrics
 
-	record, trace *os.File // that were inherited; nil opens those of the settings
+	record, trace *os.File // inherited files; nil opens the files of the settings
 }
 
 func configure(o *options, getenv func(string) string, log *slog.Logger) (*configuration, error) {
@@ -56,12 +56,11 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	return &configuration{home: home, settings: settings, overrides: overrides, strict: o.strict, log: log}, nil
 }
 
-// checkTimeout bounds the look at a Codex before it is chosen.
+// checkTimeout bounds the check of a Codex before it is chosen.
 const checkTimeout = 15 * time.Second
 
-// choose returns the engine that the command line names. With auto it is Codex when
-// there is a usable one, and otherwise the native one, which explains at the first
-// call what it lacks.
+// choose returns the engine that the command line names. With auto it returns Codex if it
+// is usable, otherwise the native engine, whose first call reports what is missing.
 func choose(ctx context.Context, o *options, c *configuration) (*choice, error) {
 	if o.engine == "native" {
 		return c.native("the command line says so")
@@ -86,8 +85,8 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	return c.native("Codex cannot be used: " + report.Err.Error())
 }
 
-// look starts Codex and asks it who is signed in. Without a program it starts
-// nothing, so that it costs no time.
+// look starts Codex and asks it who is signed in. It returns at once when there is no
+// program to start.
 func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at string) *appserver.Report {
 	if !isAddress(at) {
 		if _, err := appserver.Find(at); err != nil {
@@ -101,10 +100,10 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 
 func (c *configuration) native(reason string) (*choice, error) {
 	if unknown := config.UnknownToCodex(c.home); c.strict && len(unknown) > 0 {
-		return nil, fmt.Errorf("--strict-config: unknown keys: %s", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("--strict-config: config.toml has keys that Codex does not know: %s; correct or remove them", strings.Join(unknown, ", "))
 	}
 	if names := c.features(); len(names) > 0 {
-		c.log.Warn("the native engine has no features of Codex, and leaves unread what the command line says of " + strings.Join(names, ", "))
+		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
 	}
 	e, err := native.New(&native.Options{
 		CodexHome: c.home,
@@ -122,8 +121,8 @@ func (c *configuration) native(reason string) (*choice, error) {
 	return &choice{e, e, "native", reason}, nil
 }
 
-// bridge drives the Codex at a path ("" = wherever it is found), or the
-// app-server at an address.
+// bridge returns an engine for the Codex at a path, or for the app-server at an address.
+// With "" it looks for Codex in the PATH.
 func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 	o := &appserver.Options{
 		Path:      at,
@@ -139,7 +138,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 	return appserver.New(o)
 }
 
-// self is this program's file, "" when the system does not know.
+// self returns the path of this program's file, "" when the system does not know it.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {

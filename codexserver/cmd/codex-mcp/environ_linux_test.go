@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// pry tries to read the environment and the memory of the server, of the
+// pry is a script that tries to read the environment and the memory of the server, of the
 // command's keeper, and of another process of the user.
 const pry = `
 server=$(cut -d' ' -f4 /proc/$PPID/stat)
@@ -25,9 +25,8 @@ for pid in $server $PPID %d; do
 done
 `
 
-// TestServerEnvironment looks for the server's keys in /proc, as this user
-// and, as root, as another one: from outside before the first command, and from a
-// read-only command.
+// TestServerEnvironment looks for the server's keys in /proc, from outside before the first
+// command and from a read-only command. As root it also tries as another user.
 func TestServerEnvironment(t *testing.T) {
 	users := []int{os.Getuid()}
 	if os.Getuid() == 0 {

@@ -15,59 +15,59 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
-	name string // of the program, codex when it was started by a link of that name
-	run  runner // nil when there is nothing left to do
+	name string // the program's name; codex when a link with that name started it
+	run  runner // the command; nil when parse has done everything, as for --help
 
 	overrides []string // key=value, in order
 	engine    string
 	codex     string
 	log       slog.Level
-	logFormat string // text, which "" is too, or json
+	logFormat string // text or json; "" means text
 	trace     string
 	strict    bool
 	version   bool
-	folder    string   // where conversations work that name no folder
-	folders   []string // where calls may work; nil is everywhere
-	turns     int      // at a time; 0 means no bound
-	approver  string   // who decides for a user that may not; "" means none
+	folder    string   // the folder of conversations that do not name one
+	folders   []string // the folders in which calls may work; nil means all
+	turns     int      // the number of concurrent turns; 0 means no limit
+	approver  string   // who decides for a user who may not decide; "" means none
 	finish    bool
-	connect   string // the URL of a server over HTTP; "" to be the server
-	json      bool   // of doctor, ask and tasks
+	connect   string // the URL of a server over HTTP; "" means to be the server
+	json      bool   // for doctor, ask and tasks
 	ask       askOptions
 	tasks     tasksOptions
 	http      httpOptions
 
-	warnings []string // flags of codex without effect
-	refusals []string // flags of codex that end the start
+	warnings []string // about flags of codex without effect
+	refusals []string // about flags of codex that end the start
 }
 
-// commonFlags are those of every command.
+// commonFlags adds the flags of every command.
 func (o *options) commonFlags(fs *pflag.FlagSet) {
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
-	fs.FuncP("config", "c", "override a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", override)
+	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", override)
 	fs.Func("enable", "the same as -c features.`NAME`=true", o.feature("true"))
 	fs.Func("disable", "the same as -c features.`NAME`=false", o.feature("false"))
-	fs.BoolVar(&o.strict, "strict-config", false, "with the native engine, end the start at an unknown key of config.toml")
+	fs.BoolVar(&o.strict, "strict-config", false, "fail if config.toml has an unknown key (native engine)")
 	o.engine = "auto"
-	fs.Func("engine", "the `ENGINE` that runs the turns: auto, codex or native; default auto", func(s string) error { o.engine = s; return engineWord(s) })
-	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default $CODEX_BIN, else the PATH's")
-	fs.TextVar(&o.log, "log", level(), "log to standard error from this `LEVEL` on: debug, info, warn or error")
-	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
-	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page for the client and a page in the browser", func(s string) error {
+	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto", func(s string) error { o.engine = s; return engineWord(s) })
+	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default: $CODEX_BIN, else codex in the PATH")
+	fs.TextVar(&o.log, "log", level(), "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
+	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
+	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page (the client and a page in the browser); default: client", func(s string) error {
 		key, ok := approvalPlaces[s]
 		if !ok {
 			return errors.New("want client or page")
 		}
 		return override(key)
 	})
-	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, secrets replaced")
+	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 }
 
-// settingFlags are short for overrides, as they were with codex; the last of a
-// flag and of -c with its key counts.
+// settingFlags returns the flags that are short for overrides, as in codex. Of a flag and
+// of -c with its key, the last one counts.
 func (o *options) settingFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set := func(key string) func(string) error {
@@ -78,18 +78,18 @@ func (o *options) settingFlags() *pflag.FlagSet {
 	fs.FuncP("profile", "p", "the same as -c profile=`NAME`", set("profile"))
 	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+list(modes), oneOf(modes, set("sandbox_mode")))
 	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+list(policies), oneOf(policies, set("approval_policy")))
-	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that name none; default the client's, else the current one")
+	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that do not name one; default: the client's, else the current one")
 	return fs
 }
 
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fs.BoolVar(&o.finish, "finish", false, "finish the calls under way when the input ends, also those of a client that has said initialize")
-	fs.StringVar(&o.connect, "connect", "", "serve nothing; connect the client to the codex-mcp http server at this `URL`")
+	fs.BoolVar(&o.finish, "finish", false, "finish the running calls when the input ends, even after initialize")
+	fs.StringVar(&o.connect, "connect", "", "connect the client to the codex-mcp http server at this `URL` instead of serving it here")
 	return fs
 }
 
-// set overrides a key with a text, whatever the text looks like.
+// set overrides a key with a text, which is never read as TOML.
 func (o *options) set(key, text string) {
 	quoted, _ := jsontext.AppendQuote(nil, text) // bytes that are not UTF-8 become U+FFFD
 	o.overrides = append(o.overrides, key+"="+string(quoted))
@@ -100,14 +100,14 @@ var featureName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 func (o *options) feature(value string) func(string) error {
 	return func(name string) error {
 		if !featureName.MatchString(name) {
-			return errors.New("want the name of a feature")
+			return errors.New("want the name of a feature: letters, digits, - and _")
 		}
 		o.overrides = append(o.overrides, "features."+name+"="+value)
 		return nil
 	}
 }
 
-// rename maps flags to their first names.
+// rename maps the other names of flags to their names.
 func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "cwd":
@@ -118,7 +118,7 @@ func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// level reads RUST_LOG, as the old server did, where it is one plain word.
+// level returns the level in RUST_LOG, which the old server read, if it is a single word.
 func level() slog.Level {
 	l := slog.LevelWarn
 	if err := l.UnmarshalText([]byte(os.Getenv("RUST_LOG"))); err != nil {
@@ -147,7 +147,7 @@ func words[W ~string](all []W) []string {
 	return list
 }
 
-// list writes words as "a, b or c".
+// list returns the words as "a, b or c".
 func list(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

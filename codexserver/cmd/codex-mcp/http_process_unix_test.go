@@ -34,7 +34,14 @@ func startHTTP(t *testing.T, f folders, model *providertest.Server, args ...stri
 	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &httpServer{process: start(t, f, append([]string{"http", "--engine", "native", "--listen", "127.0.0.1:0"}, args...)...)}
+	return serveIn(t, f, append([]string{"--engine", "native"}, args...)...)
+}
+
+// serveIn starts the command with the configuration that is there and waits until it
+// serves.
+func serveIn(t *testing.T, f folders, args ...string) *httpServer {
+	t.Helper()
+	s := &httpServer{process: start(t, f, append([]string{"http", "--listen", "127.0.0.1:0"}, args...)...)}
 	until := time.Now().Add(patience)
 	for s.url == "" {
 		if _, rest, ok := strings.Cut(s.errors(), "serving MCP at "); ok {

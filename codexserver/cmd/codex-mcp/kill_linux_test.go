@@ -23,14 +23,14 @@ import (
 
 var kills = flag.Int("kills", 20, "kill the server at this `number` of moments of its tasks")
 
-// tasksOfARound is how many tasks a server has until it is killed, and commandsOfATask
-// how many commands each runs, one after another.
+// tasksOfARound is the number of tasks of a server before it is killed, and commandsOfATask
+// the number of commands of each task, one after another.
 const tasksOfARound, commandsOfATask = 2, 2
 
-// TestEndToEndKilledTasks kills the program at random moments of its tasks, of which some
-// have their commands approved. The next one finds each task that was answered, as it was
-// seen last or with its end, and each thread continues. No command ran twice, or
-// unapproved.
+// TestEndToEndKilledTasks kills the program at random moments of its tasks; the commands of
+// some tasks are approved. The next program finds each task that the client knows, in the
+// last state that the client saw or ended, and each thread continues. No command runs twice
+// or without approval.
 func TestEndToEndKilledTasks(t *testing.T) {
 	f := newFolders(t)
 	ran := filepath.Join(f.cwd, "ran")
@@ -77,7 +77,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	t.Logf("%d kills, %d of them within a task: %d tasks were answered, %d of them did not finish; %d questions were answered",
 		*kills, k.during, len(k.tasks), unfinished, k.accepted)
 	if *kills >= 20 && (unfinished == 0 || unfinished == len(k.tasks)) {
-		t.Error("the moments lie beside the tasks")
+		t.Error("no server was killed during its tasks")
 	}
 
 	data, err := os.ReadFile(ran)
@@ -100,8 +100,8 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	}
 }
 
-// killer starts servers of one home, one after another, and remembers the tasks that
-// they answered with.
+// killer starts servers of one home, one after another, and keeps the tasks that they
+// returned.
 type killer struct {
 	t *testing.T
 	f folders
@@ -141,7 +141,7 @@ func (k *killer) fresh() []*killedTask {
 	return fresh
 }
 
-// mortal is one server.
+// mortal is a server that will be killed.
 type mortal struct {
 	*killer
 	cmd  *exec.Cmd
@@ -176,8 +176,7 @@ func (k *killer) start() *mortal {
 	return s
 }
 
-// kill kills the server, which may be dead, and returns when it has read all that the
-// server has said.
+// kill kills the server, which may be dead, and reads the rest of its output.
 func (s *mortal) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.ends
@@ -190,7 +189,7 @@ const (
 		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 )
 
-// call returns false when the server has been killed.
+// call sends a request. It returns false when the server was killed.
 func (s *mortal) call(method, members string) (v taskView, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -202,8 +201,8 @@ func (s *mortal) call(method, members string) (v taskView, ok bool) {
 	return v, err == nil
 }
 
-// work runs tasks, each until it has ended, and kills the server at some moment
-// before: after one is answered where late says so.
+// work runs tasks and kills the server before all have ended; with late, after one of them was
+// answered.
 func (s *mortal) work(round string, late bool) {
 	answered, dead, killed := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	first := sync.OnceFunc(func() { close(answered) })
@@ -261,8 +260,7 @@ func (s *mortal) work(round string, late bool) {
 	}
 }
 
-// poll looks at a task once and answers its questions. It reports whether there is
-// more to come.
+// poll gets a task once and answers its questions. It reports whether the task continues.
 func (s *mortal) poll(task *killedTask) bool {
 	v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, task.id, pollingClient))
 	if !ok {
@@ -283,7 +281,7 @@ func (s *mortal) poll(task *killedTask) bool {
 	return v.Status == "working" || v.Status == "input_required"
 }
 
-// find looks for a task of a server before.
+// find gets a task of an earlier server.
 func (s *mortal) find(task *killedTask) {
 	s.t.Helper()
 	v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, task.id, pollingClient))
@@ -299,7 +297,7 @@ func (s *mortal) find(task *killedTask) {
 	task.seen = v
 }
 
-// check looks for tasks of the previous server, and continues their threads.
+// check gets the tasks of the previous server and continues their threads.
 func (s *mortal) check(tasks []*killedTask) {
 	s.t.Helper()
 	var going sync.WaitGroup

@@ -11,10 +11,9 @@ import (
 	"strings"
 )
 
-// lanes writes messages as text that two runs share: what differs from run to
-// run has a placeholder, and messages stand in lanes, since only the order
-// within a lane is promised. A lane holds one answer, the events of one call,
-// or the server's requests.
+// lanes writes messages as a text that is the same for every run. Values that differ from run
+// to run are placeholders. Messages are in lanes, since only the order within a lane is
+// promised. A lane is one answer, the events of one call, or the server's requests.
 func lanes(said []map[string]any, f folders, baseURL string) string {
 	n := &normaliser{ids: map[string]string{}}
 	n.words = strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", baseURL, "$BASE_URL")
@@ -59,7 +58,7 @@ func laneOf(m map[string]any) string {
 	return method + " " + line(map[string]any{"_meta": params["_meta"]})
 }
 
-// mergeDeltas joins the pieces of a command's output, whose cuts mean nothing.
+// mergeDeltas joins the pieces of a command's output, which may be cut anywhere.
 func mergeDeltas(ms []map[string]any) []map[string]any {
 	var out []map[string]any
 	for _, m := range ms {

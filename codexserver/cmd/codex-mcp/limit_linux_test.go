@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestForkBomb has a confined command use up all processes that its user
-// may have. The server stays, and the next command runs.
+// TestForkBomb runs a confined command that uses up all processes that its user may have. The
+// server survives, and the next command runs.
 func TestForkBomb(t *testing.T) {
 	for _, tier := range []string{"thread", "namespaces"} {
 		t.Run(tier, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestForkBomb(t *testing.T) {
 	}
 }
 
-// openFolder makes a folder that every user can enter. TMPDIR may lie in one that
-// others cannot.
+// openFolder makes a folder that every user can enter, since TMPDIR may be in a private
+// folder.
 func openFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "codex-mcp-open")
@@ -77,7 +77,7 @@ func openFolder(t *testing.T) string {
 	return dir
 }
 
-// program is a copy of the program that every user can run.
+// program returns a copy of the program that every user can run.
 func program(t *testing.T) string {
 	t.Helper()
 	bin, err := binary()

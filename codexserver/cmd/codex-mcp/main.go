@@ -10,32 +10,30 @@
 // It speaks MCP to the program that started it, logs to standard error, and ends when its
 // input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
 // $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml next to it, and -c, which
-// overrides keys of both. The flags of codex mcp-server mean what they meant; --help
-// lists all, docs/flags.md explains them.
+// overrides keys of both. The flags of codex mcp-server have the same meaning. --help
+// lists all flags; docs/flags.md explains them.
 //
-// The turns are run by the installed Codex when there is one that is new enough and
-// signed in, else by the native engine on a provider of config.toml; --engine chooses one
-// of the two, --codex names the program.
+// The installed Codex runs the turns if it is new enough and signed in. Otherwise the
+// native engine runs them with a provider of config.toml. --engine chooses one of the two,
+// --codex names the program.
 //
-// Questions go to the client. With --approvals page they stand on a page in the browser
-// as well, whose link is written to standard error, and to the client when it cannot be
-// asked itself.
+// Questions go to the client. With --approvals page they are also on a page in the
+// browser. The program prints the link of the page to standard error, and sends it to a
+// client that cannot show questions.
 //
-// codex-mcp http is the same server for many clients, over Streamable HTTP; see
-// docs/http.md.
+// codex-mcp http serves many clients over Streamable HTTP; see docs/http.md.
 //
-// codex-mcp ask "task" is the same server from a terminal: it shows what happens and asks
-// before a command runs; see docs/ask.md.
+// codex-mcp ask "task" runs a task from a terminal: it shows the work and asks before a
+// command runs; see docs/ask.md.
 //
-// codex-mcp tasks lists the tasks that servers have answered their clients with, and
-// shows or follows one.
+// codex-mcp tasks lists the background tasks of clients, and shows or follows one.
 //
-// codex-mcp doctor looks at all of this and says what is wrong, with exit status 1 when
-// no turn can run; --json prints it for programs.
+// codex-mcp doctor checks all of this and reports what is wrong; --json prints the report
+// for programs. The exit status is 1 when no turn can run.
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a configuration file
-// or -c cannot be read; 2 when the command line is wrong. That of ask, and of tasks with
-// an id: 0 answered, 1 failed, 2 wrong command line, 130 interrupted.
+// or -c cannot be read; 2 when the command line is wrong. For ask, and for tasks with an
+// id: 0 answered, 1 failed, 2 wrong command line, 130 interrupted.
 package main
 
 import (
@@ -58,8 +56,8 @@ import (
 )
 
 func main() {
-	sandbox.Main() // before anything else: this may be a command that is to be confined, or a keeper of commands
-	// Commands must not get what this process inherited, its environment or its memory.
+	sandbox.Main() // first: this process may be a keeper, or a command that it confines
+	// Commands must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(command.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
@@ -70,14 +68,14 @@ func main() {
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program without the process around it; it returns the exit status.
+// run runs the program on other streams and returns the exit status.
 func run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(name, args, stdout, stderr)
 	switch {
 	case errors.Is(err, errOutput):
 		return fail(stderr, err)
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\n%[1]s --help has the commands and flags.\n", name, err)
+		fmt.Fprintf(stderr, "%s: %v\n%[1]s --help lists the commands and flags.\n", name, err)
 		return 2
 	case o.version:
 		info, _ := debug.ReadBuildInfo()
@@ -107,8 +105,8 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	return 0
 }
 
-// endingSignals are the signals that end the program in an orderly way. Of those
-// that come from a terminal, ignored ones stay ignored, as nohup wants it.
+// endingSignals returns the signals that end the program in an orderly way. Signals of a
+// terminal that are ignored stay ignored, as nohup requires.
 func endingSignals() []os.Signal {
 	ending := []os.Signal{syscall.SIGTERM}
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
@@ -145,7 +143,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 	return c.withServer(o, e, func(s *codexserver.Server) error { return s.Serve(ctx, t) })
 }
 
-// withServer calls f with a server, and closes then what belongs to the server.
+// withServer calls f with a server, and then closes the server's files and page.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
 	record, err := c.appendTo(c.record, c.settings.ApprovalLog)
 	if err != nil {
@@ -184,17 +182,17 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 	if c.telemetry != nil {
 		so.Observer = c.telemetry
 	}
-	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // who asks at a terminal shows the question there
+	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // ask shows the question in its terminal
 	if err != nil {
 		return err
 	}
 	return errors.Join(f(codexserver.New(e.Engine, so)), page.Close())
 }
 
-// sink is a file that is appended to, or nothing.
+// sink is a file to append to; without a file it is nothing.
 type sink struct{ *os.File }
 
-// appendTo returns a file that was inherited, or the one at the path.
+// appendTo returns the inherited file, or else opens the file at path.
 func (c *configuration) appendTo(inherited *os.File, path string) (sink, error) {
 	if path == "" || inherited != nil {
 		return sink{inherited}, nil

@@ -19,7 +19,7 @@ const (
 	callOnce = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"}}}` + "\n"
 )
 
-// oneShot pipes a whole input into a program and returns what it said.
+// oneShot pipes an input into a program and returns its answer and its standard error.
 func oneShot(t *testing.T, program, policy, input string, model *providertest.Server, env []string, args ...string) (answer map[string]any, f folders, stderr string) {
 	t.Helper()
 	f = newFolders(t)
@@ -50,9 +50,8 @@ func oneShot(t *testing.T, program, policy, input string, model *providertest.Se
 	return answer, f, said.String()
 }
 
-// TestEndToEndOneShot pipes requests into the program, as in
-// codex-mcp <request.json. The command takes longer than a client that has gone
-// is waited for.
+// TestEndToEndOneShot pipes requests into the program, as in codex-mcp <request.json. The
+// command takes longer than the server waits after a client has gone.
 func TestEndToEndOneShot(t *testing.T) {
 	for _, tt := range []struct {
 		name, policy, input string
@@ -63,8 +62,8 @@ func TestEndToEndOneShot(t *testing.T) {
 		{"a call alone", "never", callOnce, nil, true, "Finished."},
 		{"a call alone, with a question", "untrusted", callOnce, nil, false, "cannot show approval requests"},
 		{"a session", "never", sayHello + callOnce, nil, false, "the client closed the connection"},
-		{"a session, to be finished", "never", sayHello + callOnce, []string{"--finish"}, true, "Finished."},
-		{"a session, to be finished, with a question", "untrusted", sayHello + callOnce, []string{"--finish"}, false, "cannot show approval requests"},
+		{"a session with --finish", "never", sayHello + callOnce, []string{"--finish"}, true, "Finished."},
+		{"a session with --finish and a question", "untrusted", sayHello + callOnce, []string{"--finish"}, false, "cannot show approval requests"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,6 +84,32 @@ func TestEndToEndOneShot(t *testing.T) {
 	}
 }
 
+// TestEndToEndBudget has a response that uses up the budget of tokens: its command does not
+// run.
+func TestEndToEndBudget(t *testing.T) {
+	t.Parallel()
+	model := providertest.New(providertest.Turn{
+		Text: []string{"I begin."}, ToolCalls: []providertest.ToolCall{providertest.Shell("c", "touch", "made")},
+		Usage: &providertest.Usage{Input: 40, Output: 20, Total: 60},
+	})
+	t.Cleanup(model.Close)
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := strings.Replace(callOnce, `"prompt"`, `"budget":{"tokens":60},"prompt"`, 1)
+	answer, f, _ := oneShot(t, bin, "never", call, model, nil, "-engine", "native")
+	got := line(answer)
+	for _, want := range []string{"budget of 60 tokens reached", "Codex said last:\\n\\nI begin.", `"status":"aborted"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("answered %s, want %q", got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(f.cwd, "made")); err == nil {
+		t.Error("the command ran")
+	}
+}
+
 // TestEndToEndCalledCodex starts the program by a link called codex, which is
 // also the first codex of its PATH, with a command line that cannot be changed.
 func TestEndToEndCalledCodex(t *testing.T) {
@@ -100,7 +125,7 @@ func TestEndToEndCalledCodex(t *testing.T) {
 	}
 	model := providertest.New(providertest.Say("Served."))
 	t.Cleanup(model.Close)
-	// With nothing else in the PATH no other Codex is found.
+	// The PATH has no other Codex.
 	answer, _, stderr := oneShot(t, link, "never", callOnce, model, []string{"PATH=" + dir, "CODEX_BIN="}, "-m", "gpt-5.3-codex", "mcp-server", "-log", "info")
 	if got := line(answer); !strings.Contains(got, "Served.") {
 		t.Errorf("answered %s", got)

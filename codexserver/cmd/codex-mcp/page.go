@@ -11,12 +11,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
-// hint is the caller's advice about a client that cannot be asked.
+// hint is the advice for users of a client that cannot show questions.
 const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
 
-// openPage opens the approvals page, if the settings want it, in addition to the client,
-// and prints its link on stderr; again means that it prints the link also whenever there
-// is a question and the page is not open. Without the page there is nothing to close.
+// openPage opens the approvals page, if the settings require it, and prints its link to
+// stderr. With again it prints the link again for each question while the page is not open
+// in a browser.
 func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again bool) (io.Closer, error) {
 	if !c.settings.Page {
 		if o.Approvals.Hint == "" {
@@ -39,17 +39,17 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	if err != nil {
 		return nil, err
 	}
-	tell := func(link string) { fmt.Fprintln(stderr, "codex-mcp: see and decide at", link) }
-	tell(<-links) // that of Listen
+	show := func(link string) { fmt.Fprintln(stderr, "codex-mcp: see and decide at", link) }
+	show(<-links) // the link of Listen
 	o.Desk = p
-	t := &toldPage{Page: p, stop: make(chan struct{}), stopped: make(chan struct{})}
+	t := &shownPage{Page: p, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
 		defer close(t.stopped)
 		for {
 			select {
 			case link := <-links:
 				if again {
-					tell(link)
+					show(link)
 				}
 			case <-t.stop:
 				return
@@ -59,15 +59,15 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	return t, nil
 }
 
-// toldPage is a page with a goroutine that prints its links, because a client that does
-// not read stderr must not keep a question waiting.
-type toldPage struct {
+// shownPage is a page with a goroutine that prints its links, so that a client that does
+// not read stderr does not delay a question.
+type shownPage struct {
 	*page.Page
 	stop, stopped chan struct{}
 }
 
-// Close waits for stderr only a moment.
-func (t *toldPage) Close() error {
+// Close closes the page. It waits at most a second for a write to stderr.
+func (t *shownPage) Close() error {
 	err := t.Page.Close()
 	close(t.stop)
 	select {
@@ -77,17 +77,18 @@ func (t *toldPage) Close() error {
 	return err
 }
 
-// approvalPlaces are the words of --approvals, and what they set.
+// approvalPlaces maps the values of --approvals to overrides.
 var approvalPlaces = map[string]string{"client": "approvals.page=false", "page": "approvals.page=true"}
 
 const (
-	// oldTask is how long ago a task has ended that the page does not show any more.
+	// oldTask is how long the page shows a task after its end.
 	oldTask = time.Hour
-	// pageTasks is how many tasks the page shows.
+	// pageTasks is how many tasks the page shows at most.
 	pageTasks = 50
 )
 
-// otherTasks are those of other processes with the same home, for the page.
+// otherTasks returns a function that lists the tasks of other processes with the same home,
+// for the page.
 func (c *configuration) otherTasks() func() []page.Task {
 	store := taskfile.New(c.home, &taskfile.Options{Logger: c.log})
 	host, _ := os.Hostname()

@@ -75,7 +75,7 @@ type pageQuestion struct {
 	Question struct{ Command, State, Decision, By string }
 }
 
-// await reads the stream until a question is in a state.
+// await reads the stream until a question has a state.
 func (v *visitor) await(state string) pageQuestion {
 	v.t.Helper()
 	for {
@@ -105,12 +105,12 @@ func (v *visitor) await(state string) pageQuestion {
 func (v *visitor) answer(id int, result string) {
 	v.t.Helper()
 	if r := v.do(http.MethodPost, fmt.Sprintf("/questions/%d", id), json.RawMessage(result)); r.StatusCode != http.StatusNoContent {
-		v.t.Fatalf("the answer was not taken: %s", r.Status)
+		v.t.Fatalf("the answer was refused: %s", r.Status)
 	}
 }
 
-// startWithPage starts a server with the page whose model wants to run git init.
-func startWithPage(t *testing.T, capabilities string, args ...string) (*process, folders, *providertest.Server) {
+// startWithPage starts a server with the page. Its model calls git init.
+func startWithPage(t *testing.T, start launcher, capabilities string, args ...string) (*process, folders, *providertest.Server) {
 	t.Helper()
 	f := newFolders(t)
 	model := providertest.New(
@@ -129,7 +129,7 @@ func startWithPage(t *testing.T, capabilities string, args ...string) (*process,
 	return p, f, model
 }
 
-// invitation is the link that the client got.
+// invitation returns the link that the client received.
 func invitation(t *testing.T, p *process) string {
 	t.Helper()
 	told := p.expect(map[string]any{"method": "notifications/message", "params": map[string]any{"level": "warning"}}, map[int]bool{})
@@ -144,8 +144,10 @@ func invitation(t *testing.T, p *process) string {
 	return strings.Fields(words[at:])[0]
 }
 
-// The main job with a client that cannot be asked, by the page alone.
-func TestEndToEndPageAlone(t *testing.T) {
+// TestEndToEndPageAlone answers questions on the page, for a client that cannot show them.
+func TestEndToEndPageAlone(t *testing.T) { pageAlone(t, start) }
+
+func pageAlone(t *testing.T, start launcher) {
 	for _, tt := range []struct {
 		name, answer string
 		by           string // the decision
@@ -160,7 +162,7 @@ func TestEndToEndPageAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, f, model := startWithPage(t, `{}`, "-approvals", "page")
+			p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
 			v := visit(t, invitation(t, p))
 			q := v.await("open")
 			if q.Question.Command != "git init" {
@@ -180,7 +182,7 @@ func TestEndToEndPageAlone(t *testing.T) {
 			}
 			requests := model.Requests()
 			if got := string(requests[len(requests)-1].Body); !strings.Contains(got, tt.told) {
-				t.Errorf("the model was not told %q: %s", tt.told, got)
+				t.Errorf("the model did not receive %q: %s", tt.told, got)
 			}
 			p.stdin.Close()
 			if code := p.wait(); code != 0 {
@@ -190,17 +192,22 @@ func TestEndToEndPageAlone(t *testing.T) {
 	}
 }
 
-// The page and a client that can be asked: the first answer counts, and the other place
-// learns of it.
-func TestEndToEndPageBesideTheClient(t *testing.T) {
+// TestEndToEndPageAndClient shows a question on the page and in the client. The first answer
+// counts, and the question is withdrawn at the other place.
+func TestEndToEndPageAndClient(t *testing.T) { pageAndClient(t, start) }
+
+func pageAndClient(t *testing.T, start launcher) {
 	link := func(p *process) string {
 		p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		if p.server != nil {
+			p = p.server
+		}
 		_, link, _ := strings.Cut(p.errors(), "see and decide at ")
 		link, _, _ = strings.Cut(link, "\n")
 		return link
 	}
 	t.Run("the client first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, `{"elicitation":{}}`, "-c", "approvals.page=true")
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "-c", "approvals.page=true")
 		v := visit(t, link(p))
 		q := v.await("open")
 		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
@@ -209,7 +216,7 @@ func TestEndToEndPageBesideTheClient(t *testing.T) {
 			t.Errorf("decided %s by %s", end.Decision, end.By)
 		}
 		if r := v.do(http.MethodPost, fmt.Sprintf("/questions/%d", q.ID), json.RawMessage(`{"action":"accept"}`)); r.StatusCode != http.StatusConflict {
-			t.Errorf("an answer that came too late: %s", r.Status)
+			t.Errorf("a late answer: %s", r.Status)
 		}
 		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
 		if _, err := os.Stat(filepath.Join(f.cwd, ".git")); err == nil {
@@ -217,7 +224,7 @@ func TestEndToEndPageBesideTheClient(t *testing.T) {
 		}
 	})
 	t.Run("the page first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, `{"elicitation":{}}`, "--approvals", "page")
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "page")
 		v := visit(t, link(p))
 		v.answer(v.await("open").ID, `{"action":"accept"}`)
 		withdrawn := p.expect(map[string]any{"method": "notifications/cancelled"}, map[int]bool{})
@@ -232,8 +239,9 @@ func TestEndToEndPageBesideTheClient(t *testing.T) {
 	})
 }
 
-// A client that does not read the links on stderr delays no question.
-func TestPageWhileNobodyReadsStderr(t *testing.T) {
+// TestPageWithBlockedStderr checks that a client which does not read stderr does not delay a
+// question.
+func TestPageWithBlockedStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
 	c := &configuration{settings: &config.Settings{Page: true}}
 	var o codexserver.Options
@@ -262,9 +270,9 @@ func TestPageWhileNobodyReadsStderr(t *testing.T) {
 	<-asked
 }
 
-// Links are printed again if no other place shows the question, and do not disturb a
-// terminal that does.
-func TestLinksAreToldAgain(t *testing.T) {
+// TestLinksArePrintedAgain checks that the link is printed again for a question, unless a
+// terminal shows the question.
+func TestLinksArePrintedAgain(t *testing.T) {
 	for again, want := range map[bool]int{false: 1, true: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
 		close(stderr.released)
@@ -284,12 +292,12 @@ func TestLinksAreToldAgain(t *testing.T) {
 			t.Error(err)
 		}
 		if stderr.lines != want {
-			t.Errorf("again %v: %d links told, want %d", again, stderr.lines, want)
+			t.Errorf("again %v: %d links printed, want %d", again, stderr.lines, want)
 		}
 	}
 }
 
-// deaf takes one line, and another once it is released.
+// deaf is a writer that accepts one line, and blocks at the next until it is released.
 type deaf struct {
 	lines    int
 	released chan struct{}

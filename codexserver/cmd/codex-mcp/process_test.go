@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// limit bounds every wait of these tests; it is only reached when one fails.
+// limit bounds every wait of these tests. Only a failing test reaches it.
 const limit = 20 * time.Second
 
 // binary is the program under test, built once.
@@ -35,7 +35,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	// What this process ignores, as under nohup, its children would ignore too.
+	// Children inherit ignored signals, as under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	code := m.Run()
 	if bin, err := binary(); err == nil {
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// configOf is a configuration without a policy, for the provider at an address.
+// configOf is the format of a configuration, without a policy, for a provider's address.
 const configOf = `model = "mock-model"
 sandbox_mode = "danger-full-access"
 model_provider = "mock"
@@ -54,12 +54,13 @@ name = "mock"
 base_url = %q
 `
 
-// process is one run of the program with everything it says kept.
+// process is one run of the program, with all its output.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Closer
+	server *process // of a proxy; else nil
 
 	mu     sync.Mutex
 	news   *sync.Cond
@@ -72,7 +73,7 @@ type process struct {
 	code   int
 }
 
-// folders are where a run of the program lives.
+// folders are the folders of a run of the program.
 type folders struct{ home, cwd, user string }
 
 func newFolders(t *testing.T) folders {
@@ -87,7 +88,7 @@ func newFolders(t *testing.T) folders {
 			t.Fatal(err)
 		}
 	}
-	// Without it git init writes a hint to standard error, and the order of two
+	// Otherwise git init also writes a hint to standard error, and the order of two
 	// streams is not promised.
 	if err := os.WriteFile(filepath.Join(f.user, ".gitconfig"), []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func newFolders(t *testing.T) folders {
 	return f
 }
 
-// start runs the program; it is killed at the end of the test if it still runs.
+// start starts the program, and kills it at the end of the test.
 func start(t *testing.T, f folders, args ...string) *process {
 	t.Helper()
 	bin, err := binary()
@@ -105,7 +106,7 @@ func start(t *testing.T, f folders, args ...string) *process {
 	return launch(t, f, exec.Command(bin, args...))
 }
 
-// launch starts the program by a command of one's own.
+// launch starts the program by a given command.
 func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
@@ -204,8 +205,8 @@ func (p *process) send(line string) {
 	}
 }
 
-// expect waits for a message that contains the pattern, in any order with
-// others, and returns the first one that was not expected before.
+// expect waits for a message that contains the pattern and that no earlier call has returned.
+// Other messages may come before it.
 func (p *process) expect(pattern map[string]any, seen map[int]bool) map[string]any {
 	p.t.Helper()
 	timer := time.AfterFunc(limit, func() { p.mu.Lock(); p.ended = true; p.news.Broadcast(); p.mu.Unlock() })
@@ -232,12 +233,12 @@ func (p *process) expect(pattern map[string]any, seen map[int]bool) map[string]a
 	}
 }
 
-// messages are all so far.
+// messages returns all messages so far.
 func (p *process) messages() []map[string]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.bad) > 0 {
-		p.t.Errorf("stdout holds lines that are no messages: %q", p.bad)
+		p.t.Errorf("stdout has lines that are not messages: %q", p.bad)
 	}
 	return append([]map[string]any(nil), p.said...)
 }

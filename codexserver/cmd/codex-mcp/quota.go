@@ -14,11 +14,11 @@ import (
 
 // quota is what the account has left.
 type quota struct {
-	// Unknown says why nothing is known, "" when something is.
+	// Unknown says why the quota is not known, "" when it is.
 	Unknown string `json:"unknown,omitempty"`
-	// The time of the provider's report, if it was not asked now.
-	Told *time.Time `json:"told,omitempty"`
-	// Primary and Secondary are nil where there is no such limit.
+	// Reported is when the provider reported the limits; nil means now.
+	Reported *time.Time `json:"told,omitempty"`
+	// Primary and Secondary are nil when there is no such limit.
 	Primary   *window `json:"primary,omitempty"`
 	Secondary *window `json:"secondary,omitempty"`
 }
@@ -30,21 +30,21 @@ type window struct {
 	ResetsInSeconds *int64  `json:"resetsInSeconds,omitempty"`
 }
 
-// quotaTimeout bounds the look at what the account has left.
+// quotaTimeout bounds quotaOf.
 const quotaTimeout = 5 * time.Second
 
-// quotaOf asks an engine what the account has left, without a request to a model.
+// quotaOf asks an engine what the account has left. It sends no request to a model.
 func quotaOf(ctx context.Context, e engine.Engine) *quota {
 	ctx, cancel := context.WithTimeout(ctx, quotaTimeout)
 	defer cancel()
 	var limits *protocol.RateLimits
-	var told time.Time
+	var reported time.Time
 	var err error
 	switch e := e.(type) {
 	case *appserver.Engine:
 		limits, err = e.RateLimits(ctx)
 	case *native.Engine:
-		limits, told, err = e.RateLimits(ctx)
+		limits, reported, err = e.RateLimits(ctx)
 	}
 	switch {
 	case err != nil:
@@ -52,16 +52,16 @@ func quotaOf(ctx context.Context, e engine.Engine) *quota {
 	case limits == nil:
 		return &quota{Unknown: "no limits were reported"}
 	}
-	return newQuota(limits, told)
+	return newQuota(limits, reported)
 }
 
-// newQuota returns the limits as they are now, if they were reported earlier. A limit
-// that has been reset since is left out.
-func newQuota(limits *protocol.RateLimits, told time.Time) *quota {
+// newQuota returns the present state of limits that a provider reported earlier; with a
+// zero time it has just reported them. It leaves out a limit that has been reset since.
+func newQuota(limits *protocol.RateLimits, reported time.Time) *quota {
 	q := &quota{}
 	var since int64
-	if !told.IsZero() {
-		q.Told, since = &told, int64(time.Since(told).Seconds())
+	if !reported.IsZero() {
+		q.Reported, since = &reported, int64(time.Since(reported).Seconds())
 	}
 	of := func(w *protocol.RateLimitWindow) *window {
 		if w == nil {
@@ -84,7 +84,7 @@ func newQuota(limits *protocol.RateLimits, told time.Time) *quota {
 	return q
 }
 
-// String returns the quota as a line for a person.
+// String returns the quota as one line for users.
 func (q *quota) String() string {
 	if q.Unknown != "" {
 		return "unknown: " + q.Unknown
@@ -96,8 +96,8 @@ func (q *quota) String() string {
 		}
 	}
 	line := strings.Join(parts, "; ")
-	if q.Told != nil {
-		line += fmt.Sprintf(" (reported %s)", q.Told.UTC().Format(time.RFC3339))
+	if q.Reported != nil {
+		line += fmt.Sprintf(" (reported %s)", q.Reported.UTC().Format(time.RFC3339))
 	}
 	return line
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// replica is one of three servers with one home, and the model that it alone asks.
+// replica is one of three servers with one home, with a model of its own.
 type replica struct {
 	*httpServer
 	name  string
@@ -40,7 +40,7 @@ type cluster struct {
 	token    string
 }
 
-// host is the host that clients know the servers by.
+// host is the host name of the servers for clients.
 const host = "codex.example.com"
 
 // freePort returns a port of this machine that was free.
@@ -58,7 +58,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// startReplicas starts all of it. A replica answers with its name.
+// startReplicas starts the cluster. Each replica answers with its name.
 func startReplicas(t *testing.T) *cluster {
 	t.Helper()
 	p := &cluster{t: t, folders: newFolders(t)}
@@ -111,7 +111,7 @@ func startReplicas(t *testing.T) *cluster {
 	return p
 }
 
-// start starts a replica, at the address that it had before if it ran before.
+// start starts a replica, at its old address if it ran before.
 func (p *cluster) start(r *replica) {
 	p.t.Helper()
 	args := []string{"--behind-proxy", "127.0.0.1", "-a", "untrusted", "-c", `http.hosts=["` + host + `"]`,
@@ -122,8 +122,7 @@ func (p *cluster) start(r *replica) {
 	r.httpServer = startHTTP(p.t, p.folders, r.model, args...)
 }
 
-// startProxy runs HAProxy with the configuration of the documentation, after changes of
-// its addresses.
+// startProxy runs HAProxy with the configuration of the documentation, with other addresses.
 func (p *cluster) startProxy(dir string, changes []string) {
 	p.t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operating.md"))
@@ -137,7 +136,7 @@ func (p *cluster) startProxy(dir string, changes []string) {
 	text := string(block[1])
 	for i := 0; i < len(changes); i += 2 {
 		if strings.Count(text, changes[i]) != 1 {
-			p.t.Fatalf("the configuration has not one %q:\n%s", changes[i], text)
+			p.t.Fatalf("the configuration does not have exactly one %q:\n%s", changes[i], text)
 		}
 	}
 	file := filepath.Join(dir, "haproxy.cfg")
@@ -159,7 +158,7 @@ func (p *cluster) startProxy(dir string, changes []string) {
 	})
 }
 
-// await waits until it is so.
+// await waits until a condition is true.
 func (p *cluster) await(what string, is func() bool) {
 	p.t.Helper()
 	for until := time.Now().Add(patience); !is(); {
@@ -170,7 +169,7 @@ func (p *cluster) await(what string, is func() bool) {
 	}
 }
 
-// send sends a message as the principal of a spelling of Bearer.
+// send sends a message as the principal that a spelling of Bearer stands for.
 func (p *cluster) send(spelt, body string, headers map[string]string) *http.Response {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
@@ -263,8 +262,8 @@ func (p *cluster) until(spelt, id, part string) (answer string) {
 	return answer
 }
 
-// spell finds principals whose requests come to each replica: the proxy knows them by
-// their header, and the server takes each spelling of Bearer.
+// spell finds principals whose requests go to each replica: the proxy chooses by the header,
+// and the server accepts each spelling of Bearer.
 func (p *cluster) spell() {
 	p.t.Helper()
 	for i := range 64 {
@@ -291,23 +290,23 @@ func (p *cluster) spell() {
 	p.t.Fatal("a replica gets no principal")
 }
 
-// other returns a principal that is another replica's.
+// other returns a principal of another replica.
 func (p *cluster) other(i int) string { return p.replicas[(i+1)%len(p.replicas)].spelt }
 
-// TestReplicas speaks with three replicas through a real HAProxy, whose configuration is
-// that of docs/operating.md.
+// TestReplicas sends requests to three replicas through a real HAProxy, with the configuration
+// in docs/operating.md.
 func TestReplicas(t *testing.T) {
 	p := startReplicas(t)
 	p.spell()
 	for i, r := range p.replicas {
-		// A principal's requests come to one replica.
+		// A principal's requests go to one replica.
 		for range 3 {
 			if got := p.codex(r.spelt, "word-quick", noTasks); !strings.Contains(got, "answer of "+r.name+".") {
 				t.Errorf("a call for %s: %s", r.name, got)
 			}
 		}
-		// An approval in a task. What follows goes by the task's id: the requests look like
-		// those of another principal.
+		// An approval in a task. The task's id chooses the replica: the requests look like those
+		// of another principal.
 		id := p.task(r.spelt, "word-ask")
 		key := between(t, p.until(r.spelt, id, `"status":"input_required"`), `"inputRequests":{"`, `"`)
 		params := `"taskId":"` + id + `","inputResponses":{"` + key + `":{"action":"accept","content":{}}}`
@@ -317,7 +316,7 @@ func TestReplicas(t *testing.T) {
 		if got := p.until(p.other(i), id, `"status":"completed"`); !strings.Contains(got, "answer of "+r.name+".") {
 			t.Errorf("the task of %s: %s", r.name, got)
 		}
-		// A reply goes by the thread that a header mirrors.
+		// A header with the thread's id chooses the replica of a reply.
 		thread, _, _ := strings.Cut(id, ".")
 		reply := `"name":"codex-reply","arguments":{"prompt":"word-quick","threadId":"` + thread + `"}`
 		if _, got := p.modern(p.other(i), "tools/call", "codex-reply", reply, noTasks, "Mcp-Param-Thread-Id", thread); !strings.Contains(got, "answer of "+r.name+".") {
@@ -331,7 +330,7 @@ func TestReplicas(t *testing.T) {
 	p.drain()
 }
 
-// round answers the question of a call that comes as its result.
+// round answers a question that is the result of a call.
 func (p *cluster) round(i int) {
 	r := p.replicas[i]
 	call := `"name":"codex","arguments":{"prompt":"word-ask"}`
@@ -344,7 +343,8 @@ func (p *cluster) round(i int) {
 	}
 }
 
-// session asks a client with a handshake, whose later requests go by the session alone.
+// session asks a client with a handshake. Only the session id chooses the replica of its later
+// requests.
 func (p *cluster) session(i int) {
 	r := p.replicas[i]
 	begun := p.send(r.spelt, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, nil)
@@ -391,7 +391,7 @@ func (p *cluster) kill() {
 	}
 	<-dead.exited
 	if got := p.until(dead.spelt, ids[1], `"status":"completed"`); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "The server ended while this task ran") {
-		t.Errorf("the task of the dead: %s", got)
+		t.Errorf("the task of the killed replica: %s", got)
 	}
 	for _, i := range []int{0, 2} {
 		if got := p.get(p.replicas[i].spelt, ids[i]); !strings.Contains(got, `"status":"working"`) || strings.Contains(got, "served by process") {
@@ -399,12 +399,12 @@ func (p *cluster) kill() {
 		}
 	}
 	if got := p.codex(dead.spelt, "word-quick", noTasks); !strings.Contains(got, "answer of a.") && !strings.Contains(got, "answer of c.") {
-		t.Errorf("a new call of the dead one's principal: %s", got)
+		t.Errorf("a new call of the killed replica's principal: %s", got)
 	}
 	thread, _, _ := strings.Cut(ids[1], ".")
 	reply := `"name":"codex-reply","arguments":{"prompt":"word-quick","threadId":"` + thread + `"}`
 	if _, got := p.modern(dead.spelt, "tools/call", "codex-reply", reply, noTasks, "Mcp-Param-Thread-Id", thread); !strings.Contains(got, "answer of a.") && !strings.Contains(got, "answer of c.") {
-		t.Errorf("a reply to the dead one's conversation: %s", got)
+		t.Errorf("a reply to the killed replica's conversation: %s", got)
 	}
 	close(held)
 	for _, i := range []int{0, 2} {
@@ -414,8 +414,8 @@ func (p *cluster) kill() {
 	}
 }
 
-// drain ends a replica in an orderly way, while it has a task: what is new comes to
-// another one.
+// drain ends a replica in an orderly way while it has a task: new requests go to another
+// replica.
 func (p *cluster) drain() {
 	t, leaving := p.t, p.replicas[0]
 	held := make(chan struct{})

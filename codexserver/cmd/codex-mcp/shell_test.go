@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTerminalServer starts the server as a person would, who speaks no JSON.
+// TestTerminalServer starts the server in a terminal: it prints what it is.
 func TestTerminalServer(t *testing.T) {
 	p := newPane(t)
 	p.types("codex-mcp -engine native")
@@ -48,7 +48,7 @@ func TestTerminalCompletion(t *testing.T) {
 				p.done()
 			}
 			if screen := p.shows(); strings.Contains(screen, "not found") || strings.Contains(screen, "rror") {
-				t.Errorf("the shell complains:\n%s", screen)
+				t.Errorf("the shell prints an error:\n%s", screen)
 			}
 		})
 	}

@@ -20,9 +20,9 @@ import (
 
 var conversations = flag.Int("conversations", 3000, "begin this `number` of conversations at once")
 
-// TestSoakManyConversations begins 3,000 conversations at once over standard
-// input, in a server that may have 1,024 descriptors: all have begun before the model
-// answers the first. All are answered, and hold no descriptors then.
+// TestSoakManyConversations begins 3,000 conversations at once over standard input, in a server
+// with at most 1,024 descriptors. All have begun before the model answers the first. All
+// are answered, and afterwards they hold no descriptors.
 func TestSoakManyConversations(t *testing.T) {
 	n := *conversations
 	f := newFolders(t)

@@ -21,9 +21,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tasksOptions are the command line's of codex-mcp tasks.
+// tasksOptions are the options of codex-mcp tasks.
 type tasksOptions struct {
-	id     string // "" is all
+	id     string // "" means all tasks
 	follow bool
 }
 
@@ -31,8 +31,8 @@ func (o *options) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks [flags] [ID]",
 		Short: "List the tasks of clients, or show one",
-		Long: `Lists the tasks of all servers with the same $CODEX_HOME, the newest first: the
-unfinished ones and, for a day, the finished ones. With an id, or its beginning, it
+		Long: `Lists the tasks of all servers with the same $CODEX_HOME, the newest first. A
+finished task stays in the list for a day. With an id, or the beginning of an id, it
 shows that task and its result. It changes nothing.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -40,17 +40,17 @@ shows that task and its result. It changes nothing.`,
 			if len(args) > 0 {
 				o.tasks.id = args[0]
 			} else if o.tasks.follow {
-				return errors.New("--follow needs the id of a task")
+				return errors.New("--follow: want the id of a task; codex-mcp tasks lists the ids")
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&o.tasks.follow, "follow", "f", false, "show what the task does until it ends")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON, a line for each task")
+	cmd.Flags().BoolVarP(&o.tasks.follow, "follow", "f", false, "show the progress of the task until it ends")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print each task as one line of JSON")
 	return cmd
 }
 
-// showTasks is codex-mcp tasks.
+// showTasks runs codex-mcp tasks.
 func showTasks(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
@@ -83,10 +83,10 @@ type taskViewer struct {
 	now   func() time.Time
 }
 
-// errUnanswered says that a task has ended without an answer.
+// errUnanswered means that a task has ended without an answer.
 var errUnanswered = errors.New("the task has ended without an answer")
 
-// list shows all tasks. Files that cannot be read do not hide the others.
+// list shows all tasks. It reports files that cannot be read after the tasks.
 func (v *taskViewer) list() error {
 	entries, err := v.store.List()
 	var b bytes.Buffer
@@ -105,10 +105,10 @@ func (v *taskViewer) list() error {
 	return errors.Join(err, werr)
 }
 
-// tick is how often a task that is followed is looked at.
+// tick is the time between two looks at a task with --follow.
 const tick = time.Second
 
-// show shows one task, and then what changes of it until it ends.
+// show shows one task. With follow, it then shows each change until the task ends.
 func (v *taskViewer) show(ctx context.Context, name string, follow bool) error {
 	id, err := v.find(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (v *taskViewer) show(ctx context.Context, name string, follow bool) error {
 	}
 }
 
-// find returns the one id that is, or begins with, name.
+// find returns the id of the one task whose id is name, or begins with it.
 func (v *taskViewer) find(name string) (string, error) {
 	if _, _, err := v.store.Get(name); !errors.Is(err, taskfile.ErrUnknown) {
 		return name, err
@@ -170,7 +170,7 @@ func (v *taskViewer) find(name string) (string, error) {
 		switch {
 		case !strings.HasPrefix(e.Task.ID, name):
 		case found != "":
-			return "", fmt.Errorf("several tasks begin with %q", name)
+			return "", fmt.Errorf("several tasks have ids that begin with %q; write more of the id", name)
 		default:
 			found = e.Task.ID
 		}
@@ -208,7 +208,7 @@ type taskLine struct {
 	Updated  time.Time       `json:"updated"`
 	Expires  time.Time       `json:"expires,omitzero"`
 	Server   taskfile.Server `json:"server"`
-	Serves   bool            `json:"serves"` // the server lives and has the task
+	Serves   bool            `json:"serves"` // the server is running and has the task
 	Result   jsontext.Value  `json:"result,omitzero"`
 }
 
@@ -216,7 +216,7 @@ func (v *taskViewer) line(b *bytes.Buffer, t taskfile.Task, owner taskfile.Owner
 	raw, err := json.Marshal(taskLine{
 		t.ID, t.Thread(), t.Tool, state(t, owner), message(t, owner), t.Created, t.Updated, t.Expires, t.Server, owner == taskfile.Other, t.Result,
 	})
-	if err == nil { // what was read always encodes
+	if err == nil { // a task that was read can always be encoded
 		b.WriteString(terminal.Line(raw))
 	}
 }
@@ -238,7 +238,7 @@ func message(t taskfile.Task, owner taskfile.Owner) string {
 	return t.Message
 }
 
-// doing is what a row says of a task.
+// doing returns the text of a task in a row.
 func doing(t taskfile.Task, owner taskfile.Owner) string {
 	words := terminal.Row(message(t, owner))
 	if owner == taskfile.Other {
@@ -258,7 +258,7 @@ func server(t taskfile.Task, owner taskfile.Owner) string {
 	return words
 }
 
-// taskResult is what is shown of the result of a tool.
+// taskResult is the part of a tool's result that is shown.
 type taskResult struct {
 	Content []struct {
 		Text        string `json:"text"`
@@ -276,7 +276,7 @@ func answer(raw jsontext.Value) string {
 	}
 	var texts []string
 	for _, c := range r.Content {
-		if !slices.Equal(c.Annotations.Audience, []string{"assistant"}) { // else it is for a model alone
+		if !slices.Equal(c.Annotations.Audience, []string{"assistant"}) { // such a block is only for models
 			texts = append(texts, c.Text)
 		}
 	}
@@ -288,7 +288,7 @@ func answered(t taskfile.Task) bool {
 	return t.Status == taskfile.Completed && json.Unmarshal(t.Result, &r) == nil && !r.IsError
 }
 
-// age writes a time as a person says it.
+// age returns a duration in a short form for users.
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -22,8 +22,8 @@ import (
 // text and begins lines of its own.
 const hostile = "a\x1b[2J\x1b]0;title\x07\x1b[31mb\rc\u202ed\u009b1Ae\nf\tg\u2028h\x00i"
 
-// keptTasks makes tasks of a home: one that a living server has, one whose server is
-// gone, and three that have ended.
+// keptTasks makes the tasks of a home: one of a running server, one whose server is gone, and
+// three that have ended.
 func keptTasks(t *testing.T, home string) (ids map[string]string, s *taskfile.Store) {
 	t.Helper()
 	ids = map[string]string{}
@@ -68,7 +68,7 @@ func result(t *testing.T, text string, isError bool) jsontext.Value {
 	return raw
 }
 
-// control is what a terminal takes for more than text.
+// control matches characters that a terminal interprets.
 var control = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202a-\u202e\u2028\u2029]")
 
 // TestTasks shows tasks and changes none.
@@ -109,7 +109,7 @@ func TestTasks(t *testing.T) {
 			}
 		}
 		if !strings.Contains(tt.args, "--json") && strings.Contains(stdout.String(), "for the model") {
-			t.Errorf("%s: shows what is for the model\n%s", tt.args, &stdout)
+			t.Errorf("%s: shows a text that is only for the model\n%s", tt.args, &stdout)
 		}
 		if found := control.FindString(stdout.String()); found != "" {
 			t.Errorf("%s: %q moves the cursor or hides text", tt.args, found)
@@ -127,7 +127,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// files are the contents below a folder.
+// files returns the contents of the files below a folder.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -146,12 +146,12 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func TestTasksOfNobody(t *testing.T) {
+func TestTasksOfAnEmptyHome(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	for args, want := range map[string]string{
 		"tasks": "No tasks.\n", "tasks --json": "", "tasks x": `unknown task "x"`, "tasks ../x": `unknown task "../x"`,
-		"tasks --follow": "--follow needs the id of a task", "tasks a b": "accepts at most 1 arg",
+		"tasks --follow": "--follow: want the id of a task", "tasks a b": "accepts at most 1 arg",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", strings.Fields(args), &stdout, &stderr)
@@ -160,12 +160,13 @@ func TestTasksOfNobody(t *testing.T) {
 		}
 	}
 	if made := slices.Collect(maps.Keys(files(t, home))); len(made) != 1 {
-		t.Errorf("there are files now: %q", made)
+		t.Errorf("the command made files: %q", made)
 	}
 }
 
-// TestTasksBesideABadFile shows the tasks that can be read, and says which cannot.
-func TestTasksBesideABadFile(t *testing.T) {
+// TestTasksWithABadFile checks that the other tasks are shown, and that an error names the bad
+// file.
+func TestTasksWithABadFile(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	ids, _ := keptTasks(t, home)
@@ -210,7 +211,7 @@ func TestFollowTask(t *testing.T) {
 	}
 }
 
-// lines is what was written, a write each.
+// lines holds what was written, one item for each write.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) {
@@ -232,8 +233,8 @@ func (l lines) await(t *testing.T, want string) {
 	}
 }
 
-// TestTasksOfOthers are what the page lists: tasks of other processes that work, or have
-// ended not long ago.
+// TestTasksOfOthers checks the list of the page: running tasks of other processes, and those
+// that ended recently.
 func TestTasksOfOthers(t *testing.T) {
 	home := t.TempDir()
 	old, err := taskfile.NewID("thread-old")

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// TestDoctorTellsOfTrustedCalls checks that the screen says who may start programs.
-func TestDoctorTellsOfTrustedCalls(t *testing.T) {
+// TestDoctorReportsTrustedCalls checks the row about what a call may configure.
+func TestDoctorReportsTrustedCalls(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
 	for _, tt := range []struct {
 		flags   []string
 		trusted bool
 		row     string
 	}{
-		{nil, false, "calls          config of a call sets the keys of a list"},
-		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: config of a call sets every key"},
+		{nil, false, "calls          the argument config may set only the keys of a list"},
+		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: the argument config may set every key"},
 	} {
 		args := append([]string{"doctor", "-engine", "native", "-c", "model_provider=oss", "-c", "model_providers.oss.base_url=http://127.0.0.1:1"}, tt.flags...)
 		var screen, data, stderr bytes.Buffer

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// version is the module's as the build recorded it, without the v: a tag's,
-// the pseudo-version of a commit between tags, or "dev" where nothing was
-// recorded, as with go run. "+dirty" marks changes that were not committed.
+// version returns the module's version that the build recorded, without the v: a tag, the
+// pseudo-version of a commit between tags, or "dev" without a record, as with go run.
+// "+dirty" marks uncommitted changes.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	return versionOf(info)
@@ -22,13 +22,13 @@ func versionOf(info *debug.BuildInfo) string {
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
-// lastServer is the last Codex that had mcp-server, which this program stands for.
+// lastServer is the last version of Codex with mcp-server, which this program replaces.
 const lastServer = "0.153.4"
 
-// versionLine is the version in one line, with what the report of a fault needs: the
-// commit where the build knows it, the Go release and the system. Clients that
-// start codex ask it for its version before, and choose the word for the server
-// by it; as codex the program names the version that they know.
+// versionLine returns the version in one line, with what a bug report needs: the commit if
+// the build recorded it, the Go release and the system. With the name codex the line
+// begins with lastServer, since clients choose the server's command by the version of
+// codex.
 func versionLine(name string, info *debug.BuildInfo) string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// work is this program as the worker of one user of codex-mcp http.
+// work runs this program as the worker of one user of codex-mcp http.
 func work(ctx context.Context, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
@@ -26,7 +26,7 @@ func work(ctx context.Context, stderr io.Writer) int {
 		return fail(stderr, err)
 	}
 	if err := workFor(ctx, link, stderr); err != nil {
-		// The pool logs it, if it still waits; otherwise it is for standard error.
+		// The pool logs the error. Without a pool it goes to standard error.
 		if link.Fail(err) != nil {
 			return fail(stderr, err)
 		}
@@ -49,7 +49,7 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 		return err
 	}
 	c.record, c.trace = link.RecordFile, link.TraceFile
-	// What is the server's alone, one file or one port for all.
+	// The server has one approval log and one port for all workers.
 	c.settings.ApprovalLog, c.settings.PagePort = "", 0
 	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
 	end, err := c.observe()

@@ -16,23 +16,24 @@ import (
 // CallKeys returns what a call of the tool codex may set of its argument
 // config, and a warning for each thing that is left out. The keys of raw may be
 // dotted, the result has nested tables alone. Cwd is the call's working folder.
+// Bounded is true when the server limits the folders that calls may name.
 // A key that is known and not for calls is a [*CallKeyError].
 //
 // What the result says of shell_environment_policy may narrow the policy of the
 // configuration; [Load] refuses what does not.
-func CallKeys(raw map[string]stdjson.RawMessage, cwd string) (keys map[string]stdjson.RawMessage, warnings []string, err error) {
+func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys map[string]stdjson.RawMessage, warnings []string, err error) {
 	tree, err := callTree(raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &callKeys{cwd: cwd, known: knownKeys(), admitted: layer{}}
+	c := &callKeys{cwd: cwd, bounded: bounded, known: knownKeys(), admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		if err := c.walk([]string{key}, tree[key]); err != nil {
 			return nil, nil, err
 		}
 	}
 	if len(c.refused) > 0 {
-		return nil, nil, &CallKeyError{Keys: c.refused}
+		return nil, nil, &CallKeyError{Keys: c.refused, Bounded: bounded}
 	}
 	keys = make(map[string]stdjson.RawMessage, len(c.admitted))
 	for key, v := range c.admitted {
@@ -45,18 +46,25 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string) (keys map[string]st
 	return keys, c.warnings(), nil
 }
 
-// trustedCalls names the setting that lets calls set everything.
-const trustedCalls = "trusted_calls = true in " + SettingsFile
+// whoAllows says which setting lets calls set everything, if one does.
+func whoAllows(bounded bool) string {
+	if bounded {
+		return "no setting allows it on a server that limits the folders of calls"
+	}
+	return "trusted_calls = true in " + SettingsFile + " allows it"
+}
 
 // CallKeyError says that a call set keys that are not for calls.
 type CallKeyError struct {
 	// Keys are dotted.
 	Keys []string
+	// Bounded is true when the server limits the folders that calls may name.
+	Bounded bool
 }
 
 // Error implements error.
 func (e *CallKeyError) Error() string {
-	return fmt.Sprintf("a call may not set %s; %s allows it", enumerate(e.Keys), trustedCalls)
+	return fmt.Sprintf("a call may not set %s; %s", enumerate(e.Keys), whoAllows(e.Bounded))
 }
 
 // enumerate writes keys for people: the first ones, each cut short.
@@ -118,6 +126,7 @@ func tableOf(v jsontext.Value) (any, error) {
 // callKeys sorts the leaves of a call's config.
 type callKeys struct {
 	cwd      string
+	bounded  bool
 	known    map[string]bool // keys of config.toml
 	admitted layer
 	refused  []string
@@ -302,7 +311,7 @@ func knownKeys() map[string]bool {
 func (c *callKeys) warnings() []string {
 	var all []string
 	if len(c.programs) > 0 {
-		all = append(all, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s allows it", enumerate(c.programs), trustedCalls))
+		all = append(all, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s", enumerate(c.programs), whoAllows(c.bounded)))
 	}
 	if len(c.unknown) > 0 {
 		all = append(all, fmt.Sprintf("argument config: %s left out: no such key is known", enumerate(c.unknown)))

@@ -41,7 +41,7 @@ exclude = ["MINE*"]
 		if shape[0] != "ok" && shape[0] != "warn" {
 			continue // it is refused before
 		}
-		keys, _, err := config.CallKeys(members(t, shape[1]), cwd)
+		keys, _, err := config.CallKeys(members(t, shape[1]), cwd, false)
 		if err != nil {
 			t.Fatalf("%s: %v", shape[1], err)
 		}

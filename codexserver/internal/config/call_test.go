@@ -68,7 +68,7 @@ func TestCallKeys(t *testing.T) {
 	cwd := callFolder(t)
 	for _, shape := range callShapes(t) {
 		t.Run(shape[1], func(t *testing.T) {
-			keys, warnings, err := config.CallKeys(members(t, shape[1]), cwd)
+			keys, warnings, err := config.CallKeys(members(t, shape[1]), cwd, false)
 			var refused *config.CallKeyError
 			switch shape[0] {
 			case "ok", "warn":
@@ -143,7 +143,7 @@ func FuzzCallKeys(f *testing.F) {
 		if json.Unmarshal([]byte(text), &call) != nil {
 			return
 		}
-		keys, _, err := config.CallKeys(call, "")
+		keys, _, err := config.CallKeys(call, "", false)
 		if err != nil {
 			return
 		}
@@ -152,7 +152,7 @@ func FuzzCallKeys(f *testing.F) {
 				t.Errorf("%q is let through", key)
 			}
 		}
-		again, warnings, err := config.CallKeys(quoted(keys), "")
+		again, warnings, err := config.CallKeys(quoted(keys), "", false)
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("again: %v, %q", err, warnings)
 		}

@@ -69,7 +69,7 @@ func checkTurn(p *protocol.SendUserTurnParams) error {
 func (ss *Session) submit(t *thread.Thread, in protocol.TurnInput) {
 	ticket := t.Queue()
 	ss.turns.Go(func() {
-		if err := t.Turn(ss.ctx, ticket, ss.attendance(), in); err != nil {
+		if err := ss.server.Tools.Run(ss.ctx, t, ticket, ss.attendance(), in); err != nil {
 			ss.log.Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})

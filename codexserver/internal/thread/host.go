@@ -167,7 +167,17 @@ func (h *host) asThread(id string) approval.Thread {
 	return approval.Thread{ID: id, Server: h.server, Principal: h.principal, Stop: h.stop}
 }
 
-// info is what the engine said of the thread when it began.
+// move records the working folder that a turn changes.
+func (h *host) move(c *protocol.TurnContext) {
+	if c == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.configured.Cwd = c.Cwd
+}
+
+// info is what the engine said of the thread when it began, with its current folder.
 func (h *host) info() protocol.SessionConfigured {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,7 +44,7 @@ var (
 // ID is the thread's id.
 func (t *Thread) ID() string { return t.conversation.ID() }
 
-// Info is what the engine said of the thread when it began.
+// Info is what the engine said of the thread when it began, with its current folder.
 func (t *Thread) Info() protocol.SessionConfigured { return t.host.info() }
 
 // Usage is what the thread has used, as the engine counted last; nil before it
@@ -68,6 +68,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		t.host.trail.Begin(protocol.TextOf(in.Items))
 		defer func() { t.host.trail.End(err) }()
+		t.host.move(in.Context)
 		if a.Begin != nil {
 			a.Begin(ctx)
 		}

@@ -55,6 +55,14 @@ func (b *budget) time() time.Duration {
 	return max(time.Duration(d), 1)
 }
 
+// tokens returns how many tokens the turn may use, 0 without a limit.
+func (b *budget) tokens() int64 {
+	if b == nil || b.Tokens == nil {
+		return 0
+	}
+	return *b.Tokens
+}
+
 // spentError is the cause of the end of a turn that has reached its budget.
 type spentError struct{ what string }
 

@@ -128,20 +128,6 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 	return err
 }
 
-// unlocked refuses arguments that are locked.
-func unlocked(raw stdjson.RawMessage, locked []string) error {
-	var given map[string]stdjson.RawMessage
-	if err := decodeArguments(raw, &given); err != nil {
-		return err
-	}
-	for _, name := range locked {
-		if _, ok := given[name]; ok {
-			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
-		}
-	}
-	return nil
-}
-
 var errNoPrompt = errors.New("argument /prompt is missing")
 
 func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
@@ -184,9 +170,9 @@ func (t *Table) callCodex(ctx context.Context, c *Call, raw stdjson.RawMessage) 
 	if a.Sandbox != nil {
 		cfg.Sandbox = *a.Sandbox
 	}
-	warnings, err := t.restrict(&cfg)
+	warnings, err := t.restrict(&cfg, a.Worktree)
 	if err != nil {
-		return failure("", "codex: argument /config: "+err.Error())
+		return failure("", "codex: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget

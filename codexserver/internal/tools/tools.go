@@ -81,7 +81,8 @@ type Options struct {
 	AlwaysLoad bool
 	// LockedArguments are arguments of codex that a call may not choose.
 	LockedArguments []string
-	// TrustedCalls lets the argument config of codex set every key.
+	// TrustedCalls lets the argument config of codex set every key, unless there are
+	// Folders.
 	TrustedCalls bool
 	// Home is the folder that git worktrees of threads lie in; without it there
 	// are none, and no reviews.

@@ -59,7 +59,7 @@ func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput,
 		left -= n
 		items = append(items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
 	}
-	return protocol.TurnInput{Items: items, Effort: a.Effort, OutputSchema: a.OutputSchema}, nil
+	return protocol.TurnInput{Items: items, Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: a.Budget.tokens()}, nil
 }
 
 // maxRoots bounds the folders that a call makes writable.

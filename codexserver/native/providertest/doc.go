@@ -1,6 +1,6 @@
-// Package providertest is a model provider that answers by script, as net/http/httptest
-// is a web server for tests. It speaks OpenAI's Chat Completions and Responses with
-// streaming, on the loopback interface, and keeps the requests that it got:
+// Package providertest is a scripted model provider for tests, as net/http/httptest is a web
+// server for tests. It serves OpenAI's Chat Completions and Responses, with streaming, on
+// the loopback interface, and records its requests:
 //
 //	provider := providertest.New(
 //		providertest.Turn{ToolCalls: []providertest.ToolCall{
@@ -19,38 +19,37 @@
 //		"model_providers.test.base_url": provider.BaseURL(),
 //	}})
 //
-// Whatever else speaks to OpenAI takes the same address:
+// Every client of OpenAI can use the same address:
 //
 //	client ── POST /v1/chat/completions ──▶ Server ── the next Turn ──▶ a stream
-//	       └─ POST /v1/responses ─────────▶   └── Requests(): what was asked
+//	       └─ POST /v1/responses ─────────▶   └── Requests(): the requests so far
 //
 // # Script
 //
-// Each request takes the first [Turn] that is not used up and that matches it. A request
-// for which there is none is answered with status 400, which clients do not repeat.
+// Each request takes the first unused [Turn] that matches it. Without one, the answer has
+// status 400, which clients do not retry.
 //
-// A turn is data: what the model says, what it thinks, which tools it calls, how many
-// tokens it counts. It can also misbehave: answer with another status, send bytes that
-// are not a stream, wait, stall, break off at any byte. Waiting is for a channel that the
-// test closes, never for a time. A turn with a Func is made when its request arrives,
-// which is how an answer can repeat what a tool printed.
+// A turn is data: the model's text, its reasoning, its tool calls and its usage. It can
+// also misbehave: answer with another status, send bytes that are not a stream, wait,
+// stall, break off at any byte. It waits for a channel that the test closes, never for a
+// time. A turn with a Func is made when its request arrives, so an answer can repeat what
+// a tool printed.
 //
 // # Concurrency
 //
-// A [Server] is safe for concurrent use. Requests that run side by side take turns in the
-// order in which they arrive; [Turn.Match] keeps conversations apart.
+// A [Server] is safe for concurrent use. Concurrent requests take the turns in the order
+// in which they arrive; [Turn.Match] keeps conversations apart.
 //
-// [Server.Close] ends what still waits or stalls, and waits for all of it.
+// [Server.Close] ends the requests that wait or stall, and returns when all have ended.
 //
 // # What can go wrong
 //
-// A test that ends with unused turns has asked less often than it was written to; look at
-// [Server.Requests]. Status 400 with "no turn" in its body means that the script was too
-// short, or that no [Turn.Match] fitted. [New] panics when nothing can listen on
-// loopback.
+// If a test ends with unused turns, the client has sent fewer requests than expected; see
+// [Server.Requests]. Status 400 with "no turn" in its body means that the script is too
+// short, or that no [Turn.Match] matches. [New] panics when it cannot listen on loopback.
 //
 // # Where to go next
 //
-// The nested module openaigo drives it with the official client for Go. Package native is
-// the engine that it was made for.
+// The nested module openaigo tests it with the official Go client. Package native is the
+// engine that it was made for.
 package providertest

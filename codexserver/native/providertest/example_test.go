@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// A provider that says what the last tool printed.
+// A provider whose answer repeats what the last tool printed.
 func Example() {
 	provider := providertest.New(providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 		return providertest.Say("the tool said " + r.LastToolOutput())

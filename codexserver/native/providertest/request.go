@@ -11,24 +11,24 @@ import (
 type Request struct {
 	// Method is POST for a turn.
 	Method string
-	// Path is without the query.
+	// Path is the path without the query.
 	Path string
-	// Query is the raw one.
+	// Query is the raw query.
 	Query string
 	// Header is the request's header.
 	Header http.Header
-	// Body is not to be changed.
+	// Body is the request's body. Do not change it.
 	Body []byte
 }
 
-// ToolOutput is the output of a tool's call.
+// ToolOutput is the output of a tool call.
 type ToolOutput struct {
-	// CallID is that of the call, Output what the model reads.
+	// CallID is the id of the call, Output the text for the model.
 	CallID, Output string
 }
 
-// message has the members of a chat message and of a Responses item that are
-// looked at here.
+// message has the members of a chat message and of a Responses item that this package
+// reads.
 type message struct {
 	Type       string         `json:"type"`
 	Role       string         `json:"role"`
@@ -47,16 +47,16 @@ func (r Request) messages() []message {
 	return append(body.Messages, body.Input...)
 }
 
-// Model is the model that was asked for.
+// Model returns the model that the request names.
 func (r Request) Model() string {
 	var body struct {
 		Model string `json:"model"`
 	}
-	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // a body that is not a request has none
+	_ = json.Unmarshal(r.Body, &body, jsontext.AllowInvalidUTF8(true)) // a body that is not a request names no model
 	return body.Model
 }
 
-// ToolOutputs are the outputs of tools in the request, oldest first.
+// ToolOutputs returns the outputs of tools in the request, oldest first.
 func (r Request) ToolOutputs() []ToolOutput {
 	var out []ToolOutput
 	for _, m := range r.messages() {
@@ -70,8 +70,8 @@ func (r Request) ToolOutputs() []ToolOutput {
 	return out
 }
 
-// LastToolOutput is the newest output of a tool, "" without one. Of a command,
-// which is reported as {"output":…,"metadata":…}, it is what the command printed.
+// LastToolOutput returns the newest output of a tool, "" without one. For a command, whose
+// output is {"output":…,"metadata":…}, it returns only what the command printed.
 func (r Request) LastToolOutput() string {
 	all := r.ToolOutputs()
 	if len(all) == 0 {
@@ -88,7 +88,7 @@ func (r Request) LastToolOutput() string {
 	return last
 }
 
-// LastUserText is the text of the newest message of the user, "" without one.
+// LastUserText returns the text of the user's newest message, "" without one.
 func (r Request) LastUserText() string {
 	last := ""
 	for _, m := range r.messages() {
@@ -99,7 +99,7 @@ func (r Request) LastUserText() string {
 	return last
 }
 
-// text is a string, or the texts of parts one after another.
+// text returns the text of a content: a string, or the joined texts of its parts.
 func text(raw jsontext.Value) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -108,7 +108,7 @@ func text(raw jsontext.Value) string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(raw, &parts) // neither form means that there is no text
+	_ = json.Unmarshal(raw, &parts) // another form has no text
 	for _, p := range parts {
 		s += p.Text
 	}

@@ -29,7 +29,7 @@ type Server struct {
 	mu       sync.Mutex
 	turns    []Turn
 	requests []Request
-	arrived  chan struct{} // closed by the next request
+	arrived  chan struct{} // closed when the next request arrives
 }
 
 // New starts a provider that answers with turns. It panics when it cannot
@@ -51,12 +51,12 @@ func New(turns ...Turn) *Server {
 	s.http = &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		defer close(s.served)
-		_ = s.http.Serve(listener) // ends with Close
+		_ = s.http.Serve(listener) // returns after Close
 	}()
 	return s
 }
 
-// BaseURL is what belongs into a provider's base_url.
+// BaseURL returns the value for a provider's base_url.
 func (s *Server) BaseURL() string { return s.URL + "/v1" }
 
 // Add appends turns to the script.
@@ -66,21 +66,21 @@ func (s *Server) Add(turns ...Turn) {
 	s.turns = append(s.turns, turns...)
 }
 
-// Reset replaces what is left of the script.
+// Reset replaces the unused turns of the script.
 func (s *Server) Reset(turns ...Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns = slices.Clone(turns)
 }
 
-// Requests are the requests so far, oldest first.
+// Requests returns the requests so far, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Await waits until n requests have arrived, or for the end of ctx.
+// Await waits until n requests have arrived. It fails when ctx ends first.
 func (s *Server) Await(ctx context.Context, n int) error {
 	for {
 		s.mu.Lock()
@@ -97,15 +97,15 @@ func (s *Server) Await(ctx context.Context, n int) error {
 	}
 }
 
-// Close ends the server and everything that it still does.
+// Close stops the server, ends its requests and waits for their end.
 func (s *Server) Close() {
 	s.end()
-	_ = s.http.Close() // it is gone either way
+	_ = s.http.Close() // an error changes nothing: the listener is closed
 	<-s.served
 	s.live.Wait()
 }
 
-// ServeHTTP implements [http.Handler], for those who want a listener of their own.
+// ServeHTTP implements [http.Handler], for programs with a listener of their own.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.live.Add(1)
 	defer s.live.Done()
@@ -138,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(r.Context(), w, req, turn)
 }
 
-// take keeps a request and finds the turn for it.
+// take records a request and takes the turn for it from the script.
 func (s *Server) take(req Request) (Turn, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,6 +181,6 @@ func answer(ctx context.Context, w http.ResponseWriter, req Request, t Turn) {
 		out.chat(t)
 	}
 	if out.broken {
-		panic(http.ErrAbortHandler) // net/http's way to break a connection
+		panic(http.ErrAbortHandler) // this breaks the connection
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// post sends a request and returns the answer's status and as much of its body as came.
+// post sends a request and returns the status of the answer and the part of its body that
+// arrived.
 func post(t *testing.T, url, body string) (status int, text string, err error) {
 	t.Helper()
 	resp, err := http.Post(url, "application/json", strings.NewReader(body))
@@ -98,7 +99,7 @@ func TestWaitAndStall(t *testing.T) {
 	}
 	select {
 	case text := <-done:
-		t.Fatalf("answered %q before it should", text)
+		t.Fatalf("answered %q too early", text)
 	default:
 	}
 	close(wait)
@@ -114,7 +115,7 @@ func TestWaitAndStall(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWhatWaits(t *testing.T) {
+func TestCloseEndsWaitingRequests(t *testing.T) {
 	for _, turn := range []providertest.Turn{
 		{Wait: make(chan struct{})},
 		{Text: []string{"x"}, Stall: make(chan struct{})},
@@ -130,7 +131,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 		}
 		p.Close()
 		if err := <-done; err == nil {
-			t.Error("the answer looks whole")
+			t.Error("the answer looks complete")
 		}
 	}
 }

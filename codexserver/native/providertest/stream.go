@@ -14,8 +14,8 @@ import (
 type events struct {
 	ctx     context.Context
 	w       http.ResponseWriter
-	left    int  // bytes until the break
-	bounded bool // there is a break
+	left    int  // bytes until the stream breaks off
+	bounded bool // the stream breaks off
 	broken  bool
 }
 
@@ -38,7 +38,7 @@ type object = map[string]any
 func (e *events) data(name string, v object) {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		text = []byte(err.Error()) // shows as a stream that cannot be read
+		text = []byte(err.Error()) // the client reports a stream that cannot be read
 	}
 	var b strings.Builder
 	if name != "" {
@@ -48,7 +48,7 @@ func (e *events) data(name string, v object) {
 	e.raw(b.String())
 }
 
-// stall waits; false means that the stream ends here.
+// stall waits for Stall and reports whether the stream continues.
 func (e *events) stall(t Turn) bool {
 	if t.Stall != nil {
 		select {
@@ -201,7 +201,7 @@ func (e *events) reasoning(t Turn, event func(string, object), done func(object)
 	done(item)
 }
 
-// item is the call in the form of the Responses wire.
+// item returns the call in the form of the Responses wire.
 func (c ToolCall) item(i int) object {
 	id := c.id(i)
 	switch {

@@ -3,5 +3,5 @@
 // the page in the browser answers.
 //
 //	go test .                        needs chromium, and fails without it
-//	go test . -screenshots DIR       also writes what the page looks like there
+//	go test . -screenshots DIR       also writes pictures of the page there, docs/page.png too
 package browsertest

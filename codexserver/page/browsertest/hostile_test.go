@@ -109,7 +109,7 @@ func TestHostile(t *testing.T) {
 	if got, want := eval[string](b, `selected.node.querySelector("blockquote p").textContent`), elicit.ShowText(all); got != want {
 		t.Errorf("the reason is shown as\n%q, want\n%q", got, want)
 	}
-	if got := eval[string](b, `selected.node.innerText`); !strings.Contains(got, "characters that cannot be seen") {
+	if got := eval[string](b, `selected.node.innerText`); !strings.Contains(got, "invisible characters") {
 		t.Error("nothing is said of hidden characters")
 	}
 	harmless("hostile-command", "pre")

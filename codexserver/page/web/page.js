@@ -45,10 +45,10 @@ async function start() {
       token = (await r.json()).token;
       sessionStorage.setItem("token", token);
     } else if (!token) {
-      return shut(r ? "This link was used already, or is too old." : "The server is not there any more.");
+      return shut(r ? "This link was used already, or is too old." : "The server does not answer.");
     }
   }
-  if (!token) return shut("It was opened without one.");
+  if (!token) return shut("It was opened without a link.");
   $("desk").hidden = $("keys-button").hidden = false;
   for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
     const began = Date.now();
@@ -59,7 +59,7 @@ async function start() {
   }
 }
 
-// shut takes everything off the page and says why.
+// shut removes everything from the page and says why.
 function shut(why) {
   sessionStorage.removeItem("token");
   token = null;
@@ -128,7 +128,7 @@ async function listen() {
   }
 }
 
-// elsewhere is for the oldest of too many tabs.
+// elsewhere replaces the page in the oldest of too many tabs.
 function elsewhere() {
   show("off", "Open in newer tabs. ");
   $("link").append(el("button", { class: "quiet", type: "button", onclick: () => location.reload() }, "Use this one"));
@@ -211,7 +211,7 @@ function showQuestion(c, e, first) {
   settle(q);
 }
 
-// settle shows what has become of a question.
+// settle shows how a question ended.
 function settle(q) {
   lock(q);
   if (isOpen(q) || q.sending) return;
@@ -228,7 +228,7 @@ function settle(q) {
   tally();
 }
 
-// leave takes a card away and moves to the next one.
+// leave removes a card and selects the next one.
 function leave(q) {
   const cards = [...questions.values()];
   const later = cards.slice(cards.indexOf(q) + 1).concat(cards).find((other) => other !== q && isOpen(other));
@@ -288,25 +288,25 @@ function outcome(v) {
   return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
 }
 
-// newCard makes all that is shown of an open question. Nothing in it is cut.
+// newCard makes the card of an open question. Nothing in it is cut.
 function newCard(c, e) {
   const v = e.question;
   const q = { id: e.id, view: v, thread: c.view.id, since: performance.now() };
   const id = "question-" + e.id;
   const button = (key, words, kind, act, meaning) =>
     el("button", { type: "button", class: kind, title: meaning, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
-  q.word = el("input", { id: id + "-word", type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A word to the agent (optional)" });
+  q.word = el("input", { id: id + "-word", type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A note to the agent (optional)" });
   q.fields = el("fieldset", { class: "actions" },
     el("legend", { class: "unseen" }, "Your decision"),
     el("div", { class: "row" },
       button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
       v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
-        "Also the same again, without a question, until the session ends")),
+        "Approve the same again without a question until the session ends")),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
-      el("label", { class: "unseen", for: id + "-word" }, "A word to the agent, optional"),
+      el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
       q.word,
-      el("button", { type: "submit", class: "no", title: "The agent learns of it and tries otherwise" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
-      button("x", "Stop the turn", "no", stopTurn, "Deny, and let the agent do nothing else")));
+      el("button", { type: "submit", class: "no", title: "The agent gets your note and tries something else" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
+      button("x", "Stop the turn", "no", stopTurn, "Deny, and end the turn of the agent")));
   q.outcome = el("p", { class: "outcome", hidden: true });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
     el("header", {},
@@ -318,7 +318,7 @@ function newCard(c, e) {
   return q;
 }
 
-// details is what a question is about.
+// details shows what a question is about.
 function details(v) {
   const parts = [];
   if (v.kind === "other") parts.push(el("p", { class: "message" }, v.message));
@@ -326,7 +326,7 @@ function details(v) {
   if (v.command) {
     parts.push(box(el("pre", { class: "command", tabindex: "0" }, v.command)));
     if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), box(el("pre", { class: "command script", tabindex: "0" }, v.script))));
-    if (v.hidden) parts.push(el("p", { class: "warning" }, "It has characters that cannot be seen. They are written as \\x… and \\u{…} here."));
+    if (v.hidden) parts.push(el("p", { class: "warning" }, "It has invisible characters. They are written as \\x… and \\u{…} here."));
   }
   if (v.files) parts.push(...v.files.map(showFile));
   if (v.cwd) parts.push(el("p", { class: "where" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)));
@@ -337,7 +337,7 @@ function details(v) {
   return parts;
 }
 
-// box adds to one that scrolls how much there is in it, where not all of it is seen.
+// box adds the size of the content to a part that has to be scrolled.
 function box(node) {
   const text = node.textContent, lines = text.replace(/\n$/, "").split("\n").length;
   const size = count(text.length, "character", "characters") + (lines > 1 ? " in " + count(lines, "line", "lines") : "");
@@ -357,9 +357,8 @@ function showFile(f) {
     f.cut && el("p", { class: "size" }, "The rest is not kept."));
 }
 
-// diff colours lines by their sign, which stays, but for headings. Lines of one
-// colour are one element, and the last of very many have none: a patch that is
-// as long as can be is not to hold up the page.
+// diff colours lines by their sign, and headings. Lines of one colour are one element, and
+// the last ones of very many have no colour, so that a long patch does not slow the page.
 function diff(text, heading = /^(diff |index |--- |\+\+\+ |@@)/) {
   const runs = [];
   for (const line of text.replace(/\n$/, "").split("\n")) {
@@ -383,7 +382,7 @@ async function decide(q, result) {
   if (!isOpen(q) || q.sending) return toast("This question is answered.");
   if (!live()) return toast("Not connected: nothing was sent.");
   if (result.action !== "decline" && performance.now() - Math.max(settledAt, q.since) < 500) {
-    return toast("The page had just changed, so nothing was sent. Again, please.");
+    return toast("The page had just changed, so nothing was sent. Please press again.");
   }
   q.sending = true;
   lock(q);
@@ -518,8 +517,8 @@ async function stopConversation(c) {
 
 const who = { user: "You", agent: "Agent", reasoning: "Thinking", command: "Command", patch: "Files", tool: "Tool", plan: "Plan", diff: "Diff", note: "", error: "Error", end: "", question: "Question" };
 
-// showEntry brings one entry up to date; parts that are there are kept, so that
-// what is folded, scrolled or selected stays so.
+// showEntry updates one entry. It keeps existing parts, so that what is folded, scrolled or
+// selected stays so.
 function showEntry(c, e) {
   let node = c.entries.get(e.id);
   if (!node) {
@@ -600,8 +599,8 @@ function result(e) {
   return (e.kind === "tool" ? (e.exit === 0 ? "done" : "failed") : "exit " + e.exit) + took;
 }
 
-// grow sets an element's text; where the old text is the beginning of the new
-// one, it stays as it is.
+// grow sets an element's text. If the old text is the beginning of the new one, it only
+// appends the rest.
 function grow(node, text) {
   const old = node.firstChild;
   if (old && text.startsWith(old.data)) {

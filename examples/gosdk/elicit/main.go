@@ -1,14 +1,14 @@
-// Command elicit is an MCP server on the official Go SDK with one tool,
-// delete_branch, that asks the user before it acts. Package elicit builds the
-// question and reads the answer; the SDK's session carries both.
-// examples/elicit of the module above is the same without the SDK.
+// Command elicit is an MCP server on the official Go SDK with one tool, delete_branch, that
+// asks the user before it acts. Package elicit builds the question and reads the answer; the
+// SDK's session carries both. examples/elicit in the main module does the same without the
+// SDK.
 //
-// Name it in an MCP client that shows elicitations, with the repository whose
-// branches may go. From the folder examples/gosdk:
+// Configure it in an MCP client that supports elicitation. -repo is the repository whose
+// branches it may delete. From the folder examples/gosdk:
 //
 //	go run ./elicit -repo /path/to/repository
 //
-// It ends with its input, and on ctrl-C.
+// It ends when its input ends, or on Ctrl-C.
 package main
 
 import (
@@ -64,16 +64,16 @@ func newServer(repo string) *mcp.Server {
 	return s
 }
 
-// deleteBranch is the tool: it asks, and acts when the answer approves.
+// deleteBranch is the tool: it asks, and acts if the answer approves.
 func deleteBranch(ctx context.Context, asker *elicit.Asker, repo, branch string) *mcp.CallToolResult {
 	if output, err := git(ctx, repo, "show-ref", "--verify", "refs/heads/"+branch); err != nil {
-		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // so no question is asked
+		return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)) // without asking
 	}
 	out := asker.Ask(ctx, &elicit.Question{
-		// The name is a model's: %q shows what would be invisible.
+		// The name comes from a model: %q shows invisible characters.
 		Message: fmt.Sprintf("Delete the branch %q of %s?", branch, repo),
 		NotDone: "the branch was not deleted",
-		Once:    true, // an approval is for this branch alone
+		Once:    true, // an approval is for this branch only
 	})
 	if out.Decision != elicit.Approved {
 		return failed("not deleted: " + out.ForModel())
@@ -85,12 +85,12 @@ func deleteBranch(ctx context.Context, asker *elicit.Asker, repo, branch string)
 	return &mcp.CallToolResult{Content: text(output)}
 }
 
-// askerFor asks over the SDK's session.
+// askerFor returns an Asker on the SDK's session.
 func askerFor(session *mcp.ServerSession) *elicit.Asker {
 	var client elicit.Client
 	if p := session.InitializeParams(); p != nil {
 		client.ProtocolVersion = p.ProtocolVersion
-		client.Capabilities, _ = json.Marshal(p.Capabilities) // came from JSON
+		client.Capabilities, _ = json.Marshal(p.Capabilities) // they were decoded from JSON
 	}
 	return elicit.NewAsker(elicit.CallFunc(func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 		var p mcp.ElicitParams

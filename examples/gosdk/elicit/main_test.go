@@ -70,7 +70,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 				t.Errorf("questions (-want +got):\n%s", diff)
 			}
 			if left := run(t, repo, "branch", "--list", "old"); (left != "") != tt.kept {
-				t.Errorf("after it, branch --list says %q", left)
+				t.Errorf("afterwards, branch --list prints %q", left)
 			}
 			if err := errors.Join(client.Close(), server.Wait()); err != nil {
 				t.Error(err)
@@ -79,7 +79,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 	}
 }
 
-// repository is a new one with a branch old next to its first.
+// repository returns the folder of a new repository with the branches main and old.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connect serves the example in memory and connects a client of the version.
+// connect serves the example in memory and connects a client with that protocol version.
 func connect(t *testing.T, repo, version string, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -26,7 +26,7 @@ func connect(t *testing.T, repo, version string, o *mcp.ClientOptions) *mcp.Clie
 		t.Fatal(err)
 	}
 	if got := client.InitializeResult().ProtocolVersion; got != version {
-		t.Fatalf("%s is spoken", got)
+		t.Fatalf("the protocol version is %s", got)
 	}
 	t.Cleanup(func() {
 		if err := errors.Join(client.Close(), server.Wait()); err != nil {
@@ -36,9 +36,9 @@ func connect(t *testing.T, repo, version string, o *mcp.ClientOptions) *mcp.Clie
 	return client
 }
 
-func said(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
+func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
 
-// repository is a new one with a branch old next to its first.
+// repository returns the folder of a new repository with the branches main and old.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,16 +1,15 @@
-// Command rounds is an MCP server on the official Go SDK with one tool,
-// delete_branch, that asks the user before it acts, in the way of MCP
-// 2026-07-28: the call is answered with the question, and the client repeats the
-// call with the answer. Package elicit builds the one and reads the other. Where
-// a client speaks an older version, the SDK asks it with a request, and calls the
-// tool again with what it answered.
+// Command rounds is an MCP server on the official Go SDK with one tool, delete_branch, that
+// asks the user before it acts as in MCP 2026-07-28: the result of the call is the question,
+// and the client repeats the call with the answer. Package elicit builds the question and
+// reads the answer. For a client with an older version, the SDK sends the question as a
+// request and calls the tool again with the answer.
 //
-// Name it in an MCP client that shows elicitations, with the repository whose
-// branches may go. From the folder examples/gosdk:
+// Configure it in an MCP client that supports elicitation. -repo is the repository whose
+// branches it may delete. From the folder examples/gosdk:
 //
 //	go run ./rounds -repo /path/to/repository
 //
-// It ends with its input, and on ctrl-C.
+// It ends when its input ends, or on Ctrl-C.
 package main
 
 import (

@@ -49,8 +49,8 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 				if (err != nil) != (tt.want == "") {
 					t.Fatal(err)
 				}
-				if err == nil && !strings.HasPrefix(said(result), tt.want) {
-					t.Errorf("got %q, want %q…", said(result), tt.want)
+				if err == nil && !strings.HasPrefix(textOf(result), tt.want) {
+					t.Errorf("got %q, want %q…", textOf(result), tt.want)
 				}
 				var want []string
 				if tt.asked > 0 {

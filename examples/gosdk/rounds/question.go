@@ -12,10 +12,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// key is the question's name in a round. There is one question in each.
+// key is the key of the question in inputRequests. A result has one question.
 const key = "delete"
 
-// ask is the first half: what the result of the call asks the client.
+// ask is the first half: it returns the question for the result of the call.
 func ask(q *elicit.Question, client elicit.Client) (mcp.InputRequestMap, error) {
 	request, err := q.InputRequest(client, nil)
 	if err != nil {
@@ -26,8 +26,8 @@ func ask(q *elicit.Question, client elicit.Client) (mcp.InputRequestMap, error) 
 	return requests, err
 }
 
-// answer is the second half: what the repeated call says. A missing answer counts as one
-// that cannot be read.
+// answer is the second half: it reads the answer in the repeated call. A missing answer
+// counts as unreadable.
 func answer(q *elicit.Question, responses mcp.InputResponseMap) elicit.Outcome {
 	response, err := json.Marshal(responses[key])
 	if err != nil {
@@ -36,8 +36,8 @@ func answer(q *elicit.Question, responses mcp.InputResponseMap) elicit.Outcome {
 	return q.ReadInputResponse(response, nil)
 }
 
-// clientOf is what is known of the client: by the request itself, or by the
-// handshake of an older version.
+// clientOf returns what the request says about the client, or in an older version the
+// handshake.
 func clientOf(r *mcp.CallToolRequest) elicit.Client {
 	capabilities, err := json.Marshal(r.ClientCapabilities())
 	if err != nil {
@@ -50,9 +50,9 @@ func clientOf(r *mcp.CallToolRequest) elicit.Client {
 	return client
 }
 
-// questions are those that wait for their answer, by the requestState that went
-// out with them. The state means nothing outside of this memory, so a client
-// that makes one up, repeats one, or sends one with another branch gains nothing.
+// questions are the open questions by the requestState that was sent with them. The state is
+// only a key of this map, so a client gains nothing if it makes one up, repeats one, or
+// sends one with another branch.
 type questions struct {
 	mu   sync.Mutex
 	open map[string]deletion
@@ -63,7 +63,7 @@ type deletion struct {
 	until  time.Time
 }
 
-// add opens a question and forgets those that no client came back for.
+// add opens a question and forgets the expired ones.
 func (q *questions) add(branch string) (state string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,7 +77,7 @@ func (q *questions) add(branch string) (state string) {
 	return state
 }
 
-// take closes a question and reports whether it was open, and about that branch.
+// take closes a question and reports whether it was open and about that branch.
 func (q *questions) take(state, branch string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What a client sends that was not asked, or not now, or about something else,
-// deletes nothing.
+// An answer deletes the branch only if the question about it is open.
 func TestOnlyAnOpenQuestionIsAnswered(t *testing.T) {
 	repo := repository(t)
 	client := connect(t, repo, "2026-07-28", &mcp.ClientOptions{
@@ -34,14 +33,14 @@ func TestOnlyAnOpenQuestionIsAnswered(t *testing.T) {
 	}
 	ask := func() string {
 		t.Helper()
-		// An answer without a state asks, whatever it answers.
+		// A call without a state asks, even if it has an answer.
 		result := call("old", "", accept)
 		if !result.NeedsInput() || result.InputRequests[key] == nil {
 			t.Fatalf("got %+v", result)
 		}
 		return result.RequestState
 	}
-	const refused = "not deleted: no such question is open"
+	const refused = "not deleted: there is no open question with this requestState"
 	for _, tt := range []struct {
 		name, branch, state string
 		responses           mcp.InputResponseMap
@@ -53,16 +52,16 @@ func TestOnlyAnOpenQuestionIsAnswered(t *testing.T) {
 		{"another key", "old", ask(), mcp.InputResponseMap{"x": accept[key]}, "not deleted: the approval answer was not understood, so the branch was not deleted"},
 		{"another kind", "old", ask(), mcp.InputResponseMap{key: &mcp.ListRootsResult{}}, "not deleted: the approval answer was not understood, so the branch was not deleted"},
 	} {
-		if got := said(call(tt.branch, tt.state, tt.responses)); got != tt.want {
+		if got := textOf(call(tt.branch, tt.state, tt.responses)); got != tt.want {
 			t.Errorf("%s: got %q", tt.name, got)
 		}
 	}
 
-	// One state, many at once: one deletes.
+	// Of many concurrent calls with one state, one deletes.
 	state := ask()
 	var racing sync.WaitGroup
-	said := make(chan string, 20)
-	for range cap(said) {
+	texts := make(chan string, 20)
+	for range cap(texts) {
 		racing.Go(func() {
 			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{
 				Name: "delete_branch", Arguments: arguments{"old"}, RequestState: state, InputResponses: accept,
@@ -71,13 +70,13 @@ func TestOnlyAnOpenQuestionIsAnswered(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			said <- result.Content[0].(*mcp.TextContent).Text
+			texts <- textOf(result)
 		})
 	}
 	racing.Wait()
-	close(said)
+	close(texts)
 	deleted := 0
-	for text := range said {
+	for text := range texts {
 		if strings.HasPrefix(text, "Deleted branch old") {
 			deleted++
 		} else if text != refused {
@@ -95,11 +94,11 @@ func TestQuestionsExpire(t *testing.T) {
 		late, forgotten := q.add("old"), q.add("old")
 		time.Sleep(elicit.DefaultTimeout + time.Second)
 		if q.take(late, "old") {
-			t.Error("a late answer counts")
+			t.Error("a late answer was accepted")
 		}
 		q.add("old")
 		if _, kept := q.open[forgotten]; kept {
-			t.Error("a question that nobody answers is kept")
+			t.Error("an expired question is kept")
 		}
 	})
 }

@@ -32,23 +32,23 @@ type tool struct {
 	open questions
 }
 
-// call asks at first, and acts when it is repeated with an answer that approves.
+// call asks first. It acts when the call is repeated with an answer that approves.
 func (t *tool) call(ctx context.Context, r *mcp.CallToolRequest, branch string) (*mcp.CallToolResult, error) {
 	question := &elicit.Question{
-		// The name is a model's: %q shows what would be invisible.
+		// The name comes from a model: %q shows invisible characters.
 		Message: fmt.Sprintf("Delete the branch %q of %s?", branch, t.repo),
 		NotDone: "the branch was not deleted",
-		Once:    true, // an approval is for this branch alone
+		Once:    true, // an approval is for this branch only
 	}
 	var out elicit.Outcome
 	if state := r.Params.RequestState; state != "" {
 		if !t.open.take(state, branch) {
-			return failed("not deleted: no such question is open"), nil
+			return failed("not deleted: there is no open question with this requestState"), nil
 		}
 		out = answer(question, r.Params.InputResponses)
 	} else {
 		if output, err := t.git(ctx, "show-ref", "--verify", "refs/heads/"+branch); err != nil {
-			return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)), nil // so no question is asked
+			return failed(fmt.Sprintf("there is no branch %q: %s", branch, output)), nil // without asking
 		}
 		if client := clientOf(r); client.CanAsk() {
 			requests, err := ask(question, client)

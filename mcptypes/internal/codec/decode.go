@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error says where and why a value is not what the schema asks for.
+// Error is the place at which a value does not follow the schema, and the reason.
 type Error struct {
 	Path string // JSON pointer to the value or the missing member
 	Msg  string
@@ -25,7 +25,7 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Msg }
 
-// CheckTarget reports an error for what cannot be decoded into.
+// CheckTarget returns an error unless v is a non-nil pointer.
 func CheckTarget(v any) error {
 	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
 		return fmt.Errorf("mcptypes: cannot decode into %T, want a pointer that is not nil", v)
@@ -33,16 +33,15 @@ func CheckTarget(v any) error {
 	return nil
 }
 
-// NewDecoder returns a decoder for b, which holds one value. Release takes it
-// back.
+// NewDecoder returns a decoder for b, which holds one value. Call Release after use.
 func NewDecoder(b []byte, strict bool) *Decoder {
 	d := newDecoder(b, false)
 	d.strict = strict
 	return d
 }
 
-// Finish takes the error of the reading and returns an [*Error], also where
-// something follows the value.
+// Finish turns the error of a read into an [*Error]. If there is none, it checks that
+// nothing follows the value.
 func (d *Decoder) Finish(err error) error {
 	if err == nil {
 		err = d.atEnd()
@@ -50,8 +49,8 @@ func (d *Decoder) Finish(err error) error {
 	return asError(err, "")
 }
 
-// DecodeFrom reads from a decoder of the caller's. One that is laxer than this
-// package about the text only finds the value's end.
+// DecodeFrom reads from the caller's decoder. If that decoder allows duplicate names or
+// invalid UTF-8, it only delimits the value, and a strict decoder reads it.
 func DecodeFrom(dec *jsontext.Decoder, read func(*Decoder) error) error {
 	opts := dec.Options()
 	duplicates, _ := jsonv2.GetOption(opts, jsontext.AllowDuplicateNames)
@@ -85,8 +84,8 @@ type Decoder struct {
 	strict bool
 	buf    *bytes.Buffer
 
-	// While an object is read whose members belong to two types, see ReadBeside.
-	beside  []string // names of the outermost object that the other type reads
+	// Set while an object is read whose members belong to two types, see ReadBeside.
+	beside  []string // names in the outermost object that the other type reads
 	tagName string   // the member that selects the arm of the union
 	tag     []byte   // its value, nil before it is read
 }
@@ -96,11 +95,11 @@ var decoders = sync.Pool{New: func() any {
 	return &Decoder{Decoder: jsontext.NewDecoder(buf), buf: buf}
 }}
 
-// unchecked spares a decoder what the first reading has checked.
+// unchecked are the options for text that was already checked.
 var unchecked = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// newDecoder returns a decoder for b. A second reading of text that has been
-// read before is checked: it need not look for duplicates and bad UTF-8 again.
+// newDecoder returns a decoder for b. checked means that b was read before, so that
+// duplicates and invalid UTF-8 do not have to be looked for again.
 func newDecoder(b []byte, checked bool) *Decoder {
 	d := decoders.Get().(*Decoder)
 	*d.buf = *bytes.NewBuffer(b)
@@ -120,7 +119,7 @@ func (d *Decoder) Release() {
 	decoders.Put(d)
 }
 
-// again reads raw, the value that d has read last, a second time.
+// again reads raw, the value that d read last, a second time.
 func again[T any](d *Decoder, raw []byte, read ReadFunc[T]) (T, error) {
 	sub := newDecoder(raw, true)
 	defer sub.Release()
@@ -132,7 +131,7 @@ func again[T any](d *Decoder, raw []byte, read ReadFunc[T]) (T, error) {
 	return v, nil
 }
 
-// asError turns what decoding returned into an *Error below path.
+// asError turns an error of decoding into an *Error with path before its own path.
 func asError(err error, path string) error {
 	if err == nil {
 		return nil
@@ -164,7 +163,7 @@ func (d *Decoder) atEnd() error {
 	return nil
 }
 
-// Wrong reads the next value far enough to say that it is not what was wanted.
+// Wrong reads the next token and returns an error that it is not what was wanted.
 func (d *Decoder) Wrong(want string) error {
 	token, err := d.ReadToken()
 	if err != nil {
@@ -225,7 +224,7 @@ func (d *Decoder) More() bool {
 	return k != '}' && k != ']'
 }
 
-// Name reads a member's name; it is good until the next read.
+// Name reads a member's name, which is valid until the next read.
 func (d *Decoder) Name() ([]byte, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -243,8 +242,8 @@ func (d *Decoder) End() error {
 	return err
 }
 
-// Lacks returns an error about the first of an object's required members, bit by
-// bit in the order of names, that was not seen.
+// Lacks returns an error about the first required member that was not seen. Bit i of seen
+// stands for names[i].
 func (d *Decoder) Lacks(seen uint64, names ...string) error {
 	for i, name := range names {
 		if seen&(1<<i) == 0 {
@@ -254,7 +253,7 @@ func (d *Decoder) Lacks(seen uint64, names ...string) error {
 	return nil
 }
 
-// Unknown keeps a member that the type does not know.
+// Unknown keeps a member without a field in extra.
 func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error {
 	if d.beside != nil && d.isBeside(name) {
 		return d.SkipValue()
@@ -271,8 +270,7 @@ func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error 
 	return nil
 }
 
-// isBeside reports whether a member of the outermost object belongs to another
-// type.
+// isBeside reports whether the other type reads this member of the outermost object.
 func (d *Decoder) isBeside(name []byte) bool {
 	if d.StackDepth() != 1 {
 		return false
@@ -297,8 +295,8 @@ func (d *Decoder) Empty() error {
 	return d.Fail("not a member of this object")
 }
 
-// Variant returns name when it differs from one of the guarded names by case
-// alone, else what was found before.
+// Variant returns before if it is set, otherwise name if it differs only by case from one
+// of the guarded names.
 func Variant(before string, name []byte, guarded ...string) string {
 	for _, g := range guarded {
 		if before == "" && bytes.EqualFold(name, []byte(g)) {
@@ -308,17 +306,17 @@ func Variant(before string, name []byte, guarded ...string) string {
 	return before
 }
 
-// Ambiguous returns an error about a member of the object that was read last:
-// readers that ignore case would take it for another.
+// Ambiguous returns an error about a member of the object that was read last. A reader that
+// ignores case would take the member for another one.
 func (d *Decoder) Ambiguous(variant string) error {
 	return &Error{
 		Path: string(d.StackPointer().AppendToken(variant)),
-		Msg:  "differs from a member's name by case alone",
+		Msg:  "differs from a member's name only by case",
 	}
 }
 
-// Unambiguous checks that the unknown members of the object that was read last have no
-// variant of names that differs by case alone.
+// Unambiguous checks that no unknown member of the object that was read last differs only
+// by case from one of names.
 func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names ...string) error {
 	for _, name := range names {
 		if extra[name] == nil {
@@ -333,7 +331,8 @@ func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names ...string)
 	return nil
 }
 
-// Absent reads a null where null stands for absence.
+// Absent reads null in an optional member, unless the decoder is strict. It reports whether
+// there was a null.
 func (d *Decoder) Absent() (bool, error) {
 	if d.strict || d.PeekKind() != 'n' {
 		return false, nil

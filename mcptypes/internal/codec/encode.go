@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Encode returns what encode writes, in a slice of the right size. Buffers that
-// have grown large are given away rather than kept.
+// Encode returns what encode writes, in a slice of the exact size. A large buffer is
+// returned itself instead of a copy.
 func Encode[T any](v T, encode func(T, *Encoder)) ([]byte, error) {
 	const large = 1 << 16
 	e := encoders.Get().(*Encoder)
@@ -48,7 +48,7 @@ func Append[T any](b []byte, v T, encode func(T, *Encoder)) ([]byte, error) {
 	return out, nil
 }
 
-// EncodeTo writes what encode writes to an encoder of the caller's.
+// EncodeTo writes what encode writes to the caller's encoder.
 func EncodeTo[T any](enc *jsontext.Encoder, v T, encode func(T, *Encoder)) error {
 	b, err := Append(enc.AvailableBuffer(), v, encode)
 	if err != nil {
@@ -57,7 +57,7 @@ func EncodeTo[T any](enc *jsontext.Encoder, v T, encode func(T, *Encoder)) error
 	return enc.WriteValue(b)
 }
 
-// encodeError is an Encoder's first error, and where it happened.
+// encodeError is the first error of an Encoder, with its place.
 type encodeError struct {
 	path jsontext.Pointer
 	err  error
@@ -72,8 +72,8 @@ func (e *encodeError) Error() string {
 
 func (e *encodeError) Unwrap() error { return e.err }
 
-// Encoder appends JSON text. Nothing that is written after the first error
-// counts. Every member leaves a comma behind, which the object's end takes.
+// Encoder appends JSON text. After the first error its output is not used. Every member
+// ends with a comma; the end of the object replaces the last one.
 type Encoder struct {
 	b   []byte
 	err *encodeError
@@ -91,7 +91,7 @@ var (
 	errUTF8    = errors.New("string is not UTF-8")
 	errNoFloat = errors.New("number has no JSON form")
 	errKnown   = errors.New("a known member is among the unknown ones")
-	errVariant = errors.New("an unknown member differs from a known one by case alone")
+	errVariant = errors.New("an unknown member differs from a known one only by case")
 	errObject  = errors.New("want a JSON object")
 )
 
@@ -102,12 +102,12 @@ func (e *Encoder) Fail(err error) {
 	}
 }
 
-// within says that the error just made lies below name.
+// within puts name before the path of the error that was just recorded.
 func (e *Encoder) within(name string) {
 	e.err.path = jsontext.Pointer("").AppendToken(name) + e.err.path
 }
 
-// Open begins an object, with the members that are constant.
+// Open begins an object. start is its text up to the first member that is not constant.
 func (e *Encoder) Open(start string) { e.b = append(e.b, start...) }
 
 // Close ends an object or array.
@@ -130,8 +130,8 @@ func (e *Encoder) Extra(extra map[string]json.RawMessage, known ...string) {
 	}
 }
 
-// Guard fails for an unknown member that differs from one of the names by case
-// alone: a reader would refuse the object.
+// Guard fails for an unknown member that differs only by case from one of the names: a
+// reader would refuse the object.
 func (e *Encoder) Guard(extra map[string]json.RawMessage, names ...string) {
 	for other := range extra {
 		for _, name := range names {
@@ -180,7 +180,7 @@ func Maybe[T any](e *Encoder, name string, v *T, write func(*Encoder, T)) {
 	}
 }
 
-// MemberOf is Member for types that are written in their place.
+// MemberOf is Member for types that are encoded in place.
 func MemberOf[T any](e *Encoder, name string, v *T, encode func(*T, *Encoder)) {
 	if e.err != nil {
 		return
@@ -195,8 +195,8 @@ func MemberOf[T any](e *Encoder, name string, v *T, encode func(*T, *Encoder)) {
 	e.b = append(e.b, ',')
 }
 
-// Beside moves the members of the object that encode writes into the object that is being
-// written. The other members of that object are names.
+// Beside adds the members of the object that encode writes to the current object, which
+// already has the members names.
 func Beside[T any](e *Encoder, v T, encode func(T, *Encoder), extra map[string]json.RawMessage, names ...string) {
 	if e.err != nil {
 		return
@@ -219,7 +219,7 @@ func Beside[T any](e *Encoder, v T, encode func(T, *Encoder), extra map[string]j
 	}
 }
 
-// WriteValue writes a value of a type that is written in its place.
+// WriteValue writes a value of a type that is encoded in place.
 func WriteValue[T any](e *Encoder, v T, encode func(*T, *Encoder)) { encode(&v, e) }
 
 // WriteUnion writes an arm of a union.
@@ -240,7 +240,7 @@ func WriteNullable[T any](e *Encoder, v *T, write func(*Encoder, T)) {
 	write(e, *v)
 }
 
-// Raw writes what is known to be a value.
+// Raw writes text that is a valid value.
 func (e *Encoder) Raw(v string) { e.b = append(e.b, v...) }
 
 // Str writes a string.
@@ -319,10 +319,10 @@ func (e *Encoder) Any(raw json.RawMessage) {
 	}
 }
 
-// JSON is Any for what the schema calls a JSONValue.
+// JSON is Any for the schema's JSONValue.
 func (e *Encoder) JSON(raw json.RawMessage) { e.Any(raw) }
 
-// Or returns what v points to, or the value that stands for nil.
+// Or returns *v, or otherwise if v is nil.
 func Or[T any](v *T, otherwise T) T {
 	if v == nil {
 		return otherwise
@@ -330,14 +330,13 @@ func Or[T any](v *T, otherwise T) T {
 	return *v
 }
 
-// oneLine reports whether raw has no line breaks; inside of strings they would
-// be escaped.
+// oneLine reports whether raw has no line breaks. In strings they are escaped.
 func oneLine(raw json.RawMessage) bool {
 	return bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0
 }
 
-// reformat writes raw JSON without white space, its strings and numbers as they
-// stand, or says what is wrong with it.
+// reformat writes raw JSON without white space. It keeps the text of strings and numbers,
+// and records an error if raw is not valid JSON.
 func (e *Encoder) reformat(raw json.RawMessage) {
 	b, err := jsontext.AppendFormat(e.b, raw, jsontext.PreserveRawStrings(true))
 	if err != nil {
@@ -395,7 +394,7 @@ func WriteList[T any](e *Encoder, list []T, write func(*Encoder, T)) {
 	e.Close(']')
 }
 
-// WriteMap writes an object whose members are alike, sorted by name.
+// WriteMap writes an object whose values have one type, sorted by name.
 func WriteMap[T any](e *Encoder, m map[string]T, write func(*Encoder, T)) {
 	e.b = append(e.b, '{')
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -404,7 +403,7 @@ func WriteMap[T any](e *Encoder, m map[string]T, write func(*Encoder, T)) {
 	e.Close('}')
 }
 
-// WriteObjects is WriteList for objects, which are written in their place.
+// WriteObjects is WriteList for types that are encoded in place.
 func WriteObjects[T any](e *Encoder, list []T, encode func(*T, *Encoder)) {
 	e.b = append(e.b, '[')
 	for i := range list {

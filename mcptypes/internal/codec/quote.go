@@ -2,9 +2,9 @@ package codec
 
 import "unicode/utf8"
 
-// appendQuote appends s as a JSON string with no more escapes than needed. It
-// is jsontext.AppendQuote for long texts: eight bytes at a time where nothing
-// needs an escape. ok is false when s is not UTF-8.
+// appendQuote appends s as a JSON string with no more escapes than needed. It does the same
+// as jsontext.AppendQuote, but is faster for long texts: it copies eight bytes at a time if
+// none needs an escape. ok is false if s is not UTF-8.
 func appendQuote(b []byte, s string) (_ []byte, ok bool) {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -54,7 +54,7 @@ func plainPrefix(s string) int {
 			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 		quote, slash := x^(ones*'"'), x^(ones*'\\')
 		if (x|(x-ones*' ')|(quote-ones)|(slash-ones))&tops != 0 {
-			break // perhaps one of them: a byte before it may have borrowed
+			break // one may need an escape; a borrow from a neighbour can also set the bit
 		}
 	}
 	for n < len(s) && s[n] >= ' ' && s[n] < utf8.RuneSelf && s[n] != '"' && s[n] != '\\' {

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// checkQuote holds appendQuote against jsontext.AppendQuote.
+// checkQuote compares appendQuote with jsontext.AppendQuote.
 func checkQuote(t *testing.T, s string) {
 	want, err := jsontext.AppendQuote(nil, s)
 	got, ok := appendQuote(nil, s)

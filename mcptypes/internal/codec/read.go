@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The readers of values, called by generated code.
+// Generated code calls these functions to read values.
 
 // Str reads a string.
 func (d *Decoder) Str() (string, error) {
@@ -40,7 +40,7 @@ func ReadString[T ~string](d *Decoder) (T, error) {
 	return T(s), err
 }
 
-// Constant reads the only string that a member may be.
+// Constant reads a string that must be want.
 func (d *Decoder) Constant(want string) error {
 	s, err := d.scratch(strconv.Quote(want))
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Decoder) Constant(want string) error {
 	return nil
 }
 
-// ConstantInt reads the only integer that a member may be.
+// ConstantInt reads an integer that must be want.
 func (d *Decoder) ConstantInt(want int64) error {
 	n, err := d.Int()
 	if err == nil && n != want {
@@ -61,7 +61,7 @@ func (d *Decoder) ConstantInt(want int64) error {
 	return err
 }
 
-// scratch reads a string that is good until the next read.
+// scratch reads a string that is valid until the next read.
 func (d *Decoder) scratch(want string) ([]byte, error) {
 	if d.PeekKind() != '"' {
 		return nil, d.Wrong(want)
@@ -121,14 +121,14 @@ func Parsed[T any](d *Decoder, want string, parse func([]byte) (T, error)) (v T,
 		return v, err
 	}
 	if v, err = parse(raw); err != nil {
-		return v, d.Fail("%s", cmp.Or(errors.Unwrap(err), err)) // without the name of what was parsed
+		return v, d.Fail("%s", cmp.Or(errors.Unwrap(err), err)) // without the prefix that names the type
 	}
 	return v, nil
 }
 
-// FormValue reads what a person entered in one field of a form: a string, a boolean, or a
-// number, which must be whole if the reader is strict. With lists it also reads an array
-// of strings.
+// FormValue reads the value of one field of a form: a string, a boolean or a number. If the
+// decoder is strict, a number must be an integer. With lists it also reads an array of
+// strings.
 func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 	switch k := d.PeekKind(); {
 	case k == '[' && lists:
@@ -170,7 +170,7 @@ func (d *Decoder) Int() (int64, error) {
 	case err != nil:
 		return 0, d.Fail("want an integer, found %.40s", raw)
 	case s.kind != kindInt:
-		return 0, d.Fail("integer beyond 64 bits")
+		return 0, d.Fail("want an integer of 64 bits, found a larger one")
 	}
 	return s.num, nil
 }
@@ -195,7 +195,7 @@ func (d *Decoder) Number() (float64, error) {
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
-		return 0, d.Fail("number beyond 64 bits")
+		return 0, d.Fail("want a number of 64 bits, found a larger one")
 	}
 	return f, nil
 }
@@ -221,8 +221,8 @@ func (d *Decoder) Any() (json.RawMessage, error) {
 	return append(json.RawMessage(nil), raw...), nil
 }
 
-// JSON is Any for what the schema calls a JSONValue. A strict reader refuses
-// null and fractions in it, which the schema leaves out.
+// JSON is Any for the schema's JSONValue. A strict decoder refuses null and fractions in it,
+// because the schema does not have them.
 func (d *Decoder) JSON() (json.RawMessage, error) {
 	raw, err := d.Any()
 	if err == nil && d.strict {
@@ -285,13 +285,13 @@ func ReadPtr[T any](d *Decoder, decode func(*T, *Decoder) error) (*T, error) {
 	return v, nil
 }
 
-// ReadValue reads a T by value, as an element of a map.
+// ReadValue reads a T and returns it by value, for elements of maps.
 func ReadValue[T any](d *Decoder, decode func(*T, *Decoder) error) (v T, err error) {
 	err = decode(&v, d)
 	return v, err
 }
 
-// Optional reads a value that may be absent by null.
+// Optional reads an optional value; null means absent.
 func Optional[T any](d *Decoder, read ReadFunc[T]) (*T, error) {
 	if null, err := d.Absent(); null || err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func Pointer[T any](d *Decoder, read ReadFunc[T]) (*T, error) {
 	return &v, nil
 }
 
-// OptionalPtr is Optional for types that are read in their place.
+// OptionalPtr is Optional for types that are decoded in place.
 func OptionalPtr[T any](d *Decoder, decode func(*T, *Decoder) error) (*T, error) {
 	if null, err := d.Absent(); null || err != nil {
 		return nil, err
@@ -325,7 +325,7 @@ func Nullable[T any](d *Decoder, read ReadFunc[T]) (*T, error) {
 	return Pointer(d, read)
 }
 
-// OrNil is Optional for types whose zero value is absence.
+// OrNil is Optional for types whose zero value means absent.
 func OrNil[T any](d *Decoder, read ReadFunc[T]) (v T, err error) {
 	if null, err := d.Absent(); null || err != nil {
 		return v, err
@@ -358,7 +358,7 @@ func AtMost[T any](d *Decoder, max int, read ReadFunc[[]T]) ([]T, error) {
 	return list, err
 }
 
-// ReadObjects is ReadList for objects, which are read in their place.
+// ReadObjects is ReadList for types that are decoded in place.
 func ReadObjects[T any](d *Decoder, decode func(*T, *Decoder) error) ([]T, error) {
 	if err := d.beginList(); err != nil {
 		return nil, err
@@ -374,7 +374,7 @@ func ReadObjects[T any](d *Decoder, decode func(*T, *Decoder) error) ([]T, error
 	return list, d.End()
 }
 
-// ReadMap reads an object whose members are alike; an empty one is not nil.
+// ReadMap reads an object whose values have one type; an empty one is not nil.
 func ReadMap[T any](d *Decoder, read ReadFunc[T]) (map[string]T, error) {
 	if err := d.Begin(); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Scalar is the value of an id or a token. Two scalars are the same JSON value
-// exactly when they are ==. The zero value is absent.
+// Scalar is the value of an id or a token. Two scalars are == exactly if they are the same
+// JSON value. The zero value is absent.
 type Scalar struct {
 	str  string // kindString: the string; kindBig: canonical digits
 	num  int64  // kindInt
@@ -30,7 +30,7 @@ const (
 var (
 	errScalar   = errors.New("want a string or an integer")
 	errFraction = errors.New("want a string or an integer, found a fraction")
-	errExponent = errors.New("integer with an exponent beyond 10^18")
+	errExponent = errors.New("want an integer with an exponent up to 10^18")
 	errAbsent   = errors.New("mcptypes: absent id or token has no JSON form")
 )
 
@@ -42,7 +42,7 @@ func (s Scalar) Str() (string, bool) {
 	return s.str, true
 }
 
-// String returns the JSON form, nothing for the absent value.
+// String returns the JSON form, or "" for the absent value.
 func (s Scalar) String() string {
 	if s.kind == kindAbsent {
 		return ""
@@ -50,7 +50,7 @@ func (s Scalar) String() string {
 	return string(s.AppendJSON(nil))
 }
 
-// AppendJSON appends the JSON form, null for the absent value.
+// AppendJSON appends the JSON form, or null for the absent value.
 func (s Scalar) AppendJSON(b []byte) []byte {
 	switch s.kind {
 	case kindString:
@@ -108,9 +108,9 @@ func ParseScalar(raw []byte) (Scalar, error) {
 	return Scalar{str: string(s), kind: kindString}, nil
 }
 
-// parseInteger reads a JSON number whose value is an integer, in whatever
-// notation. A value beyond int64 is kept as its digits, or when more than
-// maxZeros zeros end it, as digits and an exponent.
+// parseInteger reads a JSON number whose value is an integer, in any notation. A value
+// beyond int64 is kept as its digits, or as digits and an exponent if it ends with more
+// than maxZeros zeros.
 func parseInteger(raw []byte) (Scalar, error) {
 	const maxZeros = 400
 	if len(raw) < 18 && raw[0] >= '1' && raw[0] <= '9' { // the common case
@@ -159,11 +159,11 @@ func parseInteger(raw []byte) (Scalar, error) {
 	return Scalar{str: text, kind: kindBig}, nil
 }
 
-// number is a JSON number taken apart.
+// number has the parts of a JSON number.
 type number struct {
 	negative        bool
 	whole, fraction string
-	expSign         byte // '-', or '+' also when none is written
+	expSign         byte // '-', or '+', which is the default
 	expDigits       string
 }
 
@@ -183,7 +183,7 @@ func (n number) exponent() (exp int64, ok bool) {
 	return exp, err == nil
 }
 
-// splitNumber takes raw apart by the grammar of RFC 8259, section 6.
+// splitNumber splits raw by the grammar of RFC 8259, section 6.
 func splitNumber(raw []byte) (n number, ok bool) {
 	s := string(raw)
 	s, n.negative = strings.CutPrefix(s, "-")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// UnknownArm reads an arm whose tag no known arm has; a strict reader refuses
-// it. The tag is good until the next read.
+// UnknownArm reads a union value with an unknown tag; a strict decoder refuses it. The
+// argument tag is valid until the next read.
 func (d *Decoder) UnknownArm(member string, tag []byte) (name string, raw json.RawMessage, err error) {
 	name = string(tag)
 	if !d.strict {
@@ -22,14 +22,14 @@ func (d *Decoder) UnknownArm(member string, tag []byte) (name string, raw json.R
 	return "", nil, d.NotKnown(member, name)
 }
 
-// NotKnown returns an error about a member, of the object that was read last,
-// whose value no arm of a union has.
+// NotKnown returns an error about the tag in member of the object that was read last: no
+// arm of the union has it.
 func (d *Decoder) NotKnown(member, tag string) error {
 	return &Error{Path: string(d.StackPointer().AppendToken(member)), Msg: fmt.Sprintf("%q is not known", tag)}
 }
 
-// peekTag returns the string value of member when that is the first member of
-// the object ahead and the text is plain and at hand.
+// peekTag returns the string value of member without reading it. ok is false unless member
+// comes first in the next object and its text is in the buffer without escapes.
 func (d *Decoder) peekTag(member string) (tag []byte, ok bool) {
 	if d.PeekKind() != '{' {
 		return nil, false
@@ -79,8 +79,8 @@ func Tagged[T any](d *Decoder, member string, read func(d *Decoder, tag []byte) 
 	return v, nil
 }
 
-// TaggedOr is Tagged for a union where the member may be absent, and then
-// stands for the tag of the last shape. The shapes help to name what is missing.
+// TaggedOr is Tagged for a union whose member may be absent; that means the tag of the last
+// shape. The shapes help to name the missing member.
 func TaggedOr[T any](d *Decoder, member string, shapes []Shape, read func(d *Decoder, tag []byte) (T, error)) (T, error) {
 	var none T
 	raw, err := d.objectValue()
@@ -109,8 +109,7 @@ func TaggedOr[T any](d *Decoder, member string, shapes []Shape, read func(d *Dec
 	return v, nil
 }
 
-// findTag returns the string value of a member of raw, the object that was read
-// last.
+// findTag returns the string value of member in raw, the object that was read last.
 func (d *Decoder) findTag(raw []byte, member string) (tag []byte, found bool, err error) {
 	tag, err = again(d, raw, func(sub *Decoder) ([]byte, error) {
 		if err := sub.Begin(); err != nil {
@@ -135,9 +134,9 @@ func (d *Decoder) findTag(raw []byte, member string) (tag []byte, found bool, er
 	return tag, found, err
 }
 
-// ReadBeside reads an object that has the members of a union as well as its own. own
-// reads the members in names and calls SkipBeside for the others, which are read as the
-// union selected by tag.
+// ReadBeside reads an object with its own members and those of a union. own reads the
+// members in names and calls SkipBeside for all others. The others are then read as the
+// union, whose arm the member tag selects.
 func ReadBeside[T any](d *Decoder, tag string, own func(*Decoder) error, read func(d *Decoder, tag []byte) (T, error), names ...string) (T, error) {
 	var none T
 	raw, err := d.objectValue()
@@ -165,8 +164,8 @@ func ReadBeside[T any](d *Decoder, tag string, own func(*Decoder) error, read fu
 	return v, nil
 }
 
-// SkipBeside walks a member that belongs to the union of ReadBeside, and notes the one
-// that selects the arm.
+// SkipBeside skips a member that belongs to the union of ReadBeside. It keeps the value of
+// the member that selects the arm.
 func (d *Decoder) SkipBeside(name []byte) error {
 	if string(name) != d.tagName {
 		return d.SkipValue()
@@ -176,10 +175,9 @@ func (d *Decoder) SkipBeside(name []byte) error {
 	return err
 }
 
-// Shape describes an arm of a union: without a constant an arm is chosen when all of its
-// Present members are there, and Tag, if it is not empty, is what the union's member
-// says. A name in Present may be a path of two names: items/enum is the member enum of
-// the member items.
+// Shape describes an arm of a union. The arm is chosen if all Present members are there
+// and, unless Tag is empty, the union's member has the value Tag. A name in Present may be
+// a path of two names: items/enum is the member enum of the member items.
 type Shape struct {
 	Tag      string
 	Present  []string
@@ -187,8 +185,8 @@ type Shape struct {
 	Optional []string
 }
 
-// Untagged reads a union whose arms differ by the members that are present. The first
-// shape that fits counts. Without one the error names what the nearest arm lacks.
+// Untagged reads a union whose arms differ by the members that are present. It uses the
+// first shape that fits. If none fits, the error names a member that the nearest arm lacks.
 func Untagged[T any](d *Decoder, member string, shapes []Shape, read func(d *Decoder, arm int) (T, error)) (T, error) {
 	var none T
 	raw, err := d.objectValue()
@@ -221,8 +219,9 @@ func Untagged[T any](d *Decoder, member string, shapes []Shape, read func(d *Dec
 	return none, &Error{Path: string(at), Msg: "required, but absent"}
 }
 
-// names reads the names of an object's members, each with whether its value is
-// not null, those of the members that shapes look into, and the value of member.
+// names returns the names of an object's members; the map's value reports whether the
+// member is not null. It includes paths of two names where shapes have such paths. It sets
+// tag to the value of member.
 func (d *Decoder) names(member string, tag *string, shapes []Shape) (map[string]bool, error) {
 	if err := d.Begin(); err != nil {
 		return nil, err
@@ -269,7 +268,7 @@ func (d *Decoder) namesWithin(member string, names map[string]bool) error {
 	return d.End()
 }
 
-// looksInto reports whether a shape depends on the members of a member.
+// looksInto reports whether a shape has a path that begins with member.
 func looksInto(shapes []Shape, member string) bool {
 	return slices.ContainsFunc(shapes, func(s Shape) bool {
 		return slices.ContainsFunc(s.Present, func(p string) bool {
@@ -279,7 +278,7 @@ func looksInto(shapes []Shape, member string) bool {
 	})
 }
 
-// lacking returns the first of members that is not there, or null.
+// lacking returns the first of members that is absent or null.
 func lacking(members []string, names map[string]bool) (name string, ok bool) {
 	for _, m := range members {
 		if !names[m] {
@@ -292,9 +291,9 @@ func lacking(members []string, names map[string]bool) (name string, ok bool) {
 	return "", false
 }
 
-// nearest returns the arm that the names fit best: the one with the fewest
-// required members missing, then the most of them spelled in another case, then
-// the most members there, then the fewest optional ones missing.
+// nearest returns the arm that fits the names best. These criteria count in order: the
+// fewest missing required members, the most required members in another case, the most
+// members present, the fewest missing optional members.
 func nearest(shapes []Shape, names map[string]bool) (arm int) {
 	there := func(members []string) (n int) {
 		for _, m := range members {
@@ -315,7 +314,7 @@ func nearest(shapes []Shape, names map[string]bool) (arm int) {
 	return arm
 }
 
-// misspelled counts the members that are there in another case alone.
+// misspelled counts the members that are there in another case.
 func misspelled(members []string, names map[string]bool) (n int) {
 	for _, m := range members {
 		for name := range names {
@@ -327,8 +326,8 @@ func misspelled(members []string, names map[string]bool) (n int) {
 	return n
 }
 
-// FirstOf reads an array that is one of several kinds of lists: the first that
-// admits it. The error is that of the list that got furthest.
+// FirstOf reads an array as the first of several kinds of lists that accepts it. If none
+// does, it returns the error with the longest path.
 func FirstOf[T any](d *Decoder, reads ...ReadFunc[T]) (T, error) {
 	var none T
 	if d.PeekKind() != '[' {

@@ -1,5 +1,5 @@
-// Package mcpclient drives the MCP servers that the user configured, so that a
-// model may call their tools.
+// Package mcpclient runs the MCP servers that the user configured, so that a model can
+// call their tools.
 package mcpclient
 
 import (
@@ -23,27 +23,27 @@ import (
 const (
 	defaultStartup = 10 * time.Second
 	defaultTool    = time.Minute
-	// closeGrace is how long a server has to leave by itself, and again after
-	// it was asked to.
+	// closeGrace is how long Close waits for a server to exit, first by itself and
+	// again after a signal.
 	closeGrace = 200 * time.Millisecond
 	// maxPages and maxTools bound what a server offers.
 	maxPages = 100
 	maxTools = 1000
 )
 
-// Options say how a server is driven.
+// Options describe a server and how it runs.
 type Options struct {
-	// Name is the server's in the configuration.
+	// Name is the server's name in the configuration.
 	Name   string
 	Server config.MCPServer
-	// Environ is the engine's environment, of which the server sees the core.
+	// Environ is the engine's environment. The server gets only the core of it.
 	Environ []string
-	// Dir is the folder that the server runs in.
+	// Dir is the folder in which the server runs.
 	Dir string
-	// Version is the engine's.
+	// Version is the engine's version.
 	Version string
-	// Elicit puts a question of the server to the user, params and result as
-	// in MCP's elicitation/create; nil declines.
+	// Elicit asks the user a question of the server. Params and result are those
+	// of MCP's elicitation/create. Nil declines every question.
 	Elicit func(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error)
 	Logger *slog.Logger
 }
@@ -61,12 +61,12 @@ type Client struct {
 type Tool struct {
 	Name        string
 	Description string
-	// Schema is an object schema with type and properties.
+	// Schema is the schema of the arguments: an object with type and properties.
 	Schema stdjson.RawMessage
 }
 
-// Start starts a server and asks for its tools. The server runs until Close,
-// not until the end of ctx.
+// Start starts a server and requests its tools. The server runs until Close, even after
+// ctx has ended.
 func Start(ctx context.Context, o Options) (*Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, seconds(o.Server.StartupTimeoutSec, defaultStartup), errors.New("it did not start in time"))
 	defer cancel()
@@ -83,7 +83,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	return connect(ctx, transport, o)
 }
 
-// connect speaks to a server over transport, which it owns.
+// connect begins a session with a server over transport, which the client then owns.
 func connect(ctx context.Context, transport jsonrpc.Transport, o Options) (*Client, error) {
 	c := &Client{options: o}
 	c.peer = jsonrpc.NewPeer(transport, c.mux(), &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, DrainTimeout: closeGrace})
@@ -110,7 +110,7 @@ func seconds(s float64, otherwise time.Duration) time.Duration {
 	return time.Duration(min(s, 1e6) * float64(time.Second))
 }
 
-// mux answers what a server may ask.
+// mux handles the requests of the server.
 func (c *Client) mux() *jsonrpc.Mux {
 	m := &jsonrpc.Mux{}
 	m.HandleRaw("ping", func(context.Context, stdjson.RawMessage) (any, error) { return struct{}{}, nil })
@@ -127,8 +127,8 @@ func (c *Client) mux() *jsonrpc.Mux {
 	return m
 }
 
-// sign begins a question with the name of who asks, so that a server cannot
-// pass for Codex.
+// sign puts the server's name at the beginning of its question, so that a server cannot
+// pose as Codex.
 func (c *Client) sign(params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	var members map[string]jsontext.Value
 	var message string
@@ -198,8 +198,8 @@ func (c *Client) list(ctx context.Context) error {
 	return nil
 }
 
-// readTool reads one tool; others of its list may be faulty. What providers want
-// of a schema and servers leave out is filled in.
+// readTool reads one tool of a list. It adds the members of the schema that providers
+// require.
 func readTool(raw jsontext.Value) (Tool, error) {
 	var t struct {
 		Name        string                    `json:"name"`
@@ -224,10 +224,10 @@ func readTool(raw jsontext.Value) (Tool, error) {
 	return Tool{Name: t.Name, Description: t.Description, Schema: schema}, err
 }
 
-// Tools are the server's.
+// Tools returns the server's tools.
 func (c *Client) Tools() []Tool { return c.tools }
 
-// Call calls a tool and returns the server's result as it came.
+// Call calls a tool and returns the server's result unchanged.
 func (c *Client) Call(ctx context.Context, tool string, arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
 	timeout := seconds(c.options.Server.ToolTimeoutSec, defaultTool)
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))

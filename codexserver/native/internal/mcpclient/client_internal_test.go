@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// serve plays a server whose tools/list returns pages one after another, and returns the
-// client's end.
+// serve runs a server whose tools/list returns pages one after another, and returns the
+// client's end of the connection.
 func serve(t *testing.T, capabilities string, pages ...string) jsonrpc.Transport {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()
@@ -105,7 +105,7 @@ func TestStartupTimeout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := connect(ctx, ours, Options{Logger: slog.New(slog.DiscardHandler)}); err == nil {
-		t.Error("connected to nobody")
+		t.Error("connected although the server does not answer")
 	}
 }
 

@@ -19,10 +19,10 @@ const (
 	archived = "archived_sessions"
 )
 
-// Find returns the path of a conversation's rollout below home, archived ones not
-// counted. The error is fs.ErrNotExist when there is none.
+// Find returns the path of a conversation's rollout below home, without the archive. It
+// fails with fs.ErrNotExist when there is none.
 func Find(ctx context.Context, home, id string) (string, error) {
-	if _, err := uuid.Parse(id); err != nil { // it becomes part of a pattern
+	if _, err := uuid.Parse(id); err != nil { // ids come from clients
 		return "", fs.ErrNotExist
 	}
 	all, err := Paths(ctx, home)
@@ -37,7 +37,7 @@ func Find(ctx context.Context, home, id string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// Paths are the rollouts below home, newest first.
+// Paths returns the rollouts below home, newest first.
 func Paths(ctx context.Context, home string) ([]string, error) {
 	var paths []string
 	err := filepath.WalkDir(filepath.Join(home, sessions), func(path string, d fs.DirEntry, err error) error {
@@ -59,7 +59,8 @@ func Paths(ctx context.Context, home string) ([]string, error) {
 	return paths, err
 }
 
-// IDOf returns the conversation's id in the name of a rollout.
+// IDOf returns the conversation's id in the name of a rollout; ok is false for other
+// names.
 func IDOf(path string) (id string, ok bool) {
 	name, isRollout := strings.CutPrefix(filepath.Base(path), "rollout-")
 	name, isLines := strings.CutSuffix(name, ".jsonl")
@@ -72,7 +73,7 @@ func IDOf(path string) (id string, ok bool) {
 	return id, err == nil
 }
 
-// Archive moves a rollout of home's sessions to its archive.
+// Archive moves a rollout from home's sessions to home's archive.
 func Archive(home, path string) error {
 	if err := os.MkdirAll(filepath.Join(home, archived), 0o700); err != nil {
 		return err
@@ -80,7 +81,7 @@ func Archive(home, path string) error {
 	return os.Rename(path, ArchivedPath(home, path))
 }
 
-// ArchivedPath is where a rollout of home's sessions lies in its archive.
+// ArchivedPath returns the path of a rollout in home's archive.
 func ArchivedPath(home, path string) string {
 	return filepath.Join(home, archived, filepath.Base(path))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNoRoom runs these tests under a limit to the size of files, which ends
-// writes in the middle of a line as a full disk does.
+// TestNoRoom runs these tests with a limit on the size of files, which cuts writes in the
+// middle of a line like a full disk.
 func TestNoRoom(t *testing.T) {
 	const child = "ROLLOUT_TEST_NO_ROOM"
 	if os.Getenv(child) == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// load returns the texts of the items in a writer's file.
+// load returns the texts of the items in the file of a writer.
 func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	t.Helper()
 	r, err := rollout.Load(w.Path())
@@ -29,7 +29,7 @@ func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	return texts
 }
 
-// What cannot be written is written when it can.
+// TestMissedLines makes the file unwritable for a time: the lines are written afterwards.
 func TestMissedLines(t *testing.T) {
 	w := create(t)
 	if err := w.Item(userMessage("before")); err != nil {

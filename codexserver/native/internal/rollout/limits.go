@@ -10,19 +10,19 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxTail is how much of the end of a rollout is searched, in bytes.
+// maxTail is the size of the end of a rollout that is searched, in bytes.
 const maxTail = 1 << 20
 
-// RateLimits returns the limits that the provider reported last in a rollout, and when.
-// It returns nil when the end of the rollout has none.
-func RateLimits(path string) (limits *protocol.RateLimits, told time.Time, err error) {
+// RateLimits returns the last rate limits in a rollout, and when the provider reported
+// them. The limits are nil when the end of the rollout has none.
+func RateLimits(path string) (limits *protocol.RateLimits, reported time.Time, err error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
-		return nil, told, fmt.Errorf("rollout: %w", err)
+		return nil, reported, fmt.Errorf("rollout: %w", err)
 	}
 	defer f.Close()
-	if err := f.SeekTail(maxTail); err != nil { // into a line, which is skipped
-		return nil, told, fmt.Errorf("rollout: %w", err)
+	if err := f.SeekTail(maxTail); err != nil { // in the middle of a line, which is skipped
+		return nil, reported, fmt.Errorf("rollout: %w", err)
 	}
 	err = eachLine(io.LimitReader(f, maxTail), func(line []byte) {
 		var l protocol.RolloutLine
@@ -35,8 +35,8 @@ func RateLimits(path string) (limits *protocol.RateLimits, told time.Time, err e
 			return
 		}
 		if at, err := time.Parse(time.RFC3339, l.Timestamp); err == nil {
-			limits, told = count.RateLimits, at
+			limits, reported = count.RateLimits, at
 		}
 	}, func() {})
-	return limits, told, err
+	return limits, reported, err
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// timestampLayout is that of the timestamps inside the file.
+// timestampLayout is the layout of the timestamps in the lines.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-// Timestamp writes a time as rollouts do.
+// Timestamp returns a time in the form of rollouts.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// LineError reports a line that has no form in JSON. It alone is lost.
+// LineError reports a line that cannot be encoded as JSON. Only this line is lost.
 type LineError struct {
-	// Type is what the line is.
+	// Type is the type of the line.
 	Type protocol.RolloutType
-	// Err is what is wrong with it.
+	// Err says why it cannot be encoded.
 	Err error
 }
 

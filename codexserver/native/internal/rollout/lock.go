@@ -25,41 +25,40 @@ const (
 	guardFile = "guard"
 	// serverPrefix begins the name of a server's file, claimPrefix of a claim.
 	serverPrefix, claimPrefix = "server-", "rollout-"
-	// guardWait bounds the wait for another process that changes claims.
+	// guardWait bounds the wait for another process that is changing claims.
 	guardWait = 2 * time.Second
 	// maxClaim bounds the file of a claim.
 	maxClaim = 64 << 10
 )
 
-// Locks lets one server at a time write to a rollout. It is safe for concurrent
-// use.
+// Locks lets one server at a time write to a rollout. It is safe for concurrent use.
 //
-// A server locks a file of its own in the system, which ends with the process
-// in whatever way it ends. To claim a rollout it writes a file that names its own:
-// a claim counts as long as the server's file is locked. So a server needs one
-// descriptor for all its claims, and what a dead one has claimed is free.
+// A server locks a file of its own; the system removes the lock when the process ends,
+// however it ends. To claim a rollout, the server writes a file that names its own file. A
+// claim counts as long as the server's file is locked. So a server needs one descriptor
+// for all its claims, and the claims of a dead server do not count.
 type Locks struct {
 	dir     string
 	program string
 
 	mu     sync.Mutex
 	server *os.File              // locked; nil before the first claim
-	held   map[string]*HeldError // by the name of the claim, what is said of it
+	held   map[string]*HeldError // the errors for further claims, by the claim's name
 	closed bool
 }
 
-// NewLocks returns the locks of the rollouts of home. Program is what other
-// servers say of this one.
+// NewLocks returns the locks of the rollouts of home. Program names this server in the
+// errors of other servers.
 func NewLocks(home, program string) *Locks {
 	return &Locks{dir: filepath.Join(home, lockFolder), program: program, held: map[string]*HeldError{}}
 }
 
-// HeldError reports a rollout that another server writes to, or another
-// conversation of this one.
+// HeldError reports a rollout that another server has claimed, or another conversation of
+// this server.
 type HeldError struct {
 	// Path is the rollout.
 	Path string
-	// Program, PID and Host say who has it.
+	// Program, PID and Host identify the server.
 	Program string
 	PID     int
 	Host    string
@@ -85,9 +84,9 @@ type claim struct {
 	Since   time.Time `json:"since"`
 }
 
-// Acquire claims the rollout at path until release is called. The error is a [*HeldError]
-// when another server has it; any other says that claims do not work, such as in a folder
-// that cannot be written.
+// Acquire claims the rollout at path until release is called. It fails with a [*HeldError]
+// when the rollout is claimed already. Any other error means that claims do not work, such
+// as in a folder that cannot be written.
 func (l *Locks) Acquire(path string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +114,7 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	if other != nil && other.Server != l.name() && l.alive(other.Server) {
 		return nil, &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
 	}
-	host, _ := os.Hostname() // "" says enough
+	host, _ := os.Hostname() // "" is acceptable in a message
 	now := time.Now()
 	text, err := json.Marshal(claim{Server: l.name(), Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now})
 	if err == nil {
@@ -137,11 +136,12 @@ func (l *Locks) release(name string) {
 	delete(l.held, name)
 	path := filepath.Join(l.dir, name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Truncate(path, 0) // such as on Windows, while another server reads it; an empty claim does not count
+		_ = os.Truncate(path, 0) // Windows cannot remove a file that another server reads; an empty claim does not count
 	}
 }
 
-// claimName is the same for all paths of a rollout.
+// claimName returns the name of the claim's file. It is the same for all paths that lead
+// to a rollout.
 func claimName(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -152,7 +152,8 @@ func claimName(path string) string {
 	return claimPrefix + hex.EncodeToString(sum[:16])
 }
 
-// guard waits until no other server changes claims.
+// guard waits until no other server changes claims, and keeps them out until unguard is
+// called.
 func (l *Locks) guard() (unguard func(), err error) {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return nil, err
@@ -161,10 +162,10 @@ func (l *Locks) guard() (unguard func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // the holder is about to be done
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // the other server needs it only shortly
 		err := filelock.Lock(f)
 		if err == nil {
-			return func() { _ = f.Close() }, nil // which unlocks it
+			return func() { _ = f.Close() }, nil // Close unlocks it
 		}
 		if !errors.Is(err, filelock.ErrLocked) || time.Since(begin) > guardWait {
 			return nil, errors.Join(err, f.Close())
@@ -174,7 +175,7 @@ func (l *Locks) guard() (unguard func(), err error) {
 
 func (l *Locks) name() string { return filepath.Base(l.server.Name()) }
 
-// join makes this server's file, and removes what dead servers have left.
+// join makes this server's file, and removes the files of dead servers.
 func (l *Locks) join() error {
 	l.sweep()
 	path := filepath.Join(l.dir, serverPrefix+rand.Text())
@@ -210,7 +211,7 @@ func (l *Locks) sweep() {
 	}
 }
 
-// read returns a claim, nil when there is none. One that cannot be read does not count:
+// read returns a claim, nil when there is none. A claim that does not parse does not count:
 // its server died while it wrote it.
 func (l *Locks) read(name string) (*claim, error) {
 	text, err := regularfile.Read(filepath.Join(l.dir, name), maxClaim)
@@ -227,8 +228,8 @@ func (l *Locks) read(name string) (*claim, error) {
 	return c, nil
 }
 
-// alive reports whether the server with this file lives. The file of a dead one is
-// removed. In doubt it lives.
+// alive reports whether the server with this file is running, and in doubt reports that it
+// is. It removes the file of a dead server.
 func (l *Locks) alive(server string) bool {
 	path := filepath.Join(l.dir, server)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

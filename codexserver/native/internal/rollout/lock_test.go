@@ -77,7 +77,7 @@ func TestLocks(t *testing.T) {
 	free(t, one, path)()
 }
 
-// Many claim one rollout at once, and one gets it.
+// TestLocksExclude claims one rollout many times at once: one claim works.
 func TestLocksExclude(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "a.jsonl")
@@ -101,7 +101,7 @@ func TestLocksExclude(t *testing.T) {
 					mu.Lock()
 					holders, claims = holders+1, claims+1
 					if holders > 1 {
-						t.Errorf("%d have it", holders)
+						t.Errorf("%d have the claim", holders)
 					}
 					mu.Unlock()
 					mu.Lock()
@@ -114,11 +114,12 @@ func TestLocksExclude(t *testing.T) {
 	}
 	all.Wait()
 	if claims == 0 {
-		t.Error("nobody got it")
+		t.Error("no claim worked")
 	}
 }
 
-// What a killed process has claimed is free, and its files go.
+// TestLocksOfADeadProcess kills a process with a claim: the rollout is free, and the files of
+// the process are removed.
 func TestLocksOfADeadProcess(t *testing.T) {
 	const child = "ROLLOUT_TEST_LOCK"
 	if home := os.Getenv(child); home != "" {
@@ -159,7 +160,7 @@ func TestLocksOfADeadProcess(t *testing.T) {
 	}
 }
 
-// A claim that a process did not finish writing does not count.
+// TestTornClaim checks that an unfinished claim does not count.
 func TestTornClaim(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "a.jsonl")
@@ -178,7 +179,7 @@ func TestTornClaim(t *testing.T) {
 	}
 }
 
-// Where nothing can be locked the error is not a HeldError.
+// TestNoLocks checks that the error is not a HeldError when nothing can be locked.
 func TestNoLocks(t *testing.T) {
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "codex-mcp-locks"), nil, 0o600); err != nil {

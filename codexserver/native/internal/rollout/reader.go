@@ -15,24 +15,24 @@ import (
 
 const (
 	maxLine = 64 << 20 // a longer line is skipped
-	maxFile = 4 << 30  // what comes after it is not read
+	maxFile = 4 << 30  // the rest of a longer file is ignored
 )
 
 // Rollout is a conversation as its file records it.
 type Rollout struct {
 	Meta protocol.SessionMeta
-	// Items are the history, from the last compaction on.
+	// Items are the history since the last compaction.
 	Items []protocol.ResponseItem
-	// Summary is the last compaction's, when its line does not say what the
-	// history became; Items then begin after it.
+	// Summary is the summary of the last compaction, if its line has no replacement
+	// history. Items then begin after the compaction.
 	Summary string
-	// Before are the items that such a compaction replaced.
+	// Before are the items that the compaction of Summary replaced.
 	Before []protocol.ResponseItem
-	// Events are the flat events of the whole conversation.
+	// Events are the events of the whole conversation.
 	Events []jsontext.Value
-	// Context is the last turn's, nil without one.
+	// Context is the context of the last turn, nil without one.
 	Context *protocol.TurnContext
-	// Usage is the last usage that was reported, nil without one.
+	// Usage is the last reported usage, nil without one.
 	Usage *protocol.TokenUsageInfo
 	// Skipped counts the lines that could not be read.
 	Skipped int
@@ -52,8 +52,8 @@ func Load(path string) (*Rollout, error) {
 	return r, nil
 }
 
-// Read reads a rollout. Lines that cannot be read, such as a torn last one, are
-// skipped and counted; only a rollout without its first line is an error.
+// Read reads a rollout. It skips and counts the lines that cannot be read, such as a torn
+// last line. It fails for a rollout without its first line.
 func Read(src io.Reader) (*Rollout, error) {
 	r := &Rollout{}
 	found := false
@@ -131,8 +131,8 @@ func (r *Rollout) compact(c protocol.Compacted) error {
 	return nil
 }
 
-// eachLine calls line with each line that ends, and skipped for each that is too
-// long. What follows the last line break is torn and dropped.
+// eachLine calls line with each complete line, and skipped for each line that is too long
+// or, at the end of the file, torn.
 func eachLine(src io.Reader, line func([]byte), skipped func()) error {
 	br := bufio.NewReaderSize(src, 64<<10)
 	var buf []byte

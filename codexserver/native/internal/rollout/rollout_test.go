@@ -90,14 +90,15 @@ func TestWriterAfterClose(t *testing.T) {
 	}
 }
 
-func TestCreateKeepsWhatIsThere(t *testing.T) {
+func TestCreateKeepsAnExistingFile(t *testing.T) {
 	w := create(t)
 	if _, err := rollout.Create(w.Path(), meta); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create: %v", err)
 	}
 }
 
-// A file that ends at any byte loads with the lines that are whole, and can continue.
+// TestTornAtEveryByte cuts the file at each byte: the complete lines load, and the file can
+// continue.
 func TestTornAtEveryByte(t *testing.T) {
 	w := create(t)
 	for i := range 3 {
@@ -236,10 +237,10 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, item := range append(r.Items, r.Before...) {
 			if _, err := protocol.AppendItem(nil, item); err != nil {
-				t.Errorf("what was read cannot be written: %v", err)
+				t.Errorf("an item that was read cannot be written: %v", err)
 			}
 		}
-		// What follows the last line break changes nothing but the count.
+		// Text after the last line break changes only the count.
 		torn, err := rollout.Read(strings.NewReader(in[:strings.LastIndexByte(in, '\n')+1] + `{"torn":`))
 		if err != nil {
 			t.Fatal(err)

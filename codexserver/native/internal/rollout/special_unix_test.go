@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 )
 
-// A named pipe in the place of the file is an error at once.
+// TestNamedPipe replaces the file by a named pipe: Load and Open fail at once.
 func TestNamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

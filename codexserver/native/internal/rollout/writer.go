@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Path is where the conversation id that starts at t, in local time, is kept
-// below home.
+// Path returns the path, below home, of the conversation id that starts at t. The folders
+// and the name use local time.
 func Path(home, id string, t time.Time) string {
 	return filepath.Join(home, "sessions", t.Format("2006"), t.Format("01"), t.Format("02"),
 		"rollout-"+t.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
@@ -31,8 +31,8 @@ var ErrChanged = errors.New("another program has written to the conversation's f
 
 // Writer appends to a rollout. It is safe for concurrent use.
 //
-// It opens the file for each write, so that conversations hold no descriptors. It
-// keeps the lines that it cannot write, and writes them before the next one.
+// It opens the file for each write, so conversations hold no descriptors. It keeps the
+// lines that it cannot write, and writes them before the next line.
 type Writer struct {
 	path string
 
@@ -40,15 +40,15 @@ type Writer struct {
 	lines  []byte      // not yet in the file
 	info   fs.FileInfo // of the file
 	size   int64       // of the file after the last write
-	torn   bool        // that write may have left a piece of a line
-	other  bool        // another program has written too
-	whole  bool        // a reader finds all that was written
+	torn   bool        // that write may have left a part of a line
+	other  bool        // another program has written to the file
+	whole  bool        // Load reads every line that was written
 	draft  bool        // there is no file; see Replace
 	closed bool
 }
 
-// Create begins the rollout at path, which must not exist, with its first line.
-// When that fails it leaves no file.
+// Create makes the rollout at path, which must not exist, with its first line. If it fails
+// it leaves no file.
 func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
 	line, err := metaLine(meta)
 	if err != nil {
@@ -72,7 +72,7 @@ func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
 	return w, nil
 }
 
-// Open continues the rollout at path. A torn last line is cut off.
+// Open continues the rollout at path. It cuts off a torn last line.
 func Open(path string) (*Writer, error) {
 	w := &Writer{path: path, torn: true, whole: true}
 	f, size, err := w.open()
@@ -86,7 +86,7 @@ func Open(path string) (*Writer, error) {
 	return w, nil
 }
 
-// open opens the file, and returns its size once a torn line has been cut off.
+// open opens the file, cuts off a torn line and returns the file's size.
 func (w *Writer) open() (*os.File, int64, error) {
 	f, err := os.OpenFile(w.path, os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) && w.size > 0 {
@@ -124,7 +124,7 @@ func (w *Writer) look(f *os.File) (size int64, err error) {
 	return size, nil
 }
 
-// cutTornLine ends the file after its last line break, and returns its size.
+// cutTornLine cuts the file after its last line break, and returns its new size.
 func cutTornLine(f *os.File) (int64, error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -149,7 +149,7 @@ func cutTornLine(f *os.File) (int64, error) {
 	return end, f.Truncate(end)
 }
 
-// Path is the file's.
+// Path returns the path of the file.
 func (w *Writer) Path() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,12 +166,12 @@ func (w *Writer) Event(m protocol.EventMsg) error {
 	return w.append(protocol.RolloutEventMsg, func(b []byte) ([]byte, error) { return protocol.AppendEvent(b, m) })
 }
 
-// TurnContext appends what a model request is made under.
+// TurnContext appends the context of a request to the model.
 func (w *Writer) TurnContext(c protocol.TurnContext) error {
 	return w.appendJSON(protocol.RolloutTurnContext, c)
 }
 
-// Compacted appends the replacement of all that came before.
+// Compacted appends the items that replace the history so far.
 func (w *Writer) Compacted(c protocol.Compacted) error {
 	return w.appendJSON(protocol.RolloutCompacted, c)
 }
@@ -185,7 +185,7 @@ func (w *Writer) appendJSON(t protocol.RolloutType, payload any) error {
 	return w.append(t, func(b []byte) ([]byte, error) { return appendJSON(b, payload) })
 }
 
-// append adds one line, and writes it with those that are left from before.
+// append adds one line, and writes it with the lines that are not yet written.
 func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,8 +202,7 @@ func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, er
 	return w.flush()
 }
 
-// Flush writes the lines that could not be written before, and frees the memory
-// of those that were.
+// Flush writes the lines that could not be written before, and frees their memory.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,7 +232,7 @@ func (w *Writer) flush() error {
 	}
 	w.size = size + int64(n)
 	w.lines = w.lines[:copy(w.lines, w.lines[n:])]
-	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // the memory of one long line is not worth keeping
+	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // do not keep the memory of one long line
 		w.lines = nil
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -242,9 +241,9 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Check reports what has become of the file since the last write: nil when it is
-// as it was left and has all lines, [ErrGone], [ErrChanged], or why it cannot be
-// written.
+// Check writes the missing lines and compares the file with the last write. It returns nil
+// when the file is unchanged and complete, [ErrGone], [ErrChanged], or the error of the
+// write.
 func (w *Writer) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -264,7 +263,7 @@ func (w *Writer) Check() error {
 	return nil
 }
 
-// Follow continues at path when the file was moved there, and reports whether it was.
+// Follow continues at path if the file was moved there, and reports whether it was.
 func (w *Writer) Follow(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -276,17 +275,16 @@ func (w *Writer) Follow(path string) bool {
 	return true
 }
 
-// Whole reports whether [Load] reads every line that was written: it skips those
-// that are too long.
+// Whole reports whether [Load] reads every line that was written. It is false after a line
+// that is too long for Load.
 func (w *Writer) Whole() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.whole && w.size < maxFile
 }
 
-// Replace writes the file again: with meta, and with the lines that add appends to its
-// writer. Lines that were not yet written are dropped. After an error the file is as it
-// was.
+// Replace writes the file again, with meta and the lines that add appends to its writer. It
+// drops lines that were not yet written. After an error the file is unchanged.
 func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	line, err := metaLine(meta)
 	if err != nil {
@@ -310,7 +308,7 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	return nil
 }
 
-// Close writes what is left to write. The error says that lines are lost.
+// Close writes the missing lines. An error means that they are lost.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// maxRules bounds a file of rules; a longer one has none.
+// maxRules bounds a file of rules in bytes; a longer one is ignored.
 const maxRules = 1 << 20
 
-// rules are what one folder says of what to ignore, over what those above it
-// say. Nil says nothing. The patterns are those of gitignore(5).
+// rules say what to ignore in one folder, and override those of the folders above it. Nil
+// ignores nothing. The patterns are those of gitignore(5).
 type rules struct {
 	above *rules
-	depth int // how many names lead to the folder
+	depth int // the number of names in the path of the folder
 	list  []rule
 }
 
@@ -25,11 +25,11 @@ type rule struct {
 	segments []string
 	keep     bool // the line began with !
 	dirOnly  bool
-	anywhere bool // the pattern is for names in any depth
+	anywhere bool // the pattern matches names at any depth
 }
 
-// with adds the rules of the files in dir, to which depth names lead; has reports whether
-// a file is there, nil means that this is not known.
+// with adds the rules of the files in dir, whose path has depth names. has reports whether
+// a file exists; with nil, with tries to read each.
 func (r *rules) with(dir string, depth int, has func(name string) bool) *rules {
 	for _, name := range []string{".gitignore", ".ignore"} {
 		if has == nil || has(name) {
@@ -39,7 +39,7 @@ func (r *rules) with(dir string, depth int, has func(name string) bool) *rules {
 	return r
 }
 
-// read adds the rules of one file. One that cannot be read has none.
+// read adds the rules of one file. It ignores a file that cannot be read.
 func (r *rules) read(file string, depth int) *rules {
 	data, err := regularfile.Read(file, maxRules)
 	if err != nil {
@@ -76,8 +76,8 @@ func parseRule(line string) (rule, bool) {
 	return one, line != ""
 }
 
-// ignore reports whether the file or folder that names lead to is ignored. The last
-// matching line of the innermost folder counts.
+// ignore reports whether the file or folder with the path names is ignored. The last
+// matching line of the innermost folder decides.
 func (r *rules) ignore(names []string, isDir bool) bool {
 	for ; r != nil; r = r.above {
 		for i := len(r.list) - 1; i >= 0; i-- {
@@ -99,11 +99,10 @@ func (r *rule) match(names []string, isDir bool) bool {
 	return matchNames(r.segments, names)
 }
 
-// matchNames matches name by name; ** is any number of names, but at the end at
-// least one. Only the last ** is ever tried again, so it takes no more than
-// segments × names steps.
+// matchNames matches name by name. ** matches any number of names, and at the end at least
+// one. Only the last ** is tried again, so matching takes at most segments × names steps.
 func matchNames(segments, names []string) bool {
-	star, tried := -1, 0 // the last ** and how far it reaches
+	star, tried := -1, 0 // the last **, and the end of its match
 	i, j := 0, 0
 	for j < len(names) {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A crafted .gitignore must not hold a search up.
+// TestManyStarsEnd checks that a crafted .gitignore does not delay a search.
 func TestManyStarsEnd(t *testing.T) {
 	one, ok := parseRule(strings.Repeat("**/a/", 60) + "b")
 	if !ok {
@@ -59,7 +59,7 @@ func FuzzMatch(f *testing.F) {
 			w := &p.words[0]
 			p.hay.set(string(found))
 			if got := string(p.hay.fold(w)); got != string(w.runes) {
-				t.Errorf("the places of %q in %q spell %q", query, path, got)
+				t.Errorf("the positions of %q in %q spell %q", query, path, got)
 			}
 		}
 	})

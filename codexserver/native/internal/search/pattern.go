@@ -6,18 +6,17 @@ import (
 	"unicode"
 )
 
-// pattern is a query; it holds the memory of its matching and serves one
-// goroutine.
+// pattern is a query with the buffers of its matches. It is for one goroutine.
 type pattern struct {
 	words []word
 	hay   haystack
 	grid  grid
 }
 
-// word is one part of a query, folded as the haystack will be.
+// word is one word of a query.
 type word struct {
-	runes               []rune
-	ownCase, ownAccents bool // they mean what they are
+	runes                   []rune
+	exactCase, exactAccents bool // the word has capitals, or accents
 }
 
 // parsePattern splits a query at blanks, but not at those after a backslash.
@@ -32,20 +31,20 @@ func parsePattern(query string) *pattern {
 		w := word{}
 		for _, r := range strings.ReplaceAll(text, `\ `, " ") {
 			w.runes = append(w.runes, r)
-			w.ownCase = w.ownCase || unicode.IsUpper(r)
-			w.ownAccents = w.ownAccents || plainLetter(r) != r
+			w.exactCase = w.exactCase || unicode.IsUpper(r)
+			w.exactAccents = w.exactAccents || plainLetter(r) != r
 		}
 		p.words = append(p.words, w)
 	}
 	return p
 }
 
-// maxCells bounds the memory of one match: what is longer than a thousand
-// letters in a path of a thousand matches nothing.
+// maxCells bounds the memory of one match: the letters of a word times those of a path. A
+// larger pair does not match.
 const maxCells = 1 << 20
 
-// match scores a path and, unless indices is nil, sets them to the places of
-// the matched characters, ascending.
+// match scores a path. Unless indices is nil, it appends the positions of the matched
+// characters, ascending.
 func (p *pattern) match(path string, indices *[]uint32) (score int, ok bool) {
 	p.hay.set(path)
 	for i := range p.words {
@@ -67,8 +66,8 @@ func (p *pattern) match(path string, indices *[]uint32) (score int, ok bool) {
 	return score, true
 }
 
-// subsequence reports whether needle's runes occur in hay in their order. It costs little
-// and rules out most paths.
+// subsequence reports whether needle's runes occur in hay in order. It is cheap and rules
+// out most paths.
 func subsequence(needle, hay []rune) bool {
 	for _, r := range needle {
 		i := slices.Index(hay, r)
@@ -80,16 +79,16 @@ func subsequence(needle, hay []rune) bool {
 	return true
 }
 
-// haystack is a path as it is matched.
+// haystack is a path in the form for matching.
 type haystack struct {
 	runes  []rune
-	bonus  []int // what a match at each place is worth in addition to the match itself
+	bonus  []int // the bonus of a match at each position
 	folded []rune
 }
 
 func (h *haystack) set(path string) {
 	h.runes, h.bonus = h.runes[:0], h.bonus[:0]
-	before := classSpace // a path begins as a word does
+	before := classSpace // the beginning of a path is the beginning of a word
 	for _, r := range path {
 		class := classOf(r)
 		h.runes = append(h.runes, r)
@@ -98,14 +97,15 @@ func (h *haystack) set(path string) {
 	}
 }
 
-// fold returns the path as w compares it, until the next call.
+// fold returns the path without the case and the accents that w ignores. The result is
+// valid until the next call.
 func (h *haystack) fold(w *word) []rune {
 	h.folded = h.folded[:0]
 	for _, r := range h.runes {
-		if !w.ownAccents {
+		if !w.exactAccents {
 			r = plainLetter(r)
 		}
-		if !w.ownCase {
+		if !w.exactCase {
 			r = unicode.ToLower(r)
 		}
 		h.folded = append(h.folded, r)
@@ -113,8 +113,8 @@ func (h *haystack) fold(w *word) []rune {
 	return h.folded
 }
 
-// The letters of Latin-1 and Latin Extended-A from À on, and what they are
-// without their accents; '.' stands for letters that stay.
+// The letters of Latin-1 and Latin Extended-A, beginning with À, without their accents;
+// '.' marks letters that do not change.
 const (
 	firstAccented = 'À'
 	plainLetters  = "AAAAAA.CEEEEIIII.NOOOOO.OUUUUY..aaaaaa.ceeeeiiii.nooooo.ouuuuy.y" +

@@ -5,19 +5,19 @@ import (
 	"unicode"
 )
 
-// A match is worth scoreMatch, and more where it begins a word. Matches that
-// stand together share the bonus of the first of them; gaps cost. The figures
-// are those of the fzf family, as Codex 0.44 was seen to use them.
+// A match scores scoreMatch, and a bonus at the beginning of a word. Adjacent matches share
+// the bonus of the first of them; gaps reduce the score. The figures are those of the fzf
+// family, and those measured on Codex 0.44.
 const (
 	scoreMatch       = 16
 	gapStart         = 3
 	gapExtension     = 1
 	bonusSpace       = 10 // after white space, and at the beginning
 	bonusDelimiter   = 9  // after a delimiter
-	bonusBoundary    = 8  // after another mark; also such a mark itself
-	bonusCamel       = 5  // a capital after a small letter, a digit after none
-	bonusConsecutive = 4  // at least, next to another match
-	firstMultiplier  = 2  // of the bonus of a word's first match
+	bonusBoundary    = 8  // after another mark, and for the mark itself
+	bonusCamel       = 5  // a capital after a small letter, the first digit of a number
+	bonusConsecutive = 4  // the least bonus next to another match
+	firstMultiplier  = 2  // multiplies the bonus of a word's first match
 )
 
 // class is a kind of character; those from classDelimiter on can begin a word.
@@ -81,19 +81,18 @@ func bonus(before, now class) int {
 	return 0
 }
 
-// cell is the best way to match a needle's first runes with the last of them at
-// one place of the haystack.
+// cell is the best match of a needle's first runes whose last rune is at one position of
+// the haystack.
 type cell struct {
-	score  int // 0 = there is none
-	bonus  int // what those that follow at once may share
-	joined bool
-	// gap is the best score of any earlier place, less the gap up to here; from
-	// is that place counted from 1, 0 = there is none.
+	score  int  // 0 means no match
+	bonus  int  // the bonus that adjacent matches after it may share
+	joined bool // the rune before it matches at the position before
+	// gap is the best score of any earlier position, less the gap up to here. from is
+	// that position counted from 1; 0 means none.
 	gap, from int
 }
 
-// grid holds a row of cells for each rune of the needle. Its memory is used
-// again.
+// grid holds a row of cells for each rune of the needle. Its memory is reused.
 type grid struct {
 	cells []cell
 	width int
@@ -101,8 +100,8 @@ type grid struct {
 
 func (g *grid) row(i int) []cell { return g.cells[i*g.width : (i+1)*g.width] }
 
-// fill computes all cells and returns the best score and the place of its last match. The
-// needle is a subsequence of hay.
+// fill computes all cells and returns the best score and the position of its last match.
+// The needle must be a subsequence of hay.
 func (g *grid) fill(needle, hay []rune, bonuses []int) (best, end int) {
 	g.width = len(hay)
 	if n := len(needle) * g.width; cap(g.cells) < n {
@@ -129,7 +128,7 @@ func (g *grid) fill(needle, hay []rune, bonuses []int) (best, end int) {
 		}
 	}
 	for j, c := range g.row(len(needle) - 1) {
-		// Of equals the last one counts, but of single characters the first.
+		// Among equal scores the last position wins; for a single character the first.
 		if c.score > best || c.score == best && len(needle) > 1 {
 			best, end = c.score, j
 		}
@@ -137,8 +136,8 @@ func (g *grid) fill(needle, hay []rune, bonuses []int) (best, end int) {
 	return best, end
 }
 
-// after returns the best score of row before j, less the gap, and its place counted from
-// 1.
+// after returns the best score of row before j, less the gap, and its position counted
+// from 1.
 func after(row []cell, j int) (score, from int) {
 	last := row[j-1]
 	opened, extended := max(last.score-gapStart, 0), max(last.gap-gapExtension, 0)
@@ -148,8 +147,8 @@ func after(row []cell, j int) (score, from int) {
 	return extended, last.from
 }
 
-// follow sets the score of a match behind one of the previous rune: either
-// next to it, at the place of last, or after a gap that reaches to last.
+// follow sets the score of a match after one of the previous rune: directly after it, with
+// last as the previous match, or after a gap that ends at last.
 func (c *cell) follow(last *cell, bonus int) {
 	if last.from > 0 {
 		c.score, c.bonus = last.gap+bonus+scoreMatch, bonus
@@ -166,7 +165,8 @@ func (c *cell) follow(last *cell, bonus int) {
 	}
 }
 
-// trace appends the places of the matches of a needle of n runes whose last is at end.
+// trace appends the positions of the matches of a needle of n runes whose last match is at
+// end.
 func (g *grid) trace(indices []uint32, n, end int) []uint32 {
 	for i := n - 1; i >= 0; i-- {
 		indices = append(indices, uint32(end))

@@ -10,12 +10,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// limit is how many files of one root are given.
+// limit is the number of files of one root in a result.
 const limit = 50
 
-// Files returns the files below roots, each an absolute folder, whose paths match query,
-// best first, those that are equal by path. An empty query matches nothing, a root that
-// is not a folder has no files. When ctx ends, Files returns what it has found so far.
+// Files returns the files below roots whose paths match query. The best match is first;
+// equal ones are sorted by path. Each root is the absolute path of a folder; other roots
+// have no files. An empty query matches nothing. When ctx ends, Files returns the matches
+// found so far.
 func Files(ctx context.Context, query string, roots []string) []protocol.FuzzyFile {
 	files := []protocol.FuzzyFile{}
 	if query == "" {

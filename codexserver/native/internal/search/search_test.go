@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree makes a folder of files; what ends with a slash is a folder.
+// tree makes a folder of files; a name that ends with a slash is a folder.
 func tree(t testing.TB, files ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -48,7 +48,7 @@ func paths(files []protocol.FuzzyFile) []string {
 	return got
 }
 
-// The answers of the recording, and some more of Codex 0.44.
+// TestScores has the recorded answers of Codex 0.44, and some more.
 func TestScores(t *testing.T) {
 	recorded := tree(t, "abc", "abcde", "abexy", "zzz.txt", "dir/abe.go")
 	code := tree(t, "src/FooBar.go", "src/foobar.go", "src/foo_bar.go", "lib/foo/bar.go", "README.md", "a b c.txt", ".hidden",
@@ -184,7 +184,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// The files that are found are those that git finds, whatever .gitignore says.
+// TestIgnoredAsByGit compares the files with those that git lists, for many .gitignore files.
 func TestIgnoredAsByGit(t *testing.T) {
 	files := []string{"a", "b.txt", "c.log", "d/a", "d/b.txt", "d/e/a", "d/e/c.log", "d/e/f/b.txt", "x y", "#h", "!i", "[z]", "d/a b/a", "e/d/a", "g*h/a", `back\slash`}
 	parts := []string{"a", "b.txt", "*.txt", "*", "?", "d", "e", "f", "**", "[a-d]", "[!a]", "[^b]*", "d*", "c.log", `\#h`, `\!i`, `\[z]`, "x y", `x\ y`, "a b", `g\*h`, "**a", "a**"}

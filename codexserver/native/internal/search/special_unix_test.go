@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Lists of what is ignored that wait or do not end have no rules.
+// TestSpecialLists replaces .gitignore by a named pipe and by an endless file: they have no
+// rules.
 func TestSpecialLists(t *testing.T) {
 	root := tree(t, "a.txt", "b/a.txt", ".git/info/")
 	for _, name := range []string{".gitignore", ".git/info/exclude", "b/.ignore"} {

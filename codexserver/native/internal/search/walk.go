@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// walk calls file with the path, relative to root and with slashes, of each file
-// that is not ignored. Hidden files count, what is in .git does not; symbolic
-// links are files and not followed.
+// walk calls file with the path of each file that is not ignored, relative to root and
+// with slashes. It includes hidden files, but nothing in .git. It treats a symbolic link
+// as a file and does not follow it.
 func walk(ctx context.Context, root string, file func(path string)) {
 	if !filepath.IsAbs(root) {
 		return
@@ -25,12 +25,12 @@ type walker struct {
 	file func(string)
 }
 
-// folder walks one folder: dir as the system calls it, path as file gets it
-// with a slash at its end, names down to it from where the outermost rules lie.
+// folder walks one folder. dir is its path in the system; path is its path below root, with
+// a slash at its end; names is its path below the folder of the outermost rules.
 func (w *walker) folder(dir, path string, names []string, rules *rules) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && len(entries) == 0 {
-		return // not there, or not for us
+		return // it is missing, or may not be read
 	}
 	rules = rules.with(dir, len(names), func(name string) bool {
 		_, ok := slices.BinarySearchFunc(entries, name, func(e os.DirEntry, name string) int {
@@ -63,8 +63,8 @@ func (w *walker) folder(dir, path string, names []string, rules *rules) {
 	}
 }
 
-// outer returns the rules that the repository of root has for it: those of the folders
-// above it, and the names down from the repository to it.
+// outer returns the rules of the folders above root, up to its repository, and the path of
+// root below the repository.
 func outer(root string) (*rules, []string) {
 	var above []string // innermost first
 	dir := root

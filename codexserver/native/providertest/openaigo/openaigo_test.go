@@ -15,7 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// answer is what both readers see of a stream.
+// answer is the part of a stream that both readers return.
 type answer struct {
 	Text, Reasoning string
 	Calls           []call
@@ -61,7 +61,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// ours is what the engine's client sees.
+// ours reads a stream with the engine's client.
 func ours(ctx context.Context, url string, wire config.WireAPI) answer {
 	none := int64(0)
 	c := &model.Client{

@@ -16,56 +16,55 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// A Task is what is handed to the server.
+// A Task is a task for the server.
 type Task struct {
-	// Prompt is what is to be done.
+	// Prompt is the text of the task.
 	Prompt string
-	// Resume continues the conversation of this id, or the newest one when it is "last".
-	// Empty begins a new one.
+	// Resume continues the conversation with this id, or the newest one when it is
+	// "last". Empty begins a new one.
 	Resume string
-	// Arguments are those of the tool codex besides the prompt, for a new conversation.
+	// Arguments are further arguments of the tool codex, for a new conversation.
 	Arguments map[string]any
-	// Folder is where a new conversation works, as far as the client knows.
+	// Folder is the folder of a new conversation, as far as the client knows.
 	Folder string
-	// JSON writes every event and the result to standard output as one JSON
-	// object a line, and nothing else.
+	// JSON writes every event and the result to standard output, each as one line of
+	// JSON, and nothing else.
 	JSON bool
-	// Program is what the person types to continue, "codex-mcp ask" for example.
+	// Program is the command that continues the conversation, such as "codex-mcp ask".
 	Program string
-	// Version is the client's, for the server.
+	// Version is the client's version.
 	Version string
-	// Pause is how long nothing may have been typed before a question takes
-	// keys. 0 is 300 ms.
+	// Pause is how long nothing may be typed before a question accepts keys. 0 means
+	// 300 ms.
 	Pause time.Duration
 }
 
-// MaxTask is how long the message with the task may be, in bytes: what the server
-// takes.
+// MaxTask is the longest message with a task that the server accepts, in bytes.
 const MaxTask = 64 << 20
 
-// ErrTaskTooLong says that a task does not fit into a message.
+// ErrTaskTooLong means that a task does not fit into a message.
 var ErrTaskTooLong = fmt.Errorf("the task is too long: with its quoting it may have %d MiB; put it into a file, and name that in the task", MaxTask>>20)
 
-// envelope is the most that the message has besides the arguments of the call.
+// envelope bounds the message without the arguments of the call, in bytes.
 const envelope = 4 << 10
 
-// maxMessage is the longest message that is taken from the server, which belongs to
-// this program and repeats the answer in its result.
+// maxMessage is the longest message from the server, in bytes. It is large since the server
+// is a part of this program and repeats the answer in its result.
 const maxMessage = 1 << 30
 
-// Last is the word for the newest conversation.
+// Last means the newest conversation in [Task].Resume.
 const Last = "last"
 
 // The exit statuses of Run.
 const (
 	StatusAnswered    = 0
 	StatusFailed      = 1
-	StatusInterrupted = 130 // as shells have it: 128 and the number of SIGINT
+	StatusInterrupted = 130 // as in shells: 128 and the number of SIGINT
 )
 
 const (
 	usualPause = 300 * time.Millisecond
-	// abortTime bounds the wait for the end of a turn that was interrupted.
+	// abortTime bounds the wait for the end of an interrupted turn.
 	abortTime = 5 * time.Second
 )
 
@@ -75,7 +74,7 @@ type client struct {
 	task      *Task
 	signals   <-chan os.Signal
 	out       *output
-	broken    <-chan struct{} // closed when standard output takes no more; nil once that is known
+	broken    <-chan struct{} // closed when standard output fails; nil after it was noticed
 	inbox     *inbox
 	keys      *reader
 	s         *screen
@@ -84,16 +83,16 @@ type client struct {
 
 	engine      string
 	thread      string
-	began       time.Time // of the turn under way; zero without one
+	began       time.Time // when the running turn began; zero without one
 	interrupted bool
-	stopped     bool             // by a key, which has been shown
-	lost        bool             // interrupted because standard output takes no more
-	ended       bool             // the call has
-	late        <-chan time.Time // the interrupted turn takes too long to end
+	stopped     bool             // a key stopped the turn, and the screen shows it
+	lost        bool             // interrupted because standard output failed
+	ended       bool             // the call has ended
+	late        <-chan time.Time // fires when the interrupted turn takes too long to end
 }
 
-// hello is what the server said of itself, event one event of the call, and end
-// the call's end.
+// hello describes the engine and the conversation to continue, event is an event of the
+// call, and end is the end of the call.
 type (
 	hello struct{ engine, preview string }
 	event struct {
@@ -106,10 +105,10 @@ type (
 	}
 )
 
-// Run hands a task to the server at the other end of t and returns the exit status when
-// it is done. The first os.Interrupt of signals interrupts the turn, a second one, and
-// any other signal, ends Run at once. Standard output that cannot be written to, or whose
-// reader is gone, interrupts the turn, and the status is StatusFailed.
+// Run runs a task on the server at the other end of t and returns the exit status. The
+// first os.Interrupt of signals interrupts the turn. A second one, or any other signal,
+// ends Run at once. When standard output cannot be written, or its reader is gone, Run
+// interrupts the turn and returns StatusFailed.
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out, stderr := newOutput(c), c.Err
 	checked := *c
@@ -143,7 +142,7 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 	work.Go(func() { peer.Run(running) })
 	work.Go(func() {
 		result, err := cl.call(call, peer)
-		if call.Err() != nil { // it ended at once, and what the server had sent by then is still to come
+		if call.Err() != nil { // the call ended at once: wait for what the server sent before
 			mcptypes.Ping.Call(running, peer, nil)
 		}
 		cl.inbox.put(end{result, err})
@@ -157,7 +156,7 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 	return cl.loop()
 }
 
-// mux puts what the server sends into the inbox.
+// mux puts the server's messages into the inbox.
 func (cl *client) mux() *jsonrpc.Mux {
 	m := new(jsonrpc.Mux)
 	mcptypes.Ping.Handle(m, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
@@ -173,7 +172,7 @@ func (cl *client) mux() *jsonrpc.Mux {
 	m.Handle(mcptypes.ElicitationCreate.Name(), jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		q := &question{ctx: ctx}
 		if cl.keys == nil {
-			return nil, jsonrpc.CodeMethodNotFound // was not declared
+			return nil, jsonrpc.CodeMethodNotFound // the client did not declare it
 		}
 		if err := r.Bind(&q.params); err != nil {
 			return nil, err
@@ -185,7 +184,7 @@ func (cl *client) mux() *jsonrpc.Mux {
 	return m
 }
 
-// call is the client's side of the conversation with the server.
+// call initializes the session, calls the tool and returns its result.
 func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallToolResult, error) {
 	p := &mcptypes.InitializeRequestParams{
 		ProtocolVersion: mcptypes.ProtocolVersion,
@@ -230,7 +229,7 @@ func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallT
 
 var errNone = errors.New("there is no conversation to continue")
 
-// newest is the newest conversation that the engine keeps.
+// newest returns the newest conversation of the engine.
 func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSummary, error) {
 	var list protocol.ListConversationsResult
 	err := peer.Call(ctx, "listConversations", protocol.ListConversationsParams{PageSize: new(1)}, &list)
@@ -243,10 +242,10 @@ func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSumm
 	return &list.Items[0], nil
 }
 
-// engineOf is the engine as the server presents it.
+// engineOf returns the name of the server's engine, with the reason for it if that is short.
 func engineOf(server mcptypes.Implementation) string {
 	var e struct{ Name, Reason string }
-	json.Unmarshal(server.Extra["engine"], &e) // a server without one has no name to show
+	json.Unmarshal(server.Extra["engine"], &e) // after an error the name is ""
 	const few = 40                             // characters; codex-mcp doctor reports a longer one
 	switch {
 	case e.Name == "":
@@ -262,7 +261,7 @@ func (cl *client) loop() int {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		select { // before the inbox, so that no flood of events holds it up
+		select { // before the inbox, so that a flood of events does not delay it
 		case sig := <-cl.signals:
 			if cl.signalled(sig) {
 				return cl.leave()
@@ -300,7 +299,7 @@ func (cl *client) loop() int {
 	}
 }
 
-// signalled interrupts the turn, or says that there is no more to wait for.
+// signalled interrupts the turn, or reports that the client must leave at once.
 func (cl *client) signalled(sig os.Signal) (leave bool) {
 	if sig != os.Interrupt || cl.interrupted {
 		return true
@@ -310,14 +309,14 @@ func (cl *client) signalled(sig os.Signal) (leave bool) {
 	return false
 }
 
-// handle deals with one message of the inbox.
+// handle handles one message of the inbox.
 func (cl *client) handle(m any) (code int, done bool) {
 	switch m := m.(type) {
 	case hello:
 		cl.engine = m.engine
 		if m.preview != "" && !cl.task.JSON {
 			cl.v.open("head")
-			cl.s.prose("", dim, "going on with: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
+			cl.s.prose("", dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
 		}
 	case event:
 		cl.follow(m.msg)
@@ -334,14 +333,14 @@ func (cl *client) handle(m any) (code int, done bool) {
 	case end:
 		cl.ended = true
 		if cl.interrupted && m.err != nil && !cl.began.IsZero() {
-			return 0, false // the turn's own end is still to come
+			return 0, false // wait for the end of the turn
 		}
 		return cl.finish(m), true
 	}
 	return 0, false
 }
 
-// follow keeps what is to be known of the conversation.
+// follow updates the state of the conversation.
 func (cl *client) follow(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.SessionConfigured:
@@ -356,7 +355,7 @@ func (cl *client) follow(m protocol.EventMsg) {
 	}
 }
 
-// head says who works where.
+// head shows the engine, the model and the folder.
 func (cl *client) head(model string) {
 	text := cl.engine
 	if model != "" {
@@ -369,10 +368,10 @@ func (cl *client) head(model string) {
 	cl.s.prose("", dim, showOutput(text))
 }
 
-// ask puts a question to the person.
+// ask asks the user a question.
 func (cl *client) ask(q *question) (code int, done bool) {
 	if q.ctx.Err() != nil || cl.interrupted {
-		return 0, false // its answer is not waited for
+		return 0, false // the server does not wait for an answer
 	}
 	p := &prompt{question: q, s: cl.s, v: cl.v, keys: cl.keys, pause: cmp.Or(cl.task.Pause, usualPause), signals: cl.signals}
 	if p.run() != stopped {
@@ -394,8 +393,8 @@ func (cl *client) stop() {
 	cl.s.hint(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
 }
 
-// lose interrupts the turn because standard output takes no more, unless a
-// signal, after which writes are given up, has come before.
+// lose interrupts the turn because standard output failed. If a signal came first, it
+// handles the signal: writes are abandoned after a signal.
 func (cl *client) lose() (leave bool) {
 	cl.broken = nil
 	select {
@@ -410,12 +409,12 @@ func (cl *client) lose() (leave bool) {
 	return false
 }
 
-// leave gives up on the turn.
+// leave ends the client without waiting for the turn.
 func (cl *client) leave() int {
 	return cl.finish(end{err: context.Canceled})
 }
 
-// status shows that the turn continues.
+// status shows what the turn is doing, and for how long.
 func (cl *client) status() {
 	if cl.began.IsZero() || cl.interrupted || cl.task.JSON {
 		return

@@ -7,46 +7,44 @@ import (
 	"golang.org/x/term"
 )
 
-// A Console is where the person sits: the standard streams, and what is known
-// of them.
+// A Console is the standard streams and their properties.
 type Console struct {
 	// Out is standard output, Err standard error.
 	Out, Err io.Writer
 	// OutTerminal and ErrTerminal say which of them is a terminal.
 	OutTerminal, ErrTerminal bool
-	// Joined says that both are one file, as after 2>&1: what cannot be
-	// written to Err cannot be written to Out.
+	// Joined means that both are one file, as after 2>&1. If a write to one fails,
+	// the other fails, too.
 	Joined bool
-	// Unread reports whether the reader of Out is gone. Nil leaves that to the next
-	// write.
+	// Unread reports whether the reader of Out is gone. With nil only a write
+	// detects that.
 	Unread func() bool
-	// Keys are the keys of the terminal on standard input; nil when there is none, and no
-	// question can be asked.
+	// Keys reads the keys of the terminal on standard input. It is nil without a
+	// terminal; then no question can be asked.
 	Keys Keyboard
-	// Color lets text be coloured, Moves the cursor be moved, where progress
-	// is shown on a terminal.
+	// Color allows colours, Moves allows movements of the cursor, in progress on a
+	// terminal.
 	Color, Moves bool
-	// Width is the terminal's, in cells. Nil is 80.
+	// Width returns the width of the terminal in cells. Nil means 80.
 	Width func() int
-	// Home is the person's home folder, shown as a tilde; "" means none.
+	// Home is the user's home folder, shown as a tilde; "" means none.
 	Home string
 }
 
-// A Keyboard is a terminal that keys are read from.
+// A Keyboard is a terminal from which keys are read.
 type Keyboard interface {
 	io.Reader
-	// Raw hands over every key at once, without showing it. The function that
-	// it returns brings the terminal back to how it was.
+	// Raw switches to a mode in which Read returns each key at once and the terminal
+	// does not show it. restore restores the terminal.
 	Raw() (restore func(), err error)
-	// Flush throws away what was typed and not read.
+	// Flush discards typed keys that were not read.
 	Flush() error
 }
 
-// Standard is the console of the standard streams. getenv is asked for NO_COLOR
-// (https://no-color.org) and TERM, which is "dumb" where the cursor cannot be
-// moved.
+// Standard returns the console of the standard streams. getenv reads NO_COLOR
+// (https://no-color.org) and TERM, which is "dumb" if the cursor cannot be moved.
 func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) string) *Console {
-	home, _ := os.UserHomeDir() // without one no path is shortened
+	home, _ := os.UserHomeDir() // without a home no path is shortened
 	c := &Console{Out: stdout, Err: stderr, Home: home}
 	var screen *os.File
 	if f, ok := stderr.(*os.File); ok && isTerminal(f) {
@@ -105,17 +103,17 @@ func (k *keyboard) Raw() (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { term.Restore(fd, before) }, nil // there is no one left to inform
+	return func() { term.Restore(fd, before) }, nil // an error has no remedy
 }
 
 func (k *keyboard) Flush() error { return flush(k.Fd()) }
 
-// Asks reports whether the person can be asked: there are keys to press, and a terminal
-// other than the one for the JSON, if there is any, to show the question on.
+// Asks reports whether the user can be asked: there are keys, and a terminal that can show
+// the question. With json, standard output is not such a terminal.
 func (c *Console) Asks(json bool) bool { return c.Keys != nil && c.screen(json).seen }
 
-// screen is where what happens is shown, and the questions are: standard output
-// where that is a terminal that nothing else goes to, else standard error.
+// screen returns the screen for progress and questions: standard output if it is a terminal
+// and not used for JSON, else standard error.
 func (c *Console) screen(json bool) *screen {
 	wide := c.Width
 	if wide == nil {

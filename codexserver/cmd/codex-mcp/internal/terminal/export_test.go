@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the fuzz tests reach without a connection.
+// These are for fuzz tests without a connection.
 var (
 	ShowOutput = showOutput
 	Fold       = fold
@@ -14,7 +14,7 @@ var (
 	Took       = took
 )
 
-// Flow is text that arrived in pieces on a screen of that width.
+// Flow returns what a screen of a width shows of a text that arrived in pieces.
 func Flow(columns int, pieces ...string) string {
 	var b strings.Builder
 	f := &flow{s: &screen{w: &b, width: func() int { return columns }}}
@@ -25,7 +25,7 @@ func Flow(columns int, pieces ...string) string {
 	return b.String()
 }
 
-// Output is the lines of a command's output that arrived in chunks.
+// Output returns the lines that are shown of a command's output in chunks.
 func Output(chunks ...[]byte) []string {
 	c := &command{all: true}
 	for _, chunk := range chunks {
@@ -35,7 +35,7 @@ func Output(chunks ...[]byte) []string {
 	return c.head
 }
 
-// JSONLine is a line of the JSON form.
+// JSONLine returns a line of the JSON form.
 func JSONLine(w io.Writer, raw []byte) {
 	(&client{console: &Console{Out: w}}).line(raw)
 }

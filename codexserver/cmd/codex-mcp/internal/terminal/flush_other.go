@@ -4,5 +4,5 @@ package terminal
 
 import "errors"
 
-// flush cannot discard typed input here, so that no question is asked.
+// flush fails: this system cannot discard typed keys, so no question is asked.
 func flush(uintptr) error { return errors.ErrUnsupported }

@@ -2,5 +2,5 @@ package terminal
 
 import "golang.org/x/sys/windows"
 
-// flush throws away what was typed and not read.
+// flush discards typed keys that were not read.
 func flush(fd uintptr) error { return windows.FlushConsoleInputBuffer(windows.Handle(fd)) }

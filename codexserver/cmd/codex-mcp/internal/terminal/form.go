@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A field of a question's form, in the order of the schema. The questions of
-// MCP servers have them; approvals have none but those of package elicit.
+// field is a field of a question's form. Questions of MCP servers have forms; approvals
+// have only the fields of package elicit.
 type field struct {
 	name     string
 	required bool
@@ -32,7 +32,7 @@ type fieldSchema struct {
 	} `json:"oneOf"`
 }
 
-// words are the values that the field takes, nil when it takes any.
+// words returns the values that the field allows, nil when it allows any.
 func (s *fieldSchema) words() []string {
 	words := slices.Clone(s.Enum)
 	for _, one := range s.OneOf {
@@ -41,12 +41,12 @@ func (s *fieldSchema) words() []string {
 	return words
 }
 
-// approvalFields are the fields of an approval, which the keys fill in.
+// approvalFields are the fields of an approval, which the keys set.
 var approvalFields = []string{"decision", "feedback"}
 
 var errNoObject = errors.New("properties is not an object")
 
-// fields reads the properties of a schema. It returns nil for an approval.
+// fields reads the properties of a schema, in their order. It returns nil for an approval.
 func fields(properties jsontext.Value, required []string) ([]field, error) {
 	if len(properties) == 0 {
 		return nil, nil
@@ -90,7 +90,7 @@ func offersSession(p *questionParams) bool {
 	return slices.Contains(properties.Decision.words(), string(elicit.ApprovedForSession))
 }
 
-// fillIn asks for the fields one after another.
+// fillIn reads the fields one after another.
 func (p *prompt) fillIn() (done bool, out outcome) {
 	content := map[string]mcptypes.ElicitValue{}
 	for _, f := range p.form {
@@ -115,7 +115,7 @@ func (p *prompt) fillIn() (done bool, out outcome) {
 	return true, answered
 }
 
-// ask is the words before the place to type in.
+// ask returns the text before the input.
 func (f *field) ask() string {
 	name := f.name
 	if f.schema.Title != "" {
@@ -142,14 +142,16 @@ func (f *field) ask() string {
 	return showOutput(oneLine([]byte(name))) + ": "
 }
 
-// read reads what was typed as the field's type.
+var errNumber = errors.New("type a number")
+
+// read converts the typed text to the field's type.
 func (f *field) read(text string) (mcptypes.ElicitValue, error) {
 	words := f.schema.words()
 	switch {
 	case len(words) > 0 && !slices.Contains(words, text):
-		return mcptypes.ElicitValue{}, fmt.Errorf("one of %s, please", showOutput(oneLine([]byte(strings.Join(words, ", ")))))
+		return mcptypes.ElicitValue{}, fmt.Errorf("type one of %s", showOutput(oneLine([]byte(strings.Join(words, ", ")))))
 	case text == "":
-		return mcptypes.ElicitValue{}, errors.New("this is needed")
+		return mcptypes.ElicitValue{}, errors.New("this field is required")
 	}
 	switch f.schema.Type {
 	case "boolean":
@@ -159,7 +161,7 @@ func (f *field) read(text string) (mcptypes.ElicitValue, error) {
 		case "n", "no", "false":
 			return mcptypes.ElicitBool(false), nil
 		}
-		return mcptypes.ElicitValue{}, errors.New("yes or no, please")
+		return mcptypes.ElicitValue{}, errors.New("type yes or no")
 	case "integer", "number":
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err == nil {
@@ -167,10 +169,10 @@ func (f *field) read(text string) (mcptypes.ElicitValue, error) {
 		}
 		var v mcptypes.ElicitValue
 		if f.schema.Type == "integer" || v.UnmarshalJSON([]byte(text)) != nil {
-			return mcptypes.ElicitValue{}, errors.New("a number, please")
+			return mcptypes.ElicitValue{}, errNumber
 		}
 		if _, ok := v.Number(); !ok {
-			return mcptypes.ElicitValue{}, errors.New("a number, please")
+			return mcptypes.ElicitValue{}, errNumber
 		}
 		return v, nil
 	}

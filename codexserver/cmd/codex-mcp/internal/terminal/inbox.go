@@ -2,10 +2,9 @@ package terminal
 
 import "sync"
 
-// inbox holds what the peer received until the screen's goroutine takes it. Its
-// zero value is not ready; see newInbox.
+// inbox holds the peer's messages until the screen's goroutine takes them. Use newInbox.
 type inbox struct {
-	news chan struct{} // holds one when something was put since the last look
+	news chan struct{} // holds one value when there may be a new message
 
 	mu   sync.Mutex
 	list []any
@@ -13,7 +12,7 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{news: make(chan struct{}, 1)} }
 
-// put never blocks.
+// put adds a message. It never blocks.
 func (b *inbox) put(m any) {
 	b.mu.Lock()
 	b.list = append(b.list, m)

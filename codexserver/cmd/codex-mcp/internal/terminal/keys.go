@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// key is what one press of a key means.
+// key is the meaning of one key press.
 type key rune
 
 // Keys other than letters.
@@ -16,9 +16,9 @@ const (
 	keyEscape
 )
 
-// reader reads from a keyboard when it is asked to, and not ahead: what is typed
-// meanwhile stays where it can be thrown away. A read that is not waited for any more is
-// left behind, because it cannot be ended.
+// reader reads from a keyboard, and never ahead: keys that are typed before a read can be
+// discarded. A read cannot be ended, so one that is no longer needed continues until the
+// next key.
 type reader struct {
 	in   Keyboard
 	got  chan string
@@ -27,14 +27,14 @@ type reader struct {
 
 func newReader(in Keyboard) *reader { return &reader{in: in, got: make(chan string, 1)} }
 
-// next returns the channel from which comes what is typed next, nothing at the end of the
-// input. The receiver calls done.
+// next returns the channel for the next typed text, "" at the end of the input. The
+// receiver calls done.
 func (r *reader) next() <-chan string {
 	if !r.busy {
 		r.busy = true
 		go func() {
 			b := make([]byte, 4096)
-			n, _ := r.in.Read(b) // nothing is the end, whatever the reason
+			n, _ := r.in.Read(b) // no bytes mean the end, whatever the error
 			r.got <- string(b[:n])
 		}()
 	}
@@ -43,7 +43,7 @@ func (r *reader) next() <-chan string {
 
 func (r *reader) done() { r.busy = false }
 
-// flush throws away what was typed so far.
+// flush discards the keys typed so far.
 func (r *reader) flush() error {
 	err := r.in.Flush()
 	select {
@@ -54,15 +54,13 @@ func (r *reader) flush() error {
 	return err
 }
 
-// sequenceGap is how long the rest of an escape sequence, or of pasted text, may
-// take.
+// sequenceGap bounds the time until the rest of an escape sequence, or of pasted text.
 const sequenceGap = 50 * time.Millisecond
 
-// stops reports whether the turn is to be stopped: by ctrl-C, or by the end of
-// the input.
+// stops reports whether the text stops the turn: ctrl-C, or the end of the input.
 func stops(text string) bool { return text == "" || strings.Contains(text, "\x03") }
 
-// keyOf reads what was typed as one key.
+// keyOf returns the key of a typed text.
 func keyOf(text string) key {
 	switch k, n := utf8.DecodeRuneInString(text); {
 	case n < len(text):

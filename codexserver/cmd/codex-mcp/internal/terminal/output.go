@@ -6,15 +6,15 @@ import (
 	"syscall"
 )
 
-// output is standard output. After a write that failed, or when its reader is seen
-// to have gone, it takes no more.
+// output is standard output. It fails for good after a failed write, and when its reader is
+// gone.
 type output struct {
 	w      io.Writer
-	unread func() bool   // nil where that is not known
-	failed chan struct{} // closed when it takes no more
+	unread func() bool   // reports whether the reader is gone; may be nil
+	failed chan struct{} // closed when the output has failed
 
 	mu  sync.Mutex
-	err error // why it takes no more
+	err error // why the output has failed
 }
 
 func newOutput(c *Console) *output {
@@ -35,7 +35,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// look fails as a write would if the reader has gone. A turn can be silent for long.
+// look fails like a write if the reader is gone. A turn can be silent for a long time.
 func (o *output) look() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,13 +44,13 @@ func (o *output) look() {
 	}
 }
 
-// fail notes why nothing more is taken. The lock is held.
+// fail records why the output has failed. The caller holds the lock.
 func (o *output) fail(err error) {
 	o.err = err
 	close(o.failed)
 }
 
-// failure returns why nothing more is taken, nil while it is.
+// failure returns why the output has failed, nil if it has not.
 func (o *output) failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,14 +16,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// question is an elicitation that waits for the person.
+// question is an elicitation that waits for the user.
 type question struct {
 	ctx    context.Context // ends when the question is withdrawn
 	reply  *jsonrpc.Responder
 	params questionParams
 }
 
-// questionParams is what the terminal needs of the params of elicitation/create.
+// questionParams has the params of elicitation/create that the terminal needs.
 type questionParams struct {
 	Message string `json:"message"`
 	Schema  struct {
@@ -40,12 +40,12 @@ type questionParams struct {
 	} `json:"_meta"`
 }
 
-// answer sends the person's answer.
+// answer sends the user's answer.
 func (q *question) answer(action mcptypes.ElicitResultAction, content map[string]mcptypes.ElicitValue) {
-	q.reply.Reply(&mcptypes.ElicitResult{Action: action, Content: content}, nil) // a withdrawn question takes none
+	q.reply.Reply(&mcptypes.ElicitResult{Action: action, Content: content}, nil) // the reply to a withdrawn question is dropped
 }
 
-// withdrawn is why the server no longer wants an answer.
+// withdrawn returns why the server no longer waits for an answer.
 func (q *question) withdrawn() string {
 	err := context.Cause(q.ctx)
 	if !errors.Is(err, jsonrpc.ErrCancelled) {
@@ -59,18 +59,18 @@ func (q *question) withdrawn() string {
 	return showOutput(oneLine([]byte(reason)))
 }
 
-// prompt is the dialogue about one question.
+// prompt is the dialogue for one question.
 type prompt struct {
 	*question
 	s       *screen
 	v       *view
 	keys    *reader
 	pause   time.Duration
-	signals <-chan os.Signal // that end the dialogue
-	signal  os.Signal        // the one that did
-	form    []field          // what is to be filled in; nothing in an approval
+	signals <-chan os.Signal // the signals that end the dialogue
+	signal  os.Signal        // the signal that ended it
+	form    []field          // the fields to fill in; nil for an approval
 	session bool             // an approval for the session is offered
-	restore func()           // nil while the terminal is as it was
+	restore func()           // restores the terminal; nil when it is restored
 }
 
 // outcome is how the dialogue ended.
@@ -80,11 +80,11 @@ const (
 	answered outcome = iota
 	silent           // nothing was typed in time
 	gone             // withdrawn
-	stopped          // the turn is to end
+	stopped          // the user stops the turn
 )
 
-// run shows the question and deals with the keys until it is answered, is
-// withdrawn, or the turn is to be stopped. It leaves the terminal as it was.
+// run shows the question and handles keys until the question is answered or withdrawn, or
+// the user stops the turn. It restores the terminal.
 func (p *prompt) run() outcome {
 	var err error
 	if p.form, err = fields(p.params.Schema.Properties, p.params.Schema.Required); err != nil {
@@ -115,9 +115,9 @@ func (p *prompt) run() outcome {
 	}
 }
 
-// fail reports to the server that the person cannot be asked.
+// fail reports to the server that the user cannot be asked.
 func (p *prompt) fail(err error) outcome {
-	p.v.note("the question cannot be put to you: " + err.Error())
+	p.v.note("a question cannot be asked here, because the terminal cannot be read: " + err.Error())
 	p.reply.Reply(nil, fmt.Errorf("the terminal cannot be read: %w", err))
 	return gone
 }
@@ -137,8 +137,8 @@ func (p *prompt) cooked() {
 	}
 }
 
-// key waits for one key. What is followed at once by more is the beginning of a
-// sequence, or of pasted text, and no key.
+// key waits for one key. A key that is followed by more input at once is part of a sequence
+// or of pasted text, and counts as keyOther.
 func (p *prompt) key() (key, outcome) {
 	text, out := p.wait(nil)
 	if out != answered {
@@ -151,9 +151,9 @@ func (p *prompt) key() (key, outcome) {
 	return keyOf(text), out
 }
 
-// quiet waits until nothing has been typed for that long, and reports whether anything
-// was. A person does not answer at once what has just appeared, and who is typing
-// something else does not mean it.
+// quiet waits until nothing has been typed for a while, and reports whether anything was
+// typed. Keys right after a question appears belong to something else that the user is
+// typing.
 func (p *prompt) quiet(long time.Duration) (typed bool, out outcome) {
 	for {
 		_, out := p.wait(time.After(long))
@@ -167,8 +167,7 @@ func (p *prompt) quiet(long time.Duration) (typed bool, out outcome) {
 	}
 }
 
-// wait waits for input until it is late, and is done when something else ends
-// the dialogue.
+// wait waits for input, for late, or for the end of the dialogue.
 func (p *prompt) wait(late <-chan time.Time) (text string, out outcome) {
 	select {
 	case text = <-p.keys.next():
@@ -180,7 +179,7 @@ func (p *prompt) wait(late <-chan time.Time) (text string, out outcome) {
 		return "", p.abort()
 	}
 	switch {
-	case p.ctx.Err() != nil: // then it takes no key that came in the same moment either
+	case p.ctx.Err() != nil: // a key that came at the same moment does not count
 		return p.withdraw()
 	case out == answered && stops(text):
 		return text, p.abort()
@@ -206,7 +205,7 @@ func (p *prompt) result(st style, sign, text string) {
 	p.s.prose("  "+p.s.paint(st, sign), plain, text)
 }
 
-// press is one key.
+// press handles one key.
 func (p *prompt) press(k key) (done bool, out outcome) {
 	switch {
 	case k == 's', k == keyEscape:
@@ -234,7 +233,7 @@ func (p *prompt) press(k key) (done bool, out outcome) {
 	return false, answered
 }
 
-// denyWithWords reads a line for the agent; an empty one goes back to the keys.
+// denyWithWords reads a reason for the agent. After an empty line it returns to the keys.
 func (p *prompt) denyWithWords() (done bool, out outcome) {
 	text, out := p.line("reason for the agent: ")
 	if out != answered {
@@ -249,7 +248,7 @@ func (p *prompt) denyWithWords() (done bool, out outcome) {
 	return true, answered
 }
 
-// line reads a line with the editing that the terminal has.
+// line reads a line with the terminal's own editing.
 func (p *prompt) line(ask string) (string, outcome) {
 	p.s.clear()
 	p.s.write("  " + ask)
@@ -270,7 +269,7 @@ func (p *prompt) line(ask string) (string, outcome) {
 	return strings.TrimSpace(strings.ToValidUTF8(text, "")), answered
 }
 
-// body shows what the question is about.
+// body shows the question with its command or changes.
 func (p *prompt) body() {
 	a := &p.params.Meta.Approval
 	p.v.question(a.CallID)
@@ -304,13 +303,13 @@ func (p *prompt) body() {
 	}
 }
 
-// unwieldy reports whether a command is hard to read, or not whole, in a message.
+// unwieldy reports whether a command is hard to read in the message, or is cut there.
 func unwieldy(argv []string) bool {
 	shown := elicit.ShowCommand(argv)
 	return utf8.RuneCountInString(shown) > 1000 || strings.Contains(strings.Join(argv, ""), "\n")
 }
 
-// choice is a key with what it does.
+// choice is a key with its meaning.
 type choice struct{ key, short, long string }
 
 func (p *prompt) choices() []choice {

@@ -24,9 +24,9 @@ type result struct {
 	ThreadID string `json:"threadId"`
 	// Text is the answer, or why there is none.
 	Text string `json:"text"`
-	// IsError says that there is no answer.
+	// IsError means that there is no answer.
 	IsError bool `json:"isError"`
-	// Notes say why the person could not be asked.
+	// Notes say why the user could not be asked.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func (cl *client) finish(e end) int {
 	return code
 }
 
-// foot shows what was used, and how to continue.
+// foot shows the tokens used and the command that continues.
 func (cl *client) foot() {
 	spent := cl.v.spent()
 	if spent == "" && cl.thread == "" {
@@ -90,16 +90,16 @@ func (cl *client) foot() {
 
 // line writes one line of the JSON form.
 func (cl *client) line(raw stdjson.RawMessage) {
-	io.WriteString(cl.console.Out, Line(raw)) // the output notes the error
+	io.WriteString(cl.console.Out, Line(raw)) // output records an error
 }
 
-// Line returns JSON as one line. What a terminal might take for more than text is
-// written as an escape, which means the same.
+// Line returns JSON as one line. It writes characters that a terminal could interpret as
+// JSON escapes, which mean the same.
 func Line(raw stdjson.RawMessage) string {
 	var b strings.Builder
 	for _, r := range string(raw) {
 		switch {
-		case r == '\n' || r == '\r' || r == '\t': // between the tokens; within strings JSON has none
+		case r == '\n' || r == '\r' || r == '\t': // only between tokens: strings in JSON have none
 		case r < 0x7f || unicode.IsPrint(r):
 			b.WriteRune(r)
 		default:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// style is how text looks, as the parameter of the control sequence SGR.
+// style is a parameter of the control sequence SGR.
 type style string
 
 const (
@@ -19,14 +19,14 @@ const (
 	cyan    style = "36"
 )
 
-// screen is where lines are shown. It belongs to one goroutine.
+// screen shows lines. It is for one goroutine.
 type screen struct {
 	w      io.Writer
-	seen   bool // it is a terminal
+	seen   bool // the screen is a terminal
 	color  bool
 	moves  bool       // the cursor may be moved, which the status line needs
-	width  func() int // in cells; 0 = lines are not broken
-	raw    bool       // the terminal does not return the carriage by itself
+	width  func() int // in cells; 0 means that lines are not broken
+	raw    bool       // a line break needs a carriage return
 	mid    bool       // the cursor is not at the beginning of a line
 	status bool       // the status line is shown
 }
@@ -38,7 +38,7 @@ func (s *screen) paint(st style, text string) string {
 	return "\x1b[" + string(st) + "m" + text + "\x1b[0m"
 }
 
-// write shows text that is fit to be shown.
+// write shows text that is safe to show.
 func (s *screen) write(text string) {
 	if text == "" {
 		return
@@ -52,22 +52,22 @@ func (s *screen) send(text string) {
 	if s.raw {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
-	io.WriteString(s.w, text) // an output notes the error; unread progress does not matter
+	io.WriteString(s.w, text) // output records an error; lost progress does not matter
 }
 
-// fresh brings the cursor to the beginning of a line.
+// fresh moves the cursor to the beginning of a line.
 func (s *screen) fresh() {
 	if s.mid {
 		s.write("\n")
 	}
 }
 
-// line shows a line below a prefix, broken to the width at any character.
+// line shows a line after a prefix. It breaks the line at any character to fit the width.
 func (s *screen) line(prefix string, st style, text string) {
 	s.rows(prefix, st, fold(text, s.room(prefix), false))
 }
 
-// prose is line, broken at spaces.
+// prose is like line, but breaks at spaces.
 func (s *screen) prose(prefix string, st style, text string) {
 	s.rows(prefix, st, fold(text, s.room(prefix), true))
 }
@@ -84,8 +84,8 @@ func (s *screen) rows(prefix string, st style, rows []string) {
 	}
 }
 
-// row shows one row. At the left, a question of ours begins with its sign, and
-// what others wrote does not.
+// row shows one row. Our questions begin with "?"; a row of others that begins so gets a
+// backslash.
 func (s *screen) row(prefix string, st style, row string) {
 	if prefix == "" && strings.HasPrefix(row, "?") {
 		row = `\` + row
@@ -93,7 +93,7 @@ func (s *screen) row(prefix string, st style, row string) {
 	s.write(prefix + s.paint(st, row))
 }
 
-// title shows a line with a remark behind it, on the same row if it fits there.
+// title shows a line and a remark, on the same row if there is room.
 func (s *screen) title(prefix string, st style, text, remark string) {
 	s.fresh()
 	indent := strings.Repeat(" ", width(prefix))
@@ -117,17 +117,17 @@ func (s *screen) title(prefix string, st style, text, remark string) {
 	s.write("\n")
 }
 
-// room is how many cells are left after a prefix; 0 = no limit.
+// room returns how many cells are left after a prefix; 0 means no limit.
 func (s *screen) room(prefix string) int {
 	w := s.width()
 	if w <= 0 {
 		return 0
 	}
-	return max(w-width(prefix), 2) // a wide character's
+	return max(w-width(prefix), 2) // a wide character needs two
 }
 
-// hint shows a line that goes away when something is written. It shows nothing where the
-// cursor cannot be moved or text has begun.
+// hint shows a status line that disappears with the next write. It shows nothing if the
+// cursor cannot be moved or is within a line.
 func (s *screen) hint(text string) {
 	if !s.moves || s.mid || width(text) >= s.width() {
 		return
@@ -142,13 +142,13 @@ func (s *screen) echoed() {
 	switch {
 	case s.raw || !s.seen:
 	case s.moves && !s.mid:
-		s.status = true // goes away with the line
+		s.status = true // clear removes the key, too
 	default:
 		s.mid = true
 	}
 }
 
-// clear takes the status line away.
+// clear removes the status line.
 func (s *screen) clear() {
 	if s.status {
 		s.status = false
@@ -156,22 +156,22 @@ func (s *screen) clear() {
 	}
 }
 
-// flow shows text that arrives in pieces and breaks it at spaces. Words are
-// shown when they are complete: only then is it certain how.
+// flow shows text that arrives in pieces, and breaks it at spaces. It shows a word when the
+// word is complete, since only then it is known whether the word fits into the row.
 type flow struct {
 	s      *screen
 	st     style
 	indent string
 	prefix string // of the first line
-	col    int    // cells behind the indent
+	col    int    // cells after the indent
 	begun  bool   // the line has begun
-	hang   string // spaces that the rows of a list's item begin with
+	hang   string // spaces before the further rows of a list item
 	gap    string // spaces before the word
 	word   strings.Builder
-	wide   bool // the word ends with a wide character, behind which a line may end
+	wide   bool // the word ends with a wide character, after which a line may end
 }
 
-// item is how the items of Markdown's lists begin.
+// item matches the beginning of items of Markdown's lists.
 var item = regexp.MustCompile(`^([-*+]|[0-9]{1,3}[.)])$`)
 
 func (f *flow) add(text string) {

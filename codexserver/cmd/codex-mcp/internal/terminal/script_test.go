@@ -24,15 +24,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scripts expect")
 
-// TestScripts plays the scripts in testdata, each against a server and a
-// keyboard that do what it says. Each is a txtar archive:
+// TestScripts runs the scripts in testdata. A script controls a server and a keyboard. Each is
+// a txtar archive:
 //
 //	comment   what it shows
 //	console   words: width=N, color, moves, piped, json, nokeys, resume=ID
-//	script    what happens, see play
+//	script    the steps, see play
 //	events    more events, one a line, for the step "events"
-//	stdout    all that was written there; escapes are spelled ␛, returns ␍
-//	stderr    the same of standard error
+//	stdout    all output; escapes are written as ␛, carriage returns as ␍
+//	stderr    the same for standard error
 //	status    the exit status
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
@@ -80,7 +80,7 @@ func TestPanicRestores(t *testing.T) {
 			t.Errorf("panicked with %v", v)
 		}
 		if keys.isRaw() {
-			t.Error("the terminal was left raw")
+			t.Error("the terminal is still raw")
 		}
 		server.end()
 		keys.end()
@@ -133,20 +133,20 @@ type playResult struct {
 // play runs the client within the bubble of synctest. Steps are lines:
 //
 //	event JSON     send a codex/event notification with this msg
-//	events         send those of the section events
+//	events         send the events of the section events
 //	ask JSON       send elicitation/create with these params
 //	answer JSON    wait for the answer to the oldest open question
 //	withdraw WHY   cancel the oldest question that has no answer
-//	type TEXT      type at once, quoted as in Go
-//	key TEXT       type after a while in which nothing was typed
+//	type TEXT      type at once; TEXT is quoted as in Go
+//	key TEXT       type after a pause
 //	line TEXT      the same for a line
 //	signal NAME    INT or TERM
 //	wait TIME      let time pass
 //	call METHOD JSON   wait for this request of the client
 //	cancelled      wait until the client has cancelled the call
 //	result JSON    answer the call
-//	busy           answer no ping
-//	idle           answer those that wait
+//	busy           leave pings unanswered
+//	idle           answer the waiting pings
 //	gone           end the connection
 func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
@@ -240,7 +240,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 	server.end()
 	keys.end()
 	if keys.isRaw() {
-		t.Error("the terminal was left raw")
+		t.Error("the terminal is still raw")
 	}
 	if stdout.stairs || stderr.stairs {
 		t.Error("a line of a raw terminal does not begin at its left")
@@ -337,7 +337,7 @@ func (s *fakeServer) ask(params string) {
 	}()
 }
 
-// open is the oldest question without an answer.
+// open returns the oldest question without an answer.
 func (s *fakeServer) open() *pendingQuestion {
 	s.t.Helper()
 	for _, a := range s.questions {
@@ -367,7 +367,7 @@ func (s *fakeServer) called(want string) {
 	}
 }
 
-// parsed is "METHOD PARAMS" without the order of the members.
+// parsed parses "METHOD PARAMS", so that the order of members does not count.
 func parsed(t *testing.T, request string) []any {
 	t.Helper()
 	method, params, _ := strings.Cut(request, " ")
@@ -378,7 +378,7 @@ func parsed(t *testing.T, request string) []any {
 	return []any{method, v}
 }
 
-// reading is how long the person looks before a key.
+// reading is how long the user reads before pressing a key.
 const reading = 400 * time.Millisecond
 
 // keyboard is a terminal's input.
@@ -405,7 +405,7 @@ func (k *keyboard) types(text string) {
 	k.change(func() { k.typed += text })
 }
 
-// Read returns what was typed, whole lines unless it is raw.
+// Read returns typed text: whole lines unless the terminal is raw.
 func (k *keyboard) Read(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -449,7 +449,7 @@ func (k *keyboard) isRaw() bool {
 	return k.raw
 }
 
-// lockedBuffer is written by the client and by the terminal's echo.
+// lockedBuffer is a buffer that the client and the terminal's echo write.
 type lockedBuffer struct {
 	mu     sync.Mutex
 	b      bytes.Buffer

@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// enableSequences says that terminals read control sequences.
+// enableSequences reports true: terminals interpret control sequences.
 func enableSequences(*os.File) bool { return true }

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableSequences lets the console read control sequences, and reports whether it does.
+// enableSequences makes the console interpret control sequences, and reports whether it
+// does.
 func enableSequences(f *os.File) bool {
 	h := windows.Handle(f.Fd())
 	var mode uint32

@@ -11,28 +11,28 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// sequences are what programs write to colour their output, set titles and
-// make links: control sequences and strings of ECMA-48.
+// sequences matches the control sequences and strings of ECMA-48, with which programs
+// colour their output, set titles and make links.
 var sequences = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]")
 
-// showOutput is a line of a command's output, fit to be shown.
+// showOutput returns a line of a command's output that is safe to show.
 func showOutput(line string) string {
 	return elicit.ShowText(sequences.ReplaceAllString(line, ""))
 }
 
-// showProse is text of the model, fit to be shown. The selector that asks for a
-// coloured emoji says nothing and is left out rather than escaped.
+// showProse returns a text of the model that is safe to show. It drops the selector for
+// coloured emoji rather than escaping it.
 func showProse(text string) string {
 	return elicit.ShowText(strings.ReplaceAll(text, "\ufe0f", ""))
 }
 
-// Prose is text that a model or a command wrote, fit to be shown.
+// Prose returns a text of a model or a command that is safe to show.
 func Prose(text string) string { return showProse(sequences.ReplaceAllString(text, "")) }
 
-// Row is such text on one line.
+// Row is like Prose, but returns one line.
 func Row(text string) string { return strings.Join(strings.Fields(Prose(text)), " ") }
 
-// showWord is a path or a name as one word on one line.
+// showWord returns a path or a name as one word on one line.
 func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
 
 // tabStop is the distance of tab stops.
@@ -58,9 +58,9 @@ func expand(line string) string {
 	return b.String()
 }
 
-// wide are the characters that take two cells, of Unicode's East Asian Width W and F, and
-// their neighbours where that saves a row: too wide breaks a line too early, too narrow
-// leaves it to the terminal, which does not indent.
+// wide has the characters that take two cells: those of Unicode's East Asian Width W and F,
+// and neighbours of them where that shortens the table. A character that is wrongly in the
+// table only breaks a line too early.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x231a, Hi: 0x231b, Stride: 1}, {Lo: 0x23e9, Hi: 0x23f3, Stride: 1},
@@ -81,7 +81,7 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// cells is how many cells of a terminal r takes, closely enough to break lines.
+// cells returns how many cells of a terminal r takes, precisely enough to break lines.
 func cells(r rune) int {
 	switch {
 	case r < 0x300:
@@ -94,7 +94,7 @@ func cells(r rune) int {
 	return 1
 }
 
-// width is how many cells s takes, our own colours left out.
+// width returns how many cells s takes, without our own colours.
 func width(s string) int {
 	n, colour := 0, false
 	for _, r := range s {
@@ -110,8 +110,8 @@ func width(s string) int {
 	return n
 }
 
-// fold breaks a line that has no line breaks into rows of at most limit cells, at spaces
-// where words says so. A limit of 0 means none.
+// fold breaks a line without line breaks into rows of at most limit cells; with words it
+// breaks at spaces. A limit of 0 means no limit.
 func fold(line string, limit int, words bool) []string {
 	line = expand(line)
 	if limit <= 0 || width(line) <= limit {
@@ -140,16 +140,16 @@ func fold(line string, limit int, words bool) []string {
 	return rows
 }
 
-// cut shortens a line to about limit characters and says how many it took away.
+// cut shortens a line to about limit characters and adds how many it left out.
 func cut(line string, limit int) string {
 	runes := []rune(line)
-	if len(runes) <= limit+40 { // the remark would take as much
+	if len(runes) <= limit+40 { // the remark would be as long as the rest
 		return line
 	}
 	return string(runes[:limit]) + fmt.Sprintf("… (%s more characters)", thousands(int64(len(runes)-limit)))
 }
 
-// lines splits text at its line breaks; the last of them ends the last line.
+// lines splits text at its line breaks. A line break at the end does not begin a line.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -157,7 +157,7 @@ func lines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// thousands writes n with a comma between groups of three digits.
+// thousands formats n with a comma between groups of three digits.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -166,7 +166,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// count writes a number of things.
+// count formats a number of things.
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -174,7 +174,7 @@ func count(n int, thing string) string {
 	return thousands(int64(n)) + " " + thing
 }
 
-// took writes how long something took.
+// took formats a duration.
 func took(d time.Duration) string {
 	switch {
 	case d < time.Second:

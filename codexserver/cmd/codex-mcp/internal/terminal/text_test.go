@@ -96,7 +96,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestStandardWithoutTerminal has files where a terminal would be.
+// TestStandardWithoutTerminal uses files instead of a terminal.
 func TestStandardWithoutTerminal(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
@@ -109,9 +109,8 @@ func TestStandardWithoutTerminal(t *testing.T) {
 	}
 }
 
-// FuzzShown writes anything as what a program or a model says, in two pieces cut
-// anywhere: nothing that a terminal acts on comes through, and the cut makes no
-// difference.
+// FuzzShown shows any text as the output of a program and of a model, in two pieces. The result
+// must not have anything that a terminal interprets, and must not depend on the cut.
 func FuzzShown(f *testing.F) {
 	for _, s := range []string{"plain", "\x1b[31mred\x1b[0m", "\x1b]8;;http://x\x07link", "a\rb", "\u202eback", "\xff\x9b", "日本\u0301 e\u0301\n- x y", "\x1b", "tab\tbed"} {
 		f.Add([]byte(s), 1, 20)
@@ -154,8 +153,8 @@ func harmless(t *testing.T, shown string) {
 	}
 }
 
-// FuzzJSONLine tries any JSON string: the line means the same and holds nothing that a
-// terminal acts on.
+// FuzzJSONLine writes any string as a JSON line. The line must mean the same, and must not have
+// anything that a terminal interprets.
 func FuzzJSONLine(f *testing.F) {
 	f.Add("right\u202eleft \u009b \U000e0001 \U0001f600 é \\ \" \n")
 	f.Fuzz(func(t *testing.T, s string) {

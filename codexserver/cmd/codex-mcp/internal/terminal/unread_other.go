@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// unread cannot be determined here before a write.
+// unread reports false: on this system only a write detects that the reader is gone.
 func unread(*os.File) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread reports whether f is a pipe or a socket whose reader has gone.
+// unread reports whether f is a pipe or a socket whose reader is gone.
 func unread(f *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	_, err := unix.Poll(fds, 0)

@@ -12,18 +12,17 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// view shows the events of a conversation. Its parts are blocks with an empty
-// line between them.
+// view shows the events of a conversation as blocks, with an empty line between two blocks.
 type view struct {
 	s     *screen
 	home  string // shown as a tilde
 	cwd   string // paths below it are shown relative
 	brief bool   // long output is shortened
-	asks  bool   // the person can be asked
-	hold  bool   // the last message is not shown, for it goes elsewhere as the answer
+	asks  bool   // the user can be asked
+	hold  bool   // the last message is not shown here: it goes to standard output
 
-	block  string // the key of the block that was written last
-	flow   *flow  // what streams, if something does
+	block  string // the key of the last block
+	flow   *flow  // the text that streams; nil without one
 	held   string // the message that is not shown yet
 	last   string // the last message that was shown
 	piece  bool   // pieces of the next message were shown
@@ -31,16 +30,16 @@ type view struct {
 	failed string // the last error that was shown
 
 	running []*command // in the order of their start; the first one is shown live
-	wanted  []want     // what the engine asked approval for and has not begun
-	asked   []string   // calls that the person was asked about and that have not begun
+	wanted  []want     // the requests for approval whose calls have not begun
+	asked   []string   // the calls that the user was asked about and that have not begun
 	plan    []protocol.PlanStep
 	usage   *protocol.TokenUsageInfo
 }
 
-// want is what waits for an approval.
+// want is a request for approval.
 type want struct{ call, what string }
 
-// open begins a block, or continues it when it is the last one.
+// open begins a block and returns true, or continues it when it is the last one.
 func (v *view) open(key string) (begun bool) {
 	if v.block == key {
 		return false
@@ -53,7 +52,7 @@ func (v *view) open(key string) (begun bool) {
 	return true
 }
 
-// settle ends what streams.
+// settle ends the text that streams.
 func (v *view) settle() {
 	if v.flow != nil {
 		v.flow.end()
@@ -128,7 +127,7 @@ func (v *view) event(m protocol.EventMsg) {
 	}
 }
 
-// message shows a whole message, unless it has come in pieces.
+// message shows a whole message, unless its pieces were shown.
 func (v *view) message(text string) {
 	v.release()
 	switch {
@@ -143,14 +142,14 @@ func (v *view) message(text string) {
 	v.closeBlock("message")
 }
 
-// closeBlock makes the next block start fresh even if it is of the same kind.
+// closeBlock makes the next open begin a new block, even with the same key.
 func (v *view) closeBlock(key string) {
 	if v.block == key {
 		v.block = key + " (ended)"
 	}
 }
 
-// release shows a message that turned out not to be the answer.
+// release shows the held message, which is not the answer since more follows.
 func (v *view) release() {
 	if text := v.held; text != "" {
 		v.held = ""
@@ -188,7 +187,7 @@ func (v *view) said(text string) {
 	v.closeBlock("message")
 }
 
-// paragraphs shows text of several lines behind a prefix.
+// paragraphs shows a text of several lines after a prefix.
 func (v *view) paragraphs(prefix string, st style, text string) {
 	for _, line := range lines(showProse(strings.TrimSpace(text))) {
 		v.s.prose(v.s.paint(st, prefix), st, line)
@@ -196,7 +195,7 @@ func (v *view) paragraphs(prefix string, st style, text string) {
 	}
 }
 
-// note is a remark of the server.
+// note shows a remark of the server.
 func (v *view) note(text string) {
 	v.open("note")
 	v.paragraphs("note: ", dim, text)
@@ -243,8 +242,8 @@ func (v *view) checklist(m protocol.PlanUpdate) {
 	}
 }
 
-// request is something that needs an approval. If the person cannot be asked it is shown
-// at once; else the question shows it, and a refusal without one does.
+// request shows a request for approval at once if the user cannot be asked. Otherwise the
+// question shows it, or refused does.
 func (v *view) request(call, what string) {
 	if v.asks {
 		v.wanted = append(v.wanted, want{call, what})
@@ -254,8 +253,8 @@ func (v *view) request(call, what string) {
 	v.s.title(v.s.paint(magenta, "?")+" ", bold, cut(what, titleLength), "needs an approval")
 }
 
-// refused says what was not done although the engine continues: a rule or the policy said
-// no, and no question was asked here.
+// refused shows the requests that a rule or the policy refused: the engine continues, and
+// no question was asked here.
 func (v *view) refused() {
 	wanted := v.wanted
 	v.wanted = nil
@@ -265,8 +264,8 @@ func (v *view) refused() {
 	}
 }
 
-// begins takes a call off the lists of those that wait, and reports whether the person
-// was asked about it.
+// begins removes a call from the waiting ones, and reports whether the user was asked about
+// it.
 func (v *view) begins(call string) (asked bool) {
 	v.wanted = slices.DeleteFunc(v.wanted, func(w want) bool { return w.call == call })
 	asked = slices.Contains(v.asked, call)
@@ -274,7 +273,7 @@ func (v *view) begins(call string) (asked bool) {
 	return asked
 }
 
-// path is a path as a person calls it.
+// path returns a path for users: relative if it is below the folder of the conversation.
 func (v *view) path(p string) string {
 	if rel, err := filepath.Rel(v.cwd, p); v.cwd != "" && err == nil && filepath.IsLocal(rel) {
 		p = rel
@@ -282,7 +281,7 @@ func (v *view) path(p string) string {
 	return showWord(p)
 }
 
-// end shows what the call came to; texts are the blocks of its result.
+// end shows the result of the call; texts are its blocks.
 func (v *view) end(failed bool, texts []string) {
 	v.unfinished()
 	text := ""
@@ -298,12 +297,12 @@ func (v *view) end(failed bool, texts []string) {
 	case v.hold && v.held != text:
 		v.release()
 	}
-	for _, excuse := range texts[min(1, len(texts)):] {
-		v.note(excuse)
+	for _, remark := range texts[min(1, len(texts)):] {
+		v.note(remark)
 	}
 }
 
-// spent is the line of token use, "" when the provider reported none.
+// spent returns the line with the tokens used, "" when the provider reported none.
 func (v *view) spent() string {
 	if v.usage == nil {
 		return ""
@@ -320,7 +319,7 @@ func (v *view) spent() string {
 	return "tokens: " + in + ", " + out
 }
 
-// textsOf are the text blocks of a result but for those that are for a model alone.
+// textsOf returns the text blocks of a result, without those that are only for models.
 func textsOf(r *mcptypes.CallToolResult) []string {
 	var texts []string
 	for _, block := range r.Content {
@@ -337,7 +336,7 @@ func oneLine(text []byte) string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// folder is a folder as a person calls it, with a tilde for home.
+// folder returns a folder for users, with a tilde for the home.
 func (v *view) folder(dir string) string {
 	shown := showWord(dir)
 	if rel, err := filepath.Rel(v.home, dir); v.home != "" && err == nil && filepath.IsLocal(rel) && shown == dir {

@@ -9,27 +9,27 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// How much of a command is shown when output is shortened.
+// How much of a command's output is shown when it is shortened.
 const (
 	headLines   = 10
 	tailLines   = 5
 	lineLength  = 600
 	titleLength = 600
-	longestPart = 64 << 10 // of a line without its end
+	longestPart = 64 << 10 // bytes of a line without its end
 )
 
-// command is a command that runs, with the output that is not shown yet.
+// command is a running command, with the output that is not shown yet.
 type command struct {
 	id, shown, dir string
 	since          time.Time
-	title          bool // the title is shown
-	part           []byte
-	wrote          bool // output came while it ran
-	all            bool // output is not shortened
+	title          bool   // the title is shown
+	part           []byte // a line without its end
+	wrote          bool   // output came while it ran
+	all            bool   // output is not shortened
 	head           []string
-	told           int // lines of the head that are shown
+	printed        int // lines of the head that are shown
 	tail           []string
-	left           int // lines between head and tail
+	left           int // lines between head and tail, which are left out
 	end            *protocol.ExecCommandEnd
 }
 
@@ -71,8 +71,8 @@ func (v *view) find(call string) *command {
 	return nil
 }
 
-// showRunning brings the screen up to date. Of commands that run side by side
-// one is shown at a time, in the order of their start.
+// showRunning updates the screen. It shows concurrent commands one after another, in the
+// order of their start.
 func (v *view) showRunning() {
 	for len(v.running) > 0 {
 		c := v.running[0]
@@ -86,14 +86,14 @@ func (v *view) showRunning() {
 }
 
 func (v *view) showCommand(c *command) {
-	if !c.title || c.told < len(c.head) {
+	if !c.title || c.printed < len(c.head) {
 		v.titled(c)
 	}
-	for ; c.told < len(c.head); c.told++ {
-		v.output(c.head[c.told])
+	for ; c.printed < len(c.head); c.printed++ {
+		v.output(c.head[c.printed])
 	}
-	if c.all { // then there is no tail, and any number of lines
-		c.head, c.told = nil, 0
+	if c.all { // there is no tail, and head may become long
+		c.head, c.printed = nil, 0
 	}
 }
 
@@ -104,7 +104,7 @@ func (v *view) output(line string) {
 	v.s.line("  ", plain, line)
 }
 
-// titled begins the command's block, again if something came in between.
+// titled begins the command's block, or continues it after another block.
 func (v *view) titled(c *command) {
 	if !v.open("command " + c.id) {
 		return
@@ -140,7 +140,7 @@ func (v *view) finish(c *command) {
 	}
 }
 
-// unfinished shows what still runs when the turn is over.
+// unfinished shows the commands that are running at the end of the turn.
 func (v *view) unfinished() {
 	v.refused()
 	for _, c := range v.running {
@@ -149,7 +149,7 @@ func (v *view) unfinished() {
 	v.running = nil
 }
 
-// waits says what takes time, and since when, in a turn that began then.
+// waits returns what the turn is doing, and since when. began is when the turn began.
 func (v *view) waits(began time.Time) (string, time.Time) {
 	if len(v.running) == 0 {
 		return "working", began
@@ -161,8 +161,8 @@ func (v *view) waits(began time.Time) (string, time.Time) {
 	return "running", c.since
 }
 
-// write takes output in. A carriage return ends a line as a line feed does:
-// what a program overwrites is not hidden.
+// write adds output. A carriage return ends a line like a line feed, so that overwritten
+// text is not hidden.
 func (c *command) write(chunk []byte) {
 	c.wrote = c.wrote || len(chunk) > 0
 	c.part = append(c.part, chunk...)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTextsOf shows a person what is not for a model alone.
+// TestTextsOf checks that blocks only for models are left out.
 func TestTextsOf(t *testing.T) {
 	forThose := func(text string, roles ...mcptypes.Role) *mcptypes.TextContent {
 		return &mcptypes.TextContent{Text: text, Annotations: &mcptypes.Annotations{Audience: roles}}

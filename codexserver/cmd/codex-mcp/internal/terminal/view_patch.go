@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// appliedLines is how many lines of a patch that is applied are shown when output
-// is shortened. One that is asked about is shown whole.
+// appliedLines is how many lines of an applied patch are shown when output is shortened. A
+// question shows the whole patch.
 const appliedLines = 60
 
 func (v *view) patch(m protocol.EventMsg) {
@@ -60,7 +60,7 @@ func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
 				v.s.line("  ", dim, "… "+count(len(diff)-n, "line")+" left out …")
 				break
 			}
-			v.s.line("  ", colour(line), elicit.ShowText(line)) // nothing is taken out of it: it is what is asked
+			v.s.line("  ", colour(line), elicit.ShowText(line)) // escaped, but complete: the user decides by it
 			shown++
 		}
 	}
@@ -78,7 +78,7 @@ func colour(line string) style {
 	return plain
 }
 
-// diffOf is a change as lines of a diff.
+// diffOf returns a change as lines of a diff.
 func diffOf(c protocol.FileChange) (verb string, diff []string) {
 	switch {
 	case c.Add != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// news are the background events that were recorded, which are forgotten.
+// news returns the recorded background events and drops them.
 func (h *host) news() (texts []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -27,7 +27,7 @@ func (h *host) news() (texts []string) {
 	return texts
 }
 
-// turn runs one turn, which must be well.
+// turn runs one turn and fails the test if the turn fails.
 func turn(t testing.TB, c engine.Conversation, text string) {
 	t.Helper()
 	if err := c.Turn(t.Context(), say(text)); err != nil {
@@ -35,7 +35,7 @@ func turn(t testing.TB, c engine.Conversation, text string) {
 	}
 }
 
-// resumed is the only request of a new engine that continues a conversation.
+// resumed returns the only request of a new engine that continues a conversation.
 func (b *bench) resumed(t *testing.T, path string) string {
 	t.Helper()
 	b.reopen(t)
@@ -50,7 +50,8 @@ func (b *bench) resumed(t *testing.T, path string) string {
 	return lastRequest(b)
 }
 
-// A rollout that cannot be written for some time has everything afterwards.
+// TestRolloutIsCompletedLater makes the rollout unwritable for a time: it is complete
+// afterwards.
 func TestRolloutIsCompletedLater(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"),
 		providertest.Call(providertest.Shell("c1", "echo", "hi")), providertest.Say("two"), providertest.Say("three"))
@@ -80,7 +81,7 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	inOrder(t, b.resumed(t, path), "first", "one", "second", "c1", "two", "third", "three", "the end")
 }
 
-// A rollout that is removed under a live conversation is written again.
+// TestRemovedRollout removes the rollout of an open conversation: it is written again.
 func TestRemovedRollout(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"removed":             os.Remove,
@@ -89,7 +90,7 @@ func TestRemovedRollout(t *testing.T) {
 		"cut within the line": func(path string) error { return os.Truncate(path, 200) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, when := range []string{"between turns", "within a turn", "before it is put away"} {
+			for _, when := range []string{"between turns", "within a turn", "before it is unloaded"} {
 				t.Run(when, func(t *testing.T) {
 					b := setup(t, "", native.Limits{}, providertest.Say("one"))
 					h := &host{}
@@ -110,14 +111,14 @@ func TestRemovedRollout(t *testing.T) {
 					} else {
 						lost()
 					}
-					if when == "before it is put away" && !native.PutAway(c) {
-						t.Error("it was not put away")
+					if when == "before it is unloaded" && !native.Unload(c) {
+						t.Error("the conversation was not unloaded")
 					}
 					b.provider.Add(second)
 					h.take()
 					turn(t, c, "second")
-					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut, and is written again") {
-						t.Errorf("said: %q", news)
+					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut; it was written again") {
+						t.Errorf("background events: %q", news)
 					}
 					if err := c.Close(); err != nil {
 						t.Error(err)
@@ -133,8 +134,9 @@ func TestRemovedRollout(t *testing.T) {
 	}
 }
 
-// Clients that resume a conversation whose file was written again see what was said.
-func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
+// TestRemovedRolloutHasMessages checks that a client which resumes a conversation sees its
+// messages although the file was written again.
+func TestRemovedRolloutHasMessages(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
@@ -171,9 +173,10 @@ func TestRemovedRolloutShowsWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A conversation continues in the archive when its file is moved there.
-func TestArchivedUnderALiveConversation(t *testing.T) {
-	for _, when := range []string{"between turns", "within a turn", "put away"} {
+// TestArchivedWhileOpen moves the file of an open conversation to the archive: the conversation
+// continues there.
+func TestArchivedWhileOpen(t *testing.T) {
+	for _, when := range []string{"between turns", "within a turn", "unloaded"} {
 		t.Run(when, func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"))
 			h := &host{}
@@ -192,9 +195,9 @@ func TestArchivedUnderALiveConversation(t *testing.T) {
 					archive()
 					return providertest.Say("two")
 				}}
-			case "put away":
-				if !native.PutAway(c) {
-					t.Error("it was not put away")
+			case "unloaded":
+				if !native.Unload(c) {
+					t.Error("the conversation was not unloaded")
 				}
 				archive()
 			default:
@@ -204,10 +207,10 @@ func TestArchivedUnderALiveConversation(t *testing.T) {
 			h.take()
 			turn(t, c, "second")
 			if news := h.news(); len(news) != 0 {
-				t.Errorf("said: %q", news)
+				t.Errorf("background events: %q", news)
 			}
 			if _, err := os.Stat(path); err == nil {
-				t.Error("it is in the sessions again")
+				t.Error("the file is in the sessions again")
 			}
 			text, err := os.ReadFile(filepath.Join(b.home, "archived_sessions", filepath.Base(path)))
 			if err != nil {

@@ -20,15 +20,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// putAway puts a conversation away, which must work.
-func putAway(t *testing.T, c engine.Conversation) {
+// unload unloads a conversation, and fails the test if that does not work.
+func unload(t *testing.T, c engine.Conversation) {
 	t.Helper()
-	if !native.PutAway(c) {
-		t.Fatal("the conversation was not put away")
+	if !native.Unload(c) {
+		t.Fatal("the conversation was not unloaded")
 	}
 }
 
-// arguments is a call that chooses everything that a call can choose.
+// arguments is a call that sets everything that a call can set.
 func arguments(b *bench) protocol.Config {
 	return protocol.Config{
 		Model:                 "chosen",
@@ -49,12 +49,12 @@ func arguments(b *bench) protocol.Config {
 	}
 }
 
-// duration is how long a command took, as the model reads it.
+// duration matches the duration of a command in a request to the model.
 var duration = regexp.MustCompile(`duration_seconds\\":[0-9.]+`)
 
-// A conversation that was put away asks the model as if it had not been, whatever
-// has become of the configuration.
-func TestPutAwayComesBackAsItWas(t *testing.T) {
+// TestUnloadedConversationIsUnchanged checks that an unloaded conversation sends the same
+// requests as one that stayed in memory, whatever the configuration has become.
+func TestUnloadedConversationIsUnchanged(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			run := func(away bool) (bodies []string) {
@@ -63,7 +63,7 @@ func TestPutAwayComesBackAsItWas(t *testing.T) {
 				c := b.start(t, &host{}, arguments(b))
 				turn(t, c, "first")
 				if away {
-					putAway(t, c)
+					unload(t, c)
 					loosen(t, b)
 				}
 				turn(t, c, "second")
@@ -76,7 +76,7 @@ func TestPutAwayComesBackAsItWas(t *testing.T) {
 			}
 			want, got := run(false), run(true)
 			if d := cmp.Diff(want, got); d != "" || len(want) != 4 {
-				t.Errorf("%d requests (-stayed +put away):\n%s", len(want), d)
+				t.Errorf("%d requests (-stayed +unloaded):\n%s", len(want), d)
 			}
 		})
 	}
@@ -96,10 +96,11 @@ func loosen(t *testing.T, b *bench) {
 	}
 }
 
-// What a rollout says does not loosen a conversation, put away or not.
-func TestPutAwayComesBackNoLooser(t *testing.T) {
+// TestRolloutDoesNotLoosen writes a looser policy into the rollout: the conversation keeps its
+// own, unloaded or not.
+func TestRolloutDoesNotLoosen(t *testing.T) {
 	for _, away := range []bool{true, false} {
-		t.Run(fmt.Sprint("put away: ", away), func(t *testing.T) {
+		t.Run(fmt.Sprint("unloaded: ", away), func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("two"))
 			asked := 0
 			h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
@@ -109,7 +110,7 @@ func TestPutAwayComesBackNoLooser(t *testing.T) {
 			c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly})
 			turn(t, c, "first")
 			if away {
-				putAway(t, c)
+				unload(t, c)
 			}
 			loosen(t, b)
 			appendTo(t, configured(t, h).RolloutPath, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"turn_context","payload":{"cwd":"/","approval_policy":"never",`+
@@ -119,7 +120,7 @@ func TestPutAwayComesBackNoLooser(t *testing.T) {
 				t.Errorf("asked %d times", asked)
 			}
 			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-				t.Error("a command that was refused has run")
+				t.Error("a refused command ran")
 			}
 			inOrder(t, lastRequest(b), `"model":"scripted"`, "first", "approval_policy", "untrusted", "read-only", "second")
 		})
@@ -138,8 +139,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// What was approved for the session is asked about again.
-func TestPutAwayEndsSessionApprovals(t *testing.T) {
+// TestUnloadEndsSessionApprovals checks that the user is asked again.
+func TestUnloadEndsSessionApprovals(t *testing.T) {
 	call := providertest.Call(providertest.Shell("c1", "touch", "made"))
 	b := setup(t, "", native.Limits{}, call, providertest.Say("one"), call, providertest.Say("two"), call, providertest.Say("three"))
 	asked := 0
@@ -152,15 +153,15 @@ func TestPutAwayEndsSessionApprovals(t *testing.T) {
 	if asked != 1 {
 		t.Fatalf("asked %d times within the session", asked)
 	}
-	putAway(t, c)
+	unload(t, c)
 	turn(t, c, "third")
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)
 	}
 }
 
-// A conversation that is not used for Limits.Idle is put away, one that is used
-// is not, and one that is closed comes to no harm.
+// TestIdle checks that a conversation is unloaded after Limits.Idle without a turn, that a used
+// one is not, and that closing it in between works.
 func TestIdle(t *testing.T) {
 	b := setup(t, "", native.Limits{})
 	synctest.Test(t, func(t *testing.T) {
@@ -179,19 +180,19 @@ func TestIdle(t *testing.T) {
 		}
 		for range 3 { // a turn of nothing is a use
 			wait(59 * time.Minute)
-			if native.Away(c) {
-				t.Fatal("it was put away too soon")
+			if native.Unloaded(c) {
+				t.Fatal("the conversation was unloaded too soon")
 			}
 			if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		wait(61 * time.Minute)
-		if !native.Away(c) {
-			t.Error("it was not put away")
+		if !native.Unloaded(c) {
+			t.Error("the conversation was not unloaded")
 		}
-		if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil || native.Away(c) {
-			t.Errorf("it did not come back: %v", err)
+		if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil || native.Unloaded(c) {
+			t.Errorf("the turn after that: %v", err)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -200,21 +201,21 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Without its rollout a conversation that was put away fails, and continues when the file
-// is there again.
-func TestPutAwayWithoutItsRollout(t *testing.T) {
+// TestUnloadedWithoutItsRollout removes the rollout of an unloaded conversation: its turn fails,
+// and works again when the file is back.
+func TestUnloadedWithoutItsRollout(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
 	turn(t, c, "first")
-	putAway(t, c)
+	unload(t, c)
 	if err := os.Rename(path, path+".aside"); err != nil {
 		t.Fatal(err)
 	}
 	h.take()
 	err := c.Turn(t.Context(), say("second"))
-	if err == nil || !strings.Contains(err.Error(), "was put away") {
+	if err == nil || !strings.Contains(err.Error(), "was unloaded") {
 		t.Fatalf("without its file: %v", err)
 	}
 	if d := cmp.Diff([]string{"task_started", "error " + err.Error(), "task_complete null"}, h.take()); d != "" {

@@ -9,78 +9,78 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A conversation rests between its turns: other servers may then continue its rollout.
-// When it has rested for [Limits.Idle] it is put away: what it remembers is read from its
-// rollout by the next turn. All that it was started with stays in memory, so that nothing
-// in a file can loosen it.
+// Between turns other servers may continue a conversation's rollout. After [Limits.Idle]
+// without a turn the conversation is unloaded, and its next turn reads the history from
+// the rollout. Its configuration stays in memory, so that nothing in a file can loosen it.
 
-// claim keeps other servers from writing to a rollout until release is called. The
-// error is a [*rollout.HeldError].
+// claim keeps other servers from writing to a rollout until release is called. It fails
+// with a [*rollout.HeldError] when another server has the rollout.
 func (e *Engine) claim(path string) (release func(), err error) {
 	release, err = e.locks.Acquire(path)
 	var held *rollout.HeldError
 	if err == nil || errors.As(err, &held) {
 		return release, err
 	}
-	e.warn(fmt.Sprintf("another server can write to a conversation of this one at the same time: %v", err))
+	e.warn(fmt.Sprintf("conversations cannot be locked; another server could write to one at the same time: %v", err))
 	return func() {}, nil
 }
 
-// ready lets a new conversation rest.
-func (c *conversation) ready() {
+// finishStart ends the start of a conversation: it writes what is left and starts the idle
+// timer.
+func (c *conversation) finishStart() {
 	c.use.Lock()
 	defer c.use.Unlock()
-	c.settle()
-	c.rest()
+	c.flush()
+	c.startIdle()
 }
 
-// settle writes what is missing in the rollout.
-func (c *conversation) settle() {
+// flush writes the lines that are missing in the rollout.
+func (c *conversation) flush() {
 	c.gone = false
-	c.later(c.kept(c.file.Flush()))
+	c.addNews(c.writeNews(c.file.Flush()))
 }
 
-// rest lets an unused conversation be put away.
-func (c *conversation) rest() {
+// startIdle starts the idle timer, or starts it again.
+func (c *conversation) startIdle() {
 	idle := c.engine.limits.Idle
 	switch {
 	case idle <= 0:
 	case c.idle == nil:
-		c.idle = time.AfterFunc(idle, c.putAway)
+		c.idle = time.AfterFunc(idle, c.unload)
 	default:
 		c.idle.Reset(idle)
 	}
 }
 
-// later keeps what the user is to know for the next turn.
-func (c *conversation) later(news string) {
+// addNews keeps a message for the user until the next turn.
+func (c *conversation) addNews(news string) {
 	if news != "" {
 		c.news = append(c.news, news)
 	}
 }
 
-// putAway frees what an idle conversation can get back, and forgets what was
-// approved for the session.
-func (c *conversation) putAway() {
+// unload frees the memory and the MCP servers of an idle conversation, and forgets what
+// was approved for the session.
+func (c *conversation) unload() {
 	if !c.use.TryLock() {
-		return // it is used again
+		return // a turn runs
 	}
 	defer c.use.Unlock()
-	if c.closed || c.away {
+	if c.closed || c.unloaded {
 		return
 	}
 	c.box.Forget()
 	if !c.readable() {
-		c.rest()
+		c.startIdle()
 		return
 	}
 	c.closeServers()
 	c.servers = noServers()
-	c.history, c.away = nil, true
-	c.engine.log.Debug("an idle conversation was put away", "conversation", c.id)
+	c.history, c.unloaded = nil, true
+	c.engine.log.Debug("an idle conversation was unloaded", "conversation", c.id)
 }
 
-// readable reports whether the rollout has all that the conversation remembers.
+// readable reports whether the rollout has the conversation's whole history.
 func (c *conversation) readable() bool {
 	release, err := c.engine.claim(c.file.Path())
 	if err != nil {
@@ -90,19 +90,19 @@ func (c *conversation) readable() bool {
 	c.gone = false
 	err = c.check()
 	if errors.Is(err, rollout.ErrGone) {
-		c.later(c.kept(err)) // writes it again
+		c.addNews(c.writeNews(err)) // writes it again
 		err = c.check()
 	}
 	if errors.Is(err, rollout.ErrChanged) {
-		err = nil // it has more than all
+		err = nil // it has the history, and more
 	}
-	c.later(c.kept(err))
+	c.addNews(c.writeNews(err))
 	return err == nil && c.file.Whole()
 }
 
-// wake makes the history that of the rollout, when the conversation was put away or
-// another program has continued it.
-func (c *conversation) wake() error {
+// refresh reads the history from the rollout if the conversation was unloaded or another
+// program has continued it.
+func (c *conversation) refresh() error {
 	for _, news := range c.news {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 	}
@@ -112,23 +112,23 @@ func (c *conversation) wake() error {
 	switch {
 	case errors.Is(err, rollout.ErrChanged):
 		news = "another program has written to this conversation's file; the conversation continues from there"
-	case c.away && errors.Is(err, rollout.ErrGone):
+	case c.unloaded && errors.Is(err, rollout.ErrGone):
 		news = "this conversation's file was cut; the conversation continues from what is left"
-	case !c.away:
-		c.keep(err)
+	case !c.unloaded:
+		c.checkWrite(err)
 		return nil
 	}
 	old, err := c.reload()
 	switch {
-	case err != nil && c.away:
-		return fmt.Errorf("the conversation was put away when it was not used, and its file cannot be read: %w", err)
+	case err != nil && c.unloaded:
+		return fmt.Errorf("the conversation was unloaded while it was idle, and its file cannot be read: %w", err)
 	case err != nil:
 		return fmt.Errorf("another program has written to the conversation's file, and it cannot be read: %w", err)
 	}
-	c.keep(nil)
-	if c.away {
+	c.checkWrite(nil)
+	if c.unloaded {
 		c.startServers()
-		c.away = false
+		c.unloaded = false
 	}
 	if news != "" {
 		c.box.Forget()
@@ -151,7 +151,7 @@ func (c *conversation) reload() (*rollout.Rollout, error) {
 		return nil, err
 	}
 	if old.Meta.ID != c.id {
-		return nil, fmt.Errorf("%s is of another conversation", path)
+		return nil, fmt.Errorf("%s belongs to another conversation", path)
 	}
 	c.file = file
 	c.remember(old)

@@ -9,17 +9,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// keep checks the result of a write to the rollout. If it failed, the conversation
-// continues, and the user is informed once.
-func (c *conversation) keep(err error) {
-	if news := c.kept(err); news != "" {
+// checkWrite handles the result of a write to the rollout. After an error the conversation
+// continues; the user is informed once.
+func (c *conversation) checkWrite(err error) {
+	if news := c.writeNews(err); news != "" {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 	}
 }
 
-// kept returns the news for the user about a write to the rollout, "" for none. A rollout
-// that is gone is written again.
-func (c *conversation) kept(err error) (news string) {
+// writeNews returns the message for the user about the result of a write to the rollout,
+// "" for none. It writes a rollout that is gone again.
+func (c *conversation) writeNews(err error) (news string) {
 	log := c.engine.log.With("conversation", c.id, "rollout", c.file.Path())
 	if errors.Is(err, rollout.ErrGone) && c.follow() {
 		err = c.file.Flush()
@@ -27,16 +27,16 @@ func (c *conversation) kept(err error) (news string) {
 	var line *rollout.LineError
 	if errors.As(err, &line) {
 		log.Error("a line of the conversation is lost", "error", err)
-		return fmt.Sprintf("a part of the conversation is missing in its file: %v", err)
+		return fmt.Sprintf("a part of the conversation could not be written to its file and is lost there: %v", err)
 	}
 	if errors.Is(err, rollout.ErrGone) && !c.gone {
 		why := err
 		if err = c.rewrite(); err == nil {
 			c.missing = false
-			log.Warn("the conversation's file is written again", "reason", why)
-			return fmt.Sprintf("%s was removed or cut, and is written again", c.file.Path())
+			log.Warn("the conversation's file was written again", "reason", why)
+			return fmt.Sprintf("%s was removed or cut; it was written again", c.file.Path())
 		}
-		c.gone = true // tried again by the next turn, not for each line
+		c.gone = true // the next turn tries again, rather than each line
 	}
 	switch {
 	case err == nil && c.missing:
@@ -46,17 +46,19 @@ func (c *conversation) kept(err error) (news string) {
 	case err != nil && !c.missing:
 		c.missing = true
 		log.Error("the conversation cannot be written to its file", "error", err)
-		return fmt.Sprintf("the conversation cannot be written to its file, what is missing will be written when it can: %v", err)
+		return fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err)
 	}
 	return ""
 }
 
-// follow continues in the archive when the rollout was moved there.
+// follow continues in the archive if the rollout was moved there, and reports whether it
+// was.
 func (c *conversation) follow() bool {
 	return c.file.Follow(rollout.ArchivedPath(c.engine.home, c.file.Path()))
 }
 
-// check looks at the rollout, wherever it is.
+// check reports what has become of the rollout since the last write; see
+// [rollout.Writer.Check]. It follows the rollout into the archive.
 func (c *conversation) check() error {
 	err := c.file.Check()
 	if errors.Is(err, rollout.ErrGone) && c.follow() {
@@ -65,31 +67,31 @@ func (c *conversation) check() error {
 	return err
 }
 
-// rewrite writes the rollout again, from what the conversation remembers.
+// rewrite writes the rollout again, from memory.
 func (c *conversation) rewrite() error {
 	return c.file.Replace(c.meta, func(w *rollout.Writer) {
 		for _, item := range c.history {
-			c.keepLine(w.Item(item))
+			c.checkLine(w.Item(item))
 			if m := said(item); m != nil {
-				c.keepLine(w.Event(m))
+				c.checkLine(w.Event(m))
 			}
 		}
 		if c.usage != nil {
-			c.keepLine(w.Event(protocol.TokenCount{Info: c.usage, RateLimits: c.limits}))
+			c.checkLine(w.Event(protocol.TokenCount{Info: c.usage, RateLimits: c.limits}))
 		}
-		c.keepLine(w.TurnContext(c.now))
+		c.checkLine(w.TurnContext(c.now))
 	})
 }
 
-// keepLine checks the write of a line of a rollout that is being written again.
-func (c *conversation) keepLine(err error) {
+// checkLine logs an error for a line of a rollout that is being written again.
+func (c *conversation) checkLine(err error) {
 	if err != nil {
 		c.engine.log.Error("a line of the conversation is lost", "conversation", c.id, "error", err)
 	}
 }
 
-// said is the event that shows a message of the history to clients, nil for
-// other items and for messages of the engine's own.
+// said returns the event that shows a message of the history to clients. It is nil for
+// other items and for messages that the engine wrote.
 func said(item protocol.ResponseItem) protocol.EventMsg {
 	m, ok := item.(protocol.MessageItem)
 	if !ok {

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSafeCallsRunSideBySide reads two named pipes, the first of which is only
-// written to when the second was read: one after the other they would wait for
-// ever. Their events come in the order of the calls all the same.
-func TestSafeCallsRunSideBySide(t *testing.T) {
+// TestSafeCallsRunConcurrently reads two named pipes. The first is written only after the
+// second was read, so calls one after another would wait forever. The events come in the
+// order of the calls.
+func TestSafeCallsRunConcurrently(t *testing.T) {
 	b := setup(t, "", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "cat", "a"), providertest.Shell("c2", "cat", "b")),
 		providertest.Say("done"))
@@ -57,11 +57,11 @@ func TestSafeCallsRunSideBySide(t *testing.T) {
 	}
 	last := string(b.provider.Requests()[1].Body)
 	if first, second := strings.Index(last, "first"), strings.Index(last, "second"); first < 0 || second < first {
-		t.Errorf("the outputs stand at %d and %d", first, second)
+		t.Errorf("the outputs are at %d and %d", first, second)
 	}
 }
 
-// TestProfileAndStrictRules sets two wishes that the configuration can express.
+// TestProfileAndStrictRules sets the keys for the user's shell profile and for strict rules.
 func TestProfileAndStrictRules(t *testing.T) {
 	b := setup(t, "---\n[shell_environment_policy]\nexperimental_use_profile = true\n", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "cat", "a")), providertest.Say("done"))

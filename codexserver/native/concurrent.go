@@ -8,46 +8,45 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// maxBeside bounds the calls that run side by side.
-const maxBeside = 8
+// maxConcurrent bounds the calls that run concurrently.
+const maxConcurrent = 8
 
-// independents is how many of the calls, from the first on, may run side by side.
+// independents returns how many calls at the beginning of calls may run concurrently.
 func (t *turn) independents(calls []tool.Call) int {
 	n := 0
-	for n < len(calls) && n < maxBeside && t.tools.Independent(calls[n]) {
+	for n < len(calls) && n < maxConcurrent && t.tools.Independent(calls[n]) {
 		n++
 	}
 	return n
 }
 
-// callAll runs calls that depend on nothing side by side. Their events come in
-// the order of the calls, as if they had run one after another; those of a
-// call wait for the end of the calls before it.
+// callAll runs independent calls concurrently. Their events come in the order of the
+// calls, as if they had run one after another: the events of a call wait until the calls
+// before it have ended.
 func (t *turn) callAll(ctx context.Context, calls []tool.Call) ([]tool.Result, []error) {
-	t.commit() // now, since calls side by side must not
+	t.commit() // now, since concurrent calls must not write to the history
 	results, errs := make([]tool.Result, len(calls)), make([]error, len(calls))
 	q := &eventQueue{emit: t.emit, calls: make([]queuedCall, len(calls))}
 	var running sync.WaitGroup
 	for i, call := range calls {
-		beside := *t.tools
-		beside.Acting = nil
-		beside.Host = queuedHost{t.toolHost(), q, i}
+		tools := *t.tools
+		tools.Acting = nil
+		tools.Host = queuedHost{t.toolHost(), q, i}
 		running.Go(func() {
 			defer q.done(i)
-			results[i], errs[i] = beside.Call(ctx, call)
+			results[i], errs[i] = tools.Call(ctx, call)
 		})
 	}
 	running.Wait()
 	return results, errs
 }
 
-// eventQueue puts the events of calls that run side by side in the order of
-// the calls.
+// eventQueue puts the events of concurrent calls in the order of the calls.
 type eventQueue struct {
 	emit func(protocol.EventMsg)
 
 	mu    sync.Mutex
-	first int // the call whose events go out at once
+	first int // the first call that has not ended; its events are emitted at once
 	calls []queuedCall
 }
 
@@ -66,7 +65,7 @@ func (q *eventQueue) add(call int, m protocol.EventMsg) {
 	q.calls[call].events = append(q.calls[call].events, m)
 }
 
-// done lets the calls after an ended one come forward.
+// done ends a call and emits the waiting events of the calls after it.
 func (q *eventQueue) done(call int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +82,7 @@ func (q *eventQueue) done(call int) {
 	}
 }
 
-// queuedHost is the host of one call among others.
+// queuedHost is the host of one of several concurrent calls.
 type queuedHost struct {
 	toolHost
 	queue *eventQueue

@@ -16,8 +16,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// The MCP servers of a conversation end when it is put away, and start again.
-func TestPutAwayEndsServers(t *testing.T) {
+// TestUnloadEndsServers checks that the MCP servers end with an unload, and that the next turn
+// starts them again.
+func TestUnloadEndsServers(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	call := providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x":"1"}`})
 	script := fmt.Sprintf(`echo $$ >> %s; exec %s`, pids, os.Args[0])
@@ -42,11 +43,11 @@ func TestPutAwayEndsServers(t *testing.T) {
 	}
 	turn(t, c, "first")
 	if !alive(1) {
-		t.Error("the server does not live between turns")
+		t.Error("the server ended between turns")
 	}
-	putAway(t, c)
+	unload(t, c)
 	if alive(1) {
-		t.Error("the server lives on")
+		t.Error("the server is still running")
 	}
 	turn(t, c, "second")
 	if !alive(2) {

@@ -1,0 +1,60 @@
+//go:build unix
+
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// startConnected starts codex-mcp http, and codex-mcp --connect for a client. It is a
+// launcher.
+func startConnected(t *testing.T, f folders, args ...string) *process {
+	t.Helper()
+	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox","writable-roots"]`
+	s := serveIn(t, f, append(args, "-c", unlocked)...)
+	p := start(t, f, "--connect", s.url+mcpPath)
+	p.server = s.process
+	return p
+}
+
+// wordsOfParser are the proxy's own for what is not JSON.
+var wordsOfParser = regexp.MustCompile(`("code":-32700,)"message":"[^"]*"`)
+
+// TestEndToEndConnect plays the transcripts of TestEndToEnd by --connect.
+func TestEndToEndConnect(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := wordsOfParser.ReplaceAllString(section(a, "server"), "$1"), wordsOfParser.ReplaceAllString(playArchive(t, a, startConnected), "$1")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the server said (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEndToEndConnectEnds ends the proxy in the middle of a turn.
+func TestEndToEndConnectEnds(t *testing.T) {
+	t.Run("in mid-command", func(t *testing.T) { endsInMidCommand(t, startConnected) })
+	t.Run("client that stops reading", func(t *testing.T) { stopsReading(t, startConnected) })
+}
+
+// TestEndToEndConnectPage decides on the page of the server.
+func TestEndToEndConnectPage(t *testing.T) {
+	t.Run("alone", func(t *testing.T) { pageAlone(t, startConnected) })
+	t.Run("beside the client", func(t *testing.T) { pageAndClient(t, startConnected) })
+}

@@ -1,0 +1,69 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// scratch is the folder of what the tests share.
+var scratch string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asClient) != "" {
+		if err := conformanceClient(context.Background(), os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func runTests(m *testing.M) (code int, err error) {
+	scratch, err = os.MkdirTemp("", "interop") // a short path, because a socket is in there
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	// Programs in Node start some hundred times. With the cache each takes a third less.
+	if err := os.Setenv(nodeCache, installed(".cache", "node")); err != nil {
+		return 0, err
+	}
+	code = m.Run()
+	return code, mcpdo.stop()
+}
+
+// nodeCache is the variable that names Node's folder for compiled modules.
+const nodeCache = "NODE_COMPILE_CACHE"
+
+// ours returns the command of this project's server.
+func ours(t *testing.T) []string {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{bin}
+}
+
+// program builds this project's server once.
+var program = sync.OnceValues(func() (bin string, err error) {
+	bin = filepath.Join(scratch, "codex-mcp")
+	build := exec.Command("go", "build", "-o", bin, "./codexserver/cmd/codex-mcp")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
