@@ -19,6 +19,7 @@ import (
 // thread can resume it, and codex-list lists all of them.
 type Principal struct {
 	server  *Server
+	eras    eras
 	name    string
 	end     context.CancelCauseFunc
 	threads *thread.Share
@@ -32,11 +33,21 @@ type Principal struct {
 // Principal returns the principal of that name, which the caller must close. Its turns end
 // with ctx. A program makes only one for each name.
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
+	return s.newPrincipal(ctx, name, s.eras)
+}
+
+// Approver is [Server.Principal] for the principal of [Options].Approver, where it only
+// decides: its clients have the tool codex-wait alone, which brings them the questions.
+func (s *Server) Approver(ctx context.Context) *Principal {
+	return s.newPrincipal(ctx, s.approver, s.deciding)
+}
+
+func (s *Server) newPrincipal(ctx context.Context, name string, eras eras) *Principal {
 	turns, end := context.WithCancelCause(ctx)
 	threads, jobs := s.threads.Share(name), tools.NewJobs(turns)
 	return &Principal{
-		server: s, name: name, end: end, threads: threads, jobs: jobs,
-		session: modern.NewSession(turns, s.modern, name, true, threads, jobs, &pace.Pace{}),
+		server: s, eras: eras, name: name, end: end, threads: threads, jobs: jobs,
+		session: modern.NewSession(turns, eras.modern, name, true, threads, jobs, &pace.Pace{}),
 		clients: map[*tools.Jobs]bool{},
 	}
 }

@@ -115,7 +115,7 @@ type TaskOptions struct {
 	// Grace is how long a call runs before it becomes a task. Default: a second. With a
 	// negative value it becomes a task at once.
 	Grace time.Duration
-	// Limit is how many tasks may be unfinished at a time. Default: 64.
+	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
 	Limit int
 }
 
@@ -128,13 +128,20 @@ const (
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
 type Server struct {
-	legacy  *legacy.Server
-	modern  *modern.Server
-	threads *thread.Table
-	trace   jsonrpc.Hooks // shared by all sessions, so that lines do not mix
-	log     *slog.Logger
+	eras
+	deciding eras   // for an approver that only decides
+	approver string // "" without one
+	threads  *thread.Table
+	trace    jsonrpc.Hooks // shared by all sessions, so that lines do not mix
+	log      *slog.Logger
 
 	observer Observer // nil without one
+}
+
+// eras is what serves the clients of each era of MCP.
+type eras struct {
+	legacy *legacy.Server
+	modern *modern.Server
 }
 
 // New returns a server for e.
@@ -181,36 +188,43 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Approver != "" {
 		relay = approval.NewRelay(approvals)
 	}
+	eras := func(table *tools.Table) eras {
+		return eras{
+			modern: &modern.Server{
+				Tools:        table,
+				Approvals:    o.Approvals,
+				Version:      cmp.Or(o.Version, "dev"),
+				EngineName:   o.EngineName,
+				EngineReason: o.EngineReason,
+				Folder:       folder,
+				Seal:         seal,
+				Tasks:        tasks,
+				Relay:        relay,
+				Approver:     o.Approver,
+				MaxUnread:    unread,
+				Logger:       log,
+			},
+			legacy: &legacy.Server{
+				Engine:       e,
+				Tools:        table,
+				Approvals:    o.Approvals,
+				Version:      cmp.Or(o.Version, "dev"),
+				EngineName:   o.EngineName,
+				EngineReason: o.EngineReason,
+				Folder:       folder,
+				Finish:       o.Finish,
+				Relay:        relay,
+				Approver:     o.Approver,
+				MaxUnread:    unread,
+				Logger:       log,
+			},
+		}
+	}
 	return &Server{
-		threads: threads,
-		modern: &modern.Server{
-			Tools:        table,
-			Approvals:    o.Approvals,
-			Version:      cmp.Or(o.Version, "dev"),
-			EngineName:   o.EngineName,
-			EngineReason: o.EngineReason,
-			Folder:       folder,
-			Seal:         seal,
-			Tasks:        tasks,
-			Relay:        relay,
-			Approver:     o.Approver,
-			MaxUnread:    unread,
-			Logger:       log,
-		},
-		legacy: &legacy.Server{
-			Engine:       e,
-			Tools:        table,
-			Approvals:    o.Approvals,
-			Version:      cmp.Or(o.Version, "dev"),
-			EngineName:   o.EngineName,
-			EngineReason: o.EngineReason,
-			Folder:       folder,
-			Finish:       o.Finish,
-			Relay:        relay,
-			Approver:     o.Approver,
-			MaxUnread:    unread,
-			Logger:       log,
-		},
+		eras:     eras(table),
+		deciding: eras(table.Deciding()),
+		approver: o.Approver,
+		threads:  threads,
 		trace:    *trace(o.Trace),
 		log:      log,
 		observer: o.Observer,
@@ -229,9 +243,9 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // begin is [Server.Serve], but returns at once and calls ended with the result. A client
 // of a principal p does not have the methods of September 2025.
 func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, ended func(error)) {
-	principal := ""
+	principal, serves := "", s.eras
 	if p != nil {
-		principal = p.name
+		principal, serves = p.name, p.eras
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
@@ -240,11 +254,11 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	if p != nil {
 		left = p.joined(jobs)
 	}
-	session := legacy.NewSession(turns, s.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
+	session := legacy.NewSession(turns, serves.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
 	if !asks(ctx) {
 		session.AskNothing()
 	}
-	own := modern.NewSession(turns, s.modern, principal, false, threads, jobs, pace)
+	own := modern.NewSession(turns, serves.modern, principal, false, threads, jobs, pace)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)

@@ -172,3 +172,24 @@ func TestModernTask(t *testing.T) {
 	wait(t, ended)
 	v.until(`"cancelled"`)
 }
+
+// TestTasksLimit: a principal that has as many tasks as it may is refused one more, which
+// leaves another principal its own.
+func TestTasksLimit(t *testing.T) {
+	e, began, _ := stuck()
+	s := open(t, e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1, Limit: 1}}, nil)
+	begin := func(who string) string {
+		body, h := modern("1", "tools/call", `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, call)
+		h["Authorization"] = "Bearer " + who
+		return s.post(body, h).body
+	}
+	for _, who := range []string{"ann", "bob"} {
+		if got := begin(who); !strings.Contains(got, `"taskId"`) {
+			t.Errorf("the first task of %s: %s", who, got)
+		}
+		wait(t, began)
+		if got := begin(who); !strings.Contains(got, "limits.tasks: 1 tasks are unfinished") {
+			t.Errorf("the second task of %s: %s", who, got)
+		}
+	}
+}

@@ -40,15 +40,18 @@ type Load struct {
 	// Requests is the number of HTTP requests being served, Sessions the number of
 	// sessions that have not ended.
 	Requests, Sessions int
+	// Busy reports that turns or calls are running, which may outlive their requests.
+	Busy bool
 	// Draining reports that the handler accepts no new work.
 	Draining bool
 }
 
 // Load returns the current figures.
 func (h *Handler) Load() Load {
+	busy := h.busy()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := Load{Draining: h.draining}
+	l := Load{Busy: busy, Draining: h.draining}
 	for _, p := range h.principals {
 		l.Requests += p.open
 		l.Sessions += len(p.sessions)

@@ -97,7 +97,7 @@ func TestLoad(t *testing.T) {
 	session := site.initialize(nil)
 	stream := site.stream(http.MethodPost, codex("2", "work", ""), session)
 	wait(t, began)
-	if got, want := site.handler.Load(), (streamable.Load{Requests: 1, Sessions: 1}); got != want {
+	if got, want := site.handler.Load(), (streamable.Load{Requests: 1, Sessions: 1, Busy: true}); got != want {
 		t.Errorf("load %+v, want %+v", got, want)
 	}
 	stream.close()

@@ -40,8 +40,8 @@ func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "http [flags]",
 		Short: "Serve MCP over HTTP, for many clients",
-		Long: `Serves MCP over Streamable HTTP until a signal comes; work under way may then go
-on for drain.timeout. A request needs the token of
+		Long: `Serves MCP over Streamable HTTP until a signal comes; work under way may then
+continue for drain.timeout. A request needs the token of
 $CODEX_HOME/codex-mcp/http-token, which is made at the first start; --show-token
 prints it with what clients need. Calls cannot choose approval-policy, config,
 profile, sandbox and writable-roots, unless http.unlocked_arguments says so.
@@ -69,8 +69,8 @@ It listens on this machine alone. For others it needs --tls-cert and --tls-key, 
 	return cmd
 }
 
-// check refuses to serve other machines in plain text, and to make a token for an invalid
-// name of a principal.
+// check fails where other machines would be served in plain text, or the new token is for
+// an invalid name of a principal.
 func (o *httpOptions) check(newToken bool) error {
 	if newToken {
 		if err := config.CheckPrincipalName(o.newToken); err != nil {
@@ -137,7 +137,8 @@ func (o *httpOptions) url() string {
 	return scheme + "://" + o.listen + mcpPath
 }
 
-// checkHosts wants to know by which names other machines call this one.
+// checkHosts fails when other machines can connect and http.hosts does not say by which
+// name.
 func (c *configuration) checkHosts(o *options) error {
 	if host, _, _ := net.SplitHostPort(o.http.listen); !isLoopback(host) && len(c.settings.HTTP.Hosts) == 0 {
 		return errors.New("http.hosts: name the hosts that clients know this server by; a request for another host is refused")
@@ -231,11 +232,8 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 		return errors.Join(err, l.Close(), handler.Close())
 	}
 	var draining atomic.Bool
-	server := &http.Server{
-		Handler:           onlyFrom(o.http.proxy, withHealth(m, &draining)),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug), TLSConfig: config,
-	}
+	server := newServer(onlyFrom(o.http.proxy, withHealth(m, &draining)), c.log)
+	server.TLSConfig = config
 	serving := make(chan error, 1)
 	go func() {
 		l := limitListener(l, maxConnections)
@@ -263,9 +261,17 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 	return err
 }
 
-// shutDown closes a server whose handlers refuse everything. What has just come is
-// answered: a proxy then sends it to another server, where a connection that breaks says
-// nothing.
+// newServer returns the server of a handler whose streams set deadlines of their own.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// shutDown closes a server whose handlers refuse everything. Requests that have just come
+// are answered, so that a proxy can send them to another server; after a broken connection
+// it could not know whether they had begun.
 func shutDown(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lastAnswers)
 	defer cancel()

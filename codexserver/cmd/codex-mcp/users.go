@@ -70,6 +70,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 		return err
 	}
 	c.metrics = c.telemetry.With(pool.Metrics)
+	c.telemetry.WatchDraining(pool.Draining)
 	m := http.NewServeMux()
 	m.Handle(mcpPath, pool)
 	m.Handle(mcpPath+"/{"+workers.UserValue+"}", pool)
@@ -101,7 +102,7 @@ func (o *options) serversFiles(sinks ...sink) ([]string, error) {
 
 // workersOrder is what the command line says for all workers.
 func (o *options) workersOrder(locked []string) workers.Order {
-	order := workers.Order{Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, Locked: locked}
+	order := workers.Order{Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: locked}
 	for _, override := range o.overrides {
 		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // has tokens, and is the server's
 			order.Overrides = append(order.Overrides, override)

@@ -67,10 +67,42 @@ func TestEndToEndUsersApprover(t *testing.T) {
 			t.Errorf("%s: %d %s", tt.name, status, body)
 		}
 	}
-	_, list := ann.askAt(mcpPath+"/bob", form, "tools/call", "codex-list", `"name":"codex-list","arguments":{}`)
+	_, list := bob.askAt(mcpPath, form, "tools/call", "codex-list", `"name":"codex-list","arguments":{}`)
 	thread := member(t, list, "threadId")
-	if _, got := ann.askAt(mcpPath+"/bob", form, "tools/call", "codex-show", `"name":"codex-show","arguments":{"threadId":"`+thread+`"}`); !strings.Contains(got, `"isError":true`) {
-		t.Errorf("the approver is shown a conversation: %s", got)
+	session := u.initialize("ann", mcpPath+"/bob")
+	for name, ask := range map[string]func(method, name, params string) string{
+		"2026-07-28": func(method, name, params string) string {
+			_, body := ann.askAt(mcpPath+"/bob", form, method, name, params)
+			return body
+		},
+		"2025-06-18": func(method, _, params string) string {
+			_, body := u.before("ann", mcpPath+"/bob", session, `{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":{`+params+`}}`)
+			return body
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ask("tools/list", "", `"_":0`); strings.Count(got, `"inputSchema"`) != 1 || !strings.Contains(got, `"name":"codex-wait"`) {
+				t.Errorf("the approver has other tools than codex-wait: %s", got)
+			}
+			for _, tool := range []string{"codex-list", "codex-show", "codex-models"} {
+				got := ask("tools/call", tool, `"name":"`+tool+`","arguments":{"threadId":"`+thread+`"}`)
+				if !strings.Contains(strings.ReplaceAll(got, `\`, ""), `tool "`+tool+`" is not for approvers`) {
+					t.Errorf("%s: %s", tool, got)
+				}
+			}
+			for _, method := range []string{"resources/list", "resources/templates/list"} {
+				if got := ask(method, "", `"_":0`); strings.Contains(got, "codex://") {
+					t.Errorf("%s: %s", method, got)
+				}
+			}
+			uri := "codex://threads/" + thread + "/transcript"
+			if got := ask("resources/read", uri, `"uri":"`+uri+`"`); !strings.Contains(got, `"error"`) {
+				t.Errorf("the approver reads a conversation: %s", got)
+			}
+			if got := ask("tools/call", "codex-wait", `"name":"codex-wait","arguments":{"seconds":0,"threadIds":["`+thread+`"]}`); strings.Contains(got, thread) {
+				t.Errorf("the approver waits for a conversation: %s", got)
+			}
+		})
 	}
 	if _, err := os.Stat(filepath.Join(u.work["bob"], "never")); err == nil {
 		t.Error("the approver has run a command")

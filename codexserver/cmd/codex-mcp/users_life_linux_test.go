@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -138,7 +139,94 @@ func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersServerKilled: no worker outlives the server.
+// TestEndToEndUsersIdle: a worker ends when its user has nothing under way, and starts
+// again with the next request. One with a turn in the background or a session stays.
+func TestEndToEndUsersIdle(t *testing.T) {
+	model, held := waiting(t)
+	u := startUsers(t, model, "[http]\nworker_idle = \"1ms\"\n")
+	ann, bob := u.as("ann"), u.as("bob")
+	_, begun := bob.ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"wait","background":true}`)
+	thread := member(t, begun, "threadId")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := model.Await(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	before := u.workers()["bob"]
+	for range 20 {
+		if status, body, err := ann.call("hello"); status != 200 || err != nil || !strings.Contains(body, "the answer to hello") {
+			t.Fatalf("a call: %d %s %v", status, body, err)
+		}
+	}
+	until(t, "ann's worker does not end", func() bool { return u.workers()["ann"] == 0 })
+	if after := u.workers()["bob"]; after != before {
+		t.Errorf("bob's worker was %d and is %d", before, after)
+	}
+	close(held)
+	if _, got := bob.ask("tools/call", "codex-wait", `"name":"codex-wait","arguments":{"threadIds":["`+thread+`"]}`); !strings.Contains(got, "the answer to wait") {
+		// The worker may end between the turn and this request.
+		if _, got = bob.ask("tools/call", "codex-reply", `"name":"codex-reply","arguments":{"prompt":"more","threadId":"`+thread+`"}`); !strings.Contains(got, "the answer to more") {
+			t.Errorf("bob's conversation: %s", got)
+		}
+	}
+	until(t, "bob's worker does not end", func() bool { return u.workers()["bob"] == 0 })
+	session := u.initialize("ann", mcpPath)
+	before = u.workers()["ann"]
+	for range 20 {
+		if status := u.ping("ann", session); status != 200 {
+			t.Fatalf("a request of the session: %d", status)
+		}
+	}
+	if after := u.workers()["ann"]; before == 0 || after != before {
+		t.Errorf("the worker of a session was %d and is %d", before, after)
+	}
+}
+
+// initialize begins a session of a user at a path, and returns its id.
+func (u *users) initialize(name, path string) (session string) {
+	u.t.Helper()
+	answer, _ := u.before(name, path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	if session = answer.Header.Get("Mcp-Session-Id"); session == "" {
+		u.t.Fatalf("no session: %s", answer.Status)
+	}
+	return session
+}
+
+// ping sends a request of a session.
+func (u *users) ping(name, session string) (status int) {
+	u.t.Helper()
+	answer, _ := u.before(name, mcpPath, session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	return answer.StatusCode
+}
+
+// before sends a message of a client with a handshake, and reads the answer.
+func (u *users) before(name, path, session, message string) (answer *http.Response, body string) {
+	u.t.Helper()
+	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.url+path, strings.NewReader(message))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + u.tokens[name], "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session,
+	} {
+		if value != "" {
+			r.Header.Set(header, value)
+		}
+	}
+	answer, err = http.DefaultClient.Do(r)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return answer, string(text)
+}
+
+// TestEndToEndUsersServerKilled: no worker outlives the server, and no file with which
+// one could be reached.
 func TestEndToEndUsersServerKilled(t *testing.T) {
 	model, held := waiting(t)
 	defer close(held)
@@ -150,7 +238,10 @@ func TestEndToEndUsersServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, pid := range pids {
-		until(t, "the worker of "+name+" goes on", func() bool { return syscall.Kill(pid, 0) != nil || dead(pid) })
+		until(t, "the worker of "+name+" continues", func() bool { return syscall.Kill(pid, 0) != nil || dead(pid) })
+	}
+	if left, err := os.ReadDir(filepath.Join(u.f.home, "codex-mcp", "workers")); err != nil || len(left) > 0 {
+		t.Errorf("the server leaves %v, %v", left, err)
 	}
 }
 

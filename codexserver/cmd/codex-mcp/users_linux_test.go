@@ -170,7 +170,7 @@ var probes = []struct{ name, script string }{
 	{"find a socket", `find $TOP /tmp /run -type s -path "*codex-mcp*" 2>/dev/null | grep .`},
 	{"connect to a worker", `python3 -c "
 import re, socket
-paths = set(re.findall('\\S*codex-mcp\\S*', open('/proc/net/unix').read()))
+paths = set(re.findall('\\S*(?:codex-mcp|worker-)\\S*', open('/proc/net/unix').read()))
 assert paths
 for path in paths:
     s = socket.socket(socket.AF_UNIX)

@@ -20,7 +20,7 @@ func TestEndToEndUsersTelemetry(t *testing.T) {
 		return providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep OTEL_EXPORTER_OTLP_; true"))
 	}})
 	t.Cleanup(model.Close)
-	u := startUsers(t, model, "[http]\nmetrics = \"127.0.0.1:0\"\n", "-c", "approval_policy=never")
+	u := startUsers(t, model, "[http]\nmetrics = \"127.0.0.1:0\"\n", "-c", "approval_policy=never", "--log", "info", "--log-format", "json")
 	_, rest, _ := strings.Cut(u.errors(), "serving metrics at ")
 	url, _, _ := strings.Cut(rest, "\n")
 	metrics := func() string {
@@ -35,7 +35,7 @@ func TestEndToEndUsersTelemetry(t *testing.T) {
 		}
 		return string(b)
 	}
-	if got := metrics(); strings.Contains(got, "principal=") || !strings.Contains(got, "\ncodex_mcp_build_info{") {
+	if got := metrics(); strings.Contains(got, "principal=") || !strings.Contains(got, "\ncodex_mcp_build_info{") || !strings.Contains(got, "\ncodex_mcp_draining 0\n") {
 		t.Errorf("the metrics before any worker: %s", got)
 	}
 	const trace, parent = "11111111111111111111111111111111", "2222222222222222"
@@ -70,6 +70,15 @@ func TestEndToEndUsersTelemetry(t *testing.T) {
 	)
 	u.cmd.Process.Signal(endingSignals()[0])
 	<-u.exited
+	logged := 0
+	for line := range strings.Lines(u.errors()) {
+		if strings.Contains(line, `"msg":"request"`) && strings.Contains(line, `"tool":"codex"`) && strings.Count(line, `"principal":`) == 1 {
+			logged++
+		}
+	}
+	if logged != 2 {
+		t.Errorf("%d lines about the calls of both, want 2: %s", logged, u.errors())
+	}
 	traces, key := collected.read()
 	for _, part := range []string{`"traceId":"` + trace + `"`, `"parentSpanId":"` + parent + `"`, `"name":"tools/call codex"`, `"name":"turn"`, `"name":"command"`, `{"stringValue":"bob"}`} {
 		if !strings.Contains(traces, part) {

@@ -38,7 +38,7 @@ func work(ctx context.Context, stderr io.Writer) int {
 // workFor serves the user of a link.
 func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 	o := &options{
-		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log,
+		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log, logFormat: link.LogFormat,
 		folders: link.Folders, turns: link.Turns, approver: link.Approver,
 	}
 	if err := config.Take(link.Home, link.Files); err != nil {
@@ -62,14 +62,21 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link) })
+	requests := o.logger(stderr) // a line has the principal of its request, who may be the approver
+	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, requests) })
 	return errors.Join(err, e.Close())
 }
 
-// serveLink serves the user's requests until the link or ctx ends.
-func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link) error {
-	handler, err := streamable.New(s, &streamable.Options{
-		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: c.log,
+// serveLink serves the user's requests until the link or ctx ends, and logs each.
+func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link, requests *slog.Logger) error {
+	open := func(ctx context.Context, name string) streamable.Service {
+		if name != link.Principal {
+			return s.Approver(ctx) // Authenticate lets in no other
+		}
+		return s.Principal(ctx, name)
+	}
+	handler, err := streamable.NewOf(open, &streamable.Options{
+		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: requests,
 		Principals: 2, // the user and its approver
 		Report:     c.telemetry.Report,
 	})
@@ -93,6 +100,17 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 				_ = link.Drained() // the pool may be gone
 			}
 		case <-ctx.Done():
+		}
+	}()
+	go func() {
+		for {
+			select {
+			case <-link.Rest: // the pool sends no request meanwhile
+				load := handler.Load()
+				_ = link.Rests(load.Requests == 0 && load.Sessions == 0 && !load.Busy) // the pool may be gone
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	err = link.Ready()

@@ -22,6 +22,9 @@ type HTTP struct {
 	Hosts, Origins []string
 	// Metrics is the address on this machine where metrics are read; "" for nowhere.
 	Metrics string
+	// WorkerIdle is how long a process of one of several users lasts without a
+	// request; 0 means until the end.
+	WorkerIdle time.Duration
 	// Drain is how long work under way may continue after a signal.
 	Drain time.Duration
 	// URL is where clients find the server, such as https://codex.example.com/mcp.
@@ -76,6 +79,9 @@ type PrincipalLimits struct {
 	Requests int `json:"requests"`
 }
 
+// DefaultWorkerIdle is the default of [HTTP].WorkerIdle.
+const DefaultWorkerIdle = time.Hour
+
 // The defaults of [PrincipalLimits].
 const (
 	DefaultTurns    = 16
@@ -113,6 +119,7 @@ type httpTable struct {
 	Hosts             []string             `json:"hosts"`
 	Origins           []string             `json:"origins"`
 	Metrics           string               `json:"metrics"`
+	WorkerIdle        Duration             `json:"worker_idle"`
 	URL               string               `json:"url"`
 	OAuth             OAuth                `json:"oauth"`
 	Principals        map[string]Principal `json:"principals"`
@@ -122,7 +129,7 @@ type httpTable struct {
 func (t *httpTable) settings(drain time.Duration, tasks int) HTTP {
 	h := HTTP{
 		UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain,
-		URL: t.URL, OAuth: t.OAuth, Metrics: t.Metrics,
+		URL: t.URL, OAuth: t.OAuth, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle),
 	}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
 	h.OAuth.Claim = cmp.Or(h.OAuth.Claim, "sub")

@@ -39,9 +39,10 @@ requests = 3
 		t.Fatal(err)
 	}
 	want := config.HTTP{
-		Drain: 30 * time.Second,
-		URL:   "https://codex.example.com/mcp",
-		OAuth: config.OAuth{Issuer: "https://login.example.com", Audience: "https://codex.example.com/mcp", Claim: "sub"},
+		WorkerIdle: time.Hour,
+		Drain:      30 * time.Second,
+		URL:        "https://codex.example.com/mcp",
+		OAuth:      config.OAuth{Issuer: "https://login.example.com", Audience: "https://codex.example.com/mcp", Claim: "sub"},
 		Principals: map[string]config.Principal{
 			"ann": {
 				Subject: "ann", Scopes: []string{"codex:run", "codex:approve", "codex:read"}, Folders: []string{"/srv/ann"},

@@ -337,6 +337,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Tasks.Mode = tasksAuto
 	f.Tasks.Grace = Duration(DefaultGrace)
 	f.Drain.Timeout = Duration(DefaultDrain)
+	f.HTTP.WorkerIdle = Duration(DefaultWorkerIdle)
 	f.Limits.Tasks = DefaultTasks
 	f.Limits.Result = DefaultResult
 	f.Limits.Stall = Duration(DefaultStall)

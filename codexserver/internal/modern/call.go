@@ -61,7 +61,7 @@ func (s *Session) callTool(q *request) (any, error) {
 	case p.Name == nil:
 		return nil, invalid("/name", "missing")
 	case !s.server.Tools.Has(*p.Name):
-		return nil, invalid("/name", "unknown tool %q", *p.Name)
+		return nil, invalid("/name", "%s", s.server.Tools.Unknown(*p.Name))
 	case p.Arguments == nil:
 		p.Arguments = jsontext.Value(`{}`)
 	case p.Arguments.Kind() != '{':
@@ -153,7 +153,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started", maxCalls)
 	}
 	if task {
-		if err := s.server.Tasks.enter(); err != nil {
+		if err := s.server.Tasks.enter(s.principal); err != nil {
 			s.calls.Add(-1)
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	return func() {
 		s.calls.Add(-1)
 		if task {
-			s.server.Tasks.leave()
+			s.server.Tasks.leave(s.principal)
 		}
 	}, nil
 }

@@ -14,7 +14,8 @@ import (
 type TaskOptions struct {
 	// Grace is how long a call may take before it becomes a task.
 	Grace time.Duration
-	// Limit is how many tasks, and calls that may become one, may be unfinished at a time.
+	// Limit is how many tasks of one principal, and calls that may become one, may be
+	// unfinished at a time.
 	Limit int
 }
 
@@ -27,35 +28,37 @@ type Tasks struct {
 	sweeps  sync.WaitGroup
 
 	mu    sync.Mutex
-	calls int // that are tasks or may become one
+	calls map[string]int // by principal: calls that are tasks or may become one
 	byID  map[string]*task
 	swept time.Time
 }
 
 // NewTasks returns an empty Tasks. Their files are in store.
 func NewTasks(store *taskfile.Store, o TaskOptions, warn func(msg string, args ...any)) *Tasks {
-	return &Tasks{options: o, store: store, log: warn, byID: map[string]*task{}}
+	return &Tasks{options: o, store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}}
 }
 
 // serves reports whether tasks are enabled.
 func (ts *Tasks) serves() bool { return ts != nil }
 
-// enter counts a call that may become a task, and fails if there are too many. After a
-// success the caller must call leave at the end of the call.
-func (ts *Tasks) enter() error {
+// enter counts a call of a principal that may become a task, and fails if there are too many.
+// After a success the caller must call leave at the end of the call.
+func (ts *Tasks) enter(principal string) error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.calls >= ts.options.Limit {
+	if ts.calls[principal] >= ts.options.Limit {
 		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started", ts.options.Limit)
 	}
-	ts.calls++
+	ts.calls[principal]++
 	return nil
 }
 
-func (ts *Tasks) leave() {
+func (ts *Tasks) leave(principal string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.calls--
+	if ts.calls[principal]--; ts.calls[principal] == 0 {
+		delete(ts.calls, principal)
+	}
 }
 
 // create writes the file of a task. This process serves the task from then on.

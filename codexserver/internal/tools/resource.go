@@ -44,7 +44,10 @@ var forms = []struct {
 }
 
 // Templates returns the kinds of resources.
-func (Resources) Templates() []mcptypes.ResourceTemplate {
+func (r Resources) Templates() []mcptypes.ResourceTemplate {
+	if r.table.deciding {
+		return nil
+	}
 	var list []mcptypes.ResourceTemplate
 	for _, f := range forms {
 		list = append(list, mcptypes.ResourceTemplate{

@@ -106,6 +106,9 @@ type Table struct {
 	bounded bool
 	bounds  bounds
 	turns   *turns
+	// deciding is true for clients that decide what the turns of others ask, and have
+	// no turns of their own.
+	deciding bool
 }
 
 // tool is one tool.
@@ -202,12 +205,20 @@ func (t *Table) Has(name string) bool {
 	return slices.ContainsFunc(t.tools, func(t tool) bool { return t.name == name })
 }
 
+// Unknown returns the text of an error about a tool that is not in the table.
+func (t *Table) Unknown(name string) string {
+	if t.deciding {
+		return fmt.Sprintf("tool %q is not for approvers: they have only codex-wait", name)
+	}
+	return fmt.Sprintf("unknown tool %q", name)
+}
+
 // Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
 // turn that fails.
 func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	i := slices.IndexFunc(t.tools, func(t tool) bool { return t.name == name })
 	if i < 0 {
-		return failure("", fmt.Sprintf("unknown tool %q", name))
+		return failure("", t.Unknown(name))
 	}
 	if IsTurn(name) {
 		leave, err := t.turns.enter()

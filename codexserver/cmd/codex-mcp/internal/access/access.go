@@ -42,7 +42,7 @@ type principal struct {
 	requests *rate.Limiter
 }
 
-// New returns what knows the principals of the settings. It fails without any.
+// New returns an Access for the principals of the settings. It fails without any.
 func New(settings config.HTTP, o *Options) (*Access, error) {
 	if len(settings.Principals) == 0 {
 		return nil, errors.New("http.principals: missing")
@@ -90,8 +90,8 @@ func (a *Access) Identify(r *http.Request) (streamable.Principal, error) {
 	if err != nil {
 		return streamable.Principal{}, err
 	}
-	// A reservation says when there is room; it is given back, so that waiting
-	// requests do not add up.
+	// A reservation says when there is room. It is cancelled, so that refused
+	// requests do not delay later ones.
 	if place := who.requests.Reserve(); !place.OK() || place.Delay() > 0 {
 		wait := time.Second
 		if place.OK() {

@@ -136,7 +136,7 @@ func (x *site) session(token string) string {
 	return got.header.Get("Mcp-Session-Id")
 }
 
-// badTokens are access tokens that let nobody in, and the status of their refusal.
+// badTokens are access tokens that are refused, and the status of each refusal.
 func badTokens(t *testing.T, i *issuer) map[string]string {
 	now := time.Now().Unix()
 	good := i.token(nil, nil)
@@ -151,7 +151,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 		t.Fatal(err)
 	}
 	theirs := jose.JSONWebKey{Key: other.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"}
-	// Where the attacker's keys lie, if somebody should ask.
+	// The URL of the attacker's keys, which the server must not fetch.
 	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the server asked for %s", r.URL)
 	}))
@@ -316,7 +316,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 	return tokens
 }
 
-// strangers are good tokens of somebody who is no user here.
+// strangers are valid tokens of people who are not users of this server.
 func strangers(i *issuer) map[string]string {
 	tokens := map[string]string{}
 	for name, sub := range map[string]any{
@@ -330,8 +330,8 @@ func strangers(i *issuer) map[string]string {
 	return tokens
 }
 
-// TestForgedTokens sends what is no token of a user by each way in: nothing runs, and no
-// answer says more than that it was refused.
+// TestForgedTokens sends tokens that no user has, by each way in. Nothing runs, and each
+// answer says only that the token was refused.
 func TestForgedTokens(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, bob := i.settings(nil)
@@ -384,7 +384,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// TestTokenElsewhere brings a good token where it does not belong.
+// TestTokenElsewhere sends a valid token in other places than the header Authorization.
 func TestTokenElsewhere(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, bob := i.settings(nil)
@@ -464,7 +464,7 @@ func TestTokenElsewhere(t *testing.T) {
 	}
 }
 
-// TestOthersSessions brings a good token to the session of another user, and one of too
+// TestOthersSessions sends a valid token to the session of another user, and one with too
 // few scopes to the user's own.
 func TestOthersSessions(t *testing.T) {
 	i := newIssuer(t)

@@ -23,7 +23,7 @@ type failures struct {
 	rest    *rate.Limiter // of the addresses that there is no room for
 }
 
-// wait returns how long an address is not heard, 0 when it is.
+// wait returns for how long requests of an address are refused, 0 when they are not.
 func (f *failures) wait(remote string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

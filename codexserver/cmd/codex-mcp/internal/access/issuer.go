@@ -22,7 +22,7 @@ const (
 	maxKeys = 32
 )
 
-// issuerClient returns what asks the issuer. It follows no redirect: that could lead to
+// issuerClient returns the client that asks the issuer. It follows no redirect: that could lead to
 // another host, or away from TLS.
 func issuerClient() *http.Client {
 	return &http.Client{
@@ -53,7 +53,7 @@ func fetchKeys(ctx context.Context, c *http.Client, issuer string) ([]jose.JSONW
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
-		// One of a kind that is not known does not spoil the others.
+		// A key of an unknown kind is left out; the others are used.
 		if key.UnmarshalJSON(raw) != nil || key.Use != "" && key.Use != "sig" || !key.IsPublic() {
 			continue
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // algorithms are those that access tokens may be signed with. All are asymmetric: with
-// HS256 whoever knows the public key could sign.
+// HS256 everyone who has the public key could sign.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -56,12 +56,12 @@ func (v *verifier) verify(ctx context.Context, token string) (*principal, []stre
 	if _, critical := header.ExtraHeaders["crit"]; critical {
 		return nil, nil, invalid(errors.New("crit: no extension is understood"))
 	}
-	// An ID token says who somebody is, to the client; it allows nothing.
+	// An ID token names a user to the client, and allows nothing.
 	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); !strings.EqualFold(typ, "at+jwt") && !strings.EqualFold(typ, "application/at+jwt") {
 		return nil, nil, invalid(errors.New("typ is not at+jwt"))
 	}
 	var c claims
-	// Tokens of other issuers are not worth a look at this one's keys.
+	// A token of another issuer must not cause a request for the keys of this one.
 	if err := parsed.UnsafeClaimsWithoutVerification(&c); err != nil {
 		return nil, nil, invalid(err)
 	}
@@ -102,7 +102,7 @@ func (v *verifier) check(c *claims) error {
 }
 
 // owner returns the principal of the claims, with the scopes that both the token and
-// the configuration give.
+// the configuration allow.
 func (v *verifier) owner(c *claims, others map[string]any) (*principal, []streamable.Scope, error) {
 	subject, _ := others[v.oauth.Claim].(string)
 	if v.oauth.Claim == "email" && c.EmailVerified != true {
@@ -144,18 +144,18 @@ func scopeText(c *claims) string {
 	return ""
 }
 
-// invalid refuses a token. The client is not told more: the cause goes to the log.
+// invalid refuses a token. The cause goes to the log; the answer does not have it.
 func invalid(err error) error {
 	return &streamable.Refusal{Code: "invalid_token", Err: fmt.Errorf("access token: %w", err)}
 }
 
-// unavailable reports whether it is not the client's fault that it is refused.
+// unavailable reports whether the refusal is not the fault of the client.
 func unavailable(err error) bool {
 	var why *streamable.Refusal
 	return errors.As(err, &why) && why.Status == http.StatusServiceUnavailable
 }
 
-// forbidden refuses whoever has a good token and is no user here.
+// forbidden refuses a valid token whose owner is not a user of this server.
 func forbidden(err error) error {
 	return &streamable.Refusal{Status: http.StatusForbidden, Words: "you are not a user of this server", Err: err}
 }

@@ -100,7 +100,7 @@ func (s *keySet) refresh(ctx context.Context) {
 	if early {
 		return
 	}
-	// The client that has sent this token may go: others wait for the keys too.
+	// The client that sent this token may go away, but others wait for the keys too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	keys, err := fetchKeys(ctx, s.client, s.issuer)

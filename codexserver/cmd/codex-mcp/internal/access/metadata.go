@@ -25,8 +25,8 @@ func MetadataURL(s config.HTTP) string {
 	return u.Scheme + "://" + u.Host + metadataPath + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// Metadata adds to m the metadata of the server, which everybody may read whom the
-// guard lets ask. Without an authorization server it adds nothing.
+// Metadata adds to m the metadata of the server, which everyone may read whose request
+// the guard admits. Without an authorization server it adds nothing.
 func Metadata(m *http.ServeMux, s config.HTTP, g *streamable.Guard) error {
 	if s.OAuth.Issuer == "" {
 		return nil

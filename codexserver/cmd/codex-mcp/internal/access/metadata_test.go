@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// TestMetadata says what the server is, to everybody whom the guard lets ask.
+// TestMetadata checks that the metadata is served to every request that the guard admits.
 func TestMetadata(t *testing.T) {
 	s := config.HTTP{URL: "https://codex.example.com/team/mcp", OAuth: config.OAuth{Issuer: "https://issuer.example.com"}}
 	g, err := streamable.NewGuard(&streamable.Options{

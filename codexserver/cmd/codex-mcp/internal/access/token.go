@@ -55,7 +55,7 @@ func (t *tokens) add(owner *principal, hashes []string) error {
 }
 
 // find returns whose token it is, nil for an unknown one. It compares with every hash,
-// whichever fits: the time says nothing of whose it is.
+// so that the time does not depend on whose it is.
 func (t tokens) find(token string) (owner *principal) {
 	if len(token) > maxToken {
 		return nil

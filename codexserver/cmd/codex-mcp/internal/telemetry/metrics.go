@@ -27,9 +27,10 @@ type instruments struct {
 	modelRequests metric.Float64Histogram
 }
 
-// gauges are the metrics that are read off a handler. A process without one has none.
+// gauges are what metrics are read off. A process without it does not have them.
 type gauges struct {
-	handler atomic.Pointer[streamable.Handler]
+	handler  atomic.Pointer[streamable.Handler]
+	draining atomic.Pointer[func() bool]
 }
 
 // make makes the instruments. Names are those that Prometheus shows.
@@ -77,12 +78,18 @@ func (i *instruments) make(m metric.Meter, g *gauges, version string) error {
 	i.modelRequests = seconds("codex_mcp_model_request_duration_seconds", "How long the model took to answer, by outcome.", 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300)
 	load("codex_mcp_http_requests_open", "HTTP requests that are not answered to their end, streams among them.", func(l streamable.Load) int64 { return int64(l.Requests) })
 	load("codex_mcp_sessions", "Sessions of clients with a handshake.", func(l streamable.Load) int64 { return int64(l.Sessions) })
-	load("codex_mcp_draining", "1 when nothing new may begin.", func(l streamable.Load) int64 {
-		if l.Draining {
-			return 1
+	_, err := m.Int64ObservableGauge("codex_mcp_draining", metric.WithDescription("1 when nothing new may begin."), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+		draining := g.draining.Load()
+		switch {
+		case draining == nil:
+		case (*draining)():
+			o.Observe(1)
+		default:
+			o.Observe(0)
 		}
-		return 0
-	})
+		return nil
+	}))
+	keep(err)
 	gauge("codex_mcp_build_info", "Always 1.", func() int64 { return 1 }, attribute.String("version", version), attribute.String("go", runtime.Version()))
 	gauge("go_goroutines", "Goroutines that exist.", func() int64 { return int64(runtime.NumGoroutine()) })
 	began := time.Now().Unix()

@@ -105,6 +105,19 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// TestDraining: only a process that can drain has the sample. It is 1 while it drains.
+func TestDraining(t *testing.T) {
+	tel := newTelemetry(t, nil)
+	var draining bool
+	for _, want := range []string{"", "codex_mcp_draining 0\n", "codex_mcp_draining 1\n"} {
+		if got := read(tel); !strings.Contains(got, want) || want == "" && strings.Contains(got, "codex_mcp_draining") {
+			t.Errorf("want %q in %s", want, got)
+		}
+		tel.WatchDraining(func() bool { return draining })
+		draining = strings.HasSuffix(want, "0\n")
+	}
+}
+
 const wantMetrics = `
 # TYPE codex_mcp_build_info gauge
 codex_mcp_build_info{…,version="1.2.3"} 1

@@ -89,6 +89,13 @@ func (t *Telemetry) Handler(next http.Handler) http.Handler {
 }
 
 // Watch makes the gauges those of a handler.
-func (t *Telemetry) Watch(h *streamable.Handler) { t.gauges.handler.Store(h) }
+func (t *Telemetry) Watch(h *streamable.Handler) {
+	t.gauges.handler.Store(h)
+	t.WatchDraining(func() bool { return h.Load().Draining })
+}
+
+// WatchDraining makes draining say whether nothing new may begin. It is for a process
+// without a handler.
+func (t *Telemetry) WatchDraining(draining func() bool) { t.gauges.draining.Store(&draining) }
 
 var _ codexserver.Observer = (*Telemetry)(nil)

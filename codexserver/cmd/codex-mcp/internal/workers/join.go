@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Link is a worker's end of what connects it with its pool.
+// Link is a worker's end of the connection with its pool.
 type Link struct {
 	Order
 	// Listener takes the requests of the user.
@@ -23,8 +23,9 @@ type Link struct {
 	// RecordFile and TraceFile are nil where there is none.
 	RecordFile, TraceFile *os.File
 	// Drain is closed when work under way is to end by itself, Ended when the worker
-	// is to end.
-	Drain, Ended <-chan struct{}
+	// is to end. Rest receives when the worker may end if it is idle, which
+	// [Link.Rests] answers.
+	Drain, Ended, Rest <-chan struct{}
 
 	mu     sync.Mutex
 	answer *os.File
@@ -56,13 +57,25 @@ func Join() (*Link, error) {
 			next++
 		}
 	}
-	drain, ended := make(chan struct{}), make(chan struct{})
-	l.Drain, l.Ended = drain, ended
+	drain, ended, rest := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	l.Drain, l.Ended, l.Rest = drain, ended, rest
 	go func() { // until the pool's process has ended
 		defer close(ended)
-		if word, err := order.ReadString('\n'); err == nil && word == drainWord+"\n" {
-			close(drain)
-			_, _ = io.Copy(io.Discard, order) // its end is all that matters
+		draining := false
+		for {
+			word, err := order.ReadString('\n')
+			switch {
+			case err != nil:
+				return
+			case word == drainWord+"\n" && !draining:
+				draining = true
+				close(drain)
+			case word == restWord+"\n":
+				select {
+				case rest <- struct{}{}:
+				default: // it has not answered the one before
+				}
+			}
 		}
 	}()
 	return l, socket.Close()
@@ -73,6 +86,15 @@ func (l *Link) Ready() error { return l.say(readyWord) }
 
 // Drained reports to the pool that nothing is under way.
 func (l *Link) Drained() error { return l.say(drainedWord) }
+
+// Rests reports to the pool whether the worker is idle. An idle one is then ended, and
+// gets no more requests.
+func (l *Link) Rests(idle bool) error {
+	if idle {
+		return l.say(idleWord)
+	}
+	return l.say(busyWord)
+}
 
 // Fail reports to the pool why there is no worker.
 func (l *Link) Fail(err error) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -24,20 +23,20 @@ const (
 func (p *Pool) Metrics(ctx context.Context) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, metricsLimit)
 	defer cancel()
-	sockets := map[string]string{}
+	running := map[string]*worker{}
 	p.mu.Lock()
 	for name, s := range p.seats {
 		if s.worker != nil && s.worker.alive() {
-			sockets[name] = s.worker.socket
+			running[name] = s.worker
 		}
 	}
 	p.mu.Unlock()
 	var mu sync.Mutex
 	var reading sync.WaitGroup
 	texts := map[string]string{}
-	for name, socket := range sockets {
+	for name, w := range running {
 		reading.Go(func() {
-			text, err := readMetrics(ctx, socket)
+			text, err := readMetrics(ctx, w)
 			if err != nil {
 				p.log.Debug("no metrics", "principal", name, "error", err)
 				return
@@ -51,17 +50,18 @@ func (p *Pool) Metrics(ctx context.Context) map[string]string {
 	return texts
 }
 
-// readMetrics reads the metrics of the worker at a socket.
-func readMetrics(ctx context.Context, socket string) (string, error) {
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}}
+// readMetrics reads the metrics of a worker.
+func readMetrics(ctx context.Context, w *worker) (string, error) {
+	conn, err := w.dial(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+metricsPath, nil)
 	if err != nil {
 		return "", err
 	}
-	answer, err := transport.RoundTrip(r)
+	answer, err := transport{}.RoundTrip(r.WithContext(context.WithValue(ctx, passageKey{}, &passage{conn: conn})))
 	if err != nil {
 		return "", err
 	}

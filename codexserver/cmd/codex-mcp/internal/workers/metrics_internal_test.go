@@ -64,7 +64,7 @@ func TestMetricsLeaveOut(t *testing.T) {
 			server.Close()
 			<-serving
 		})
-		w := &worker{socket: socket, gone: make(chan struct{})}
+		w := &worker{dial: dialer(socket), gone: make(chan struct{})}
 		if name == "ended" {
 			close(w.gone)
 		}

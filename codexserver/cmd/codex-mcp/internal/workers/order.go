@@ -17,12 +17,13 @@ type Order struct {
 	// Approver is the user that decides what this one's turns ask; "" when this one
 	// does, or none.
 	Approver string `json:"approver"`
-	// Overrides, Engine, Codex, Strict and Log are the command line's.
+	// Overrides, Engine, Codex, Strict, Log and LogFormat are the command line's.
 	Overrides []string   `json:"overrides"`
 	Engine    string     `json:"engine"`
 	Codex     string     `json:"codex"`
 	Strict    bool       `json:"strict"`
 	Log       slog.Level `json:"log"`
+	LogFormat string     `json:"logFormat"`
 	// Folders, Locked, Turns and Tasks are what the user may.
 	Folders []string `json:"folders"`
 	Locked  []string `json:"locked"`
@@ -39,8 +40,11 @@ type Order struct {
 // The words that follow an order, and those of a worker. Each is a line.
 const (
 	drainWord   = "drain"
+	restWord    = "rest" // may it end?
 	readyWord   = "ready"
 	drainedWord = "drained"
+	idleWord    = "idle" // the two answers to restWord
+	busyWord    = "busy"
 	errorWord   = "error " // and why
 )
 

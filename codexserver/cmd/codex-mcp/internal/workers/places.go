@@ -80,7 +80,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// check wants nothing of others in what a user may write.
+// check fails when a folder that a user may write contains what is another user's or the
+// server's.
 func (p *places) check() error {
 	for name, home := range p.homes {
 		key := "http.principals." + name

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -46,26 +45,29 @@ type Options struct {
 type Pool struct {
 	o       Options
 	log     *slog.Logger
-	sockets string         // a folder for those of the workers
-	running sync.WaitGroup // starts, and what waits for processes
+	launch  func(name string) (*worker, error)
+	running sync.WaitGroup // starts, ends, and what waits for processes
 
 	mu       sync.Mutex
 	seats    map[string]*seat
+	clients  map[string]*client // by user
 	draining bool
 	closed   bool
 }
 
 // seat is where a user's worker is, or is to be.
 type seat struct {
-	worker *worker  // nil before the first
-	start  *attempt // nil while none is under way
+	worker *worker       // nil before the first
+	start  *attempt      // nil while none is under way
+	rest   chan struct{} // nil unless the worker is asked whether it is idle; closed then
+	open   int           // requests
+	timer  *time.Timer   // for the time without a request; nil before the first
 }
 
 // attempt is one start of a worker.
 type attempt struct {
-	done   chan struct{}
-	worker *worker
-	err    error
+	done chan struct{}
+	err  error
 }
 
 // ErrEnclosure is wrapped by the error of [New] where this system cannot keep users
@@ -77,21 +79,21 @@ func New(o Options) (*Pool, error) {
 	if err := sandbox.TryEnclosure(); err != nil {
 		return nil, errors.Join(ErrEnclosure, err)
 	}
-	dir, err := os.MkdirTemp("", "codex-mcp-")
-	if err != nil {
+	if _, err := findPlaces(o.Home, o.Hidden, o.HTTP.Principals); err != nil {
 		return nil, err
 	}
-	p := &Pool{o: o, log: o.Logger, sockets: dir, seats: map[string]*seat{}}
-	if _, err := findPlaces(o.Home, p.secret(), o.HTTP.Principals); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	for name := range o.HTTP.Principals {
-		p.seats[name] = &seat{}
-	}
+	p := newPool(o)
+	p.launch = p.start
 	return p, nil
 }
 
-func (p *Pool) secret() []string { return append([]string{p.sockets}, p.o.Hidden...) }
+func newPool(o Options) *Pool {
+	p := &Pool{o: o, log: o.Logger, seats: map[string]*seat{}, clients: map[string]*client{}}
+	for name := range o.HTTP.Principals {
+		p.seats[name], p.clients[name] = &seat{}, newClient()
+	}
+	return p
+}
 
 // ServeHTTP implements [http.Handler].
 func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -114,6 +116,19 @@ func (p *Pool) serve(patient *patient, r *http.Request) bool {
 			return false
 		}
 	}
+	c, ok := p.enter(who.Name)
+	if !ok {
+		patient.Header().Set("Retry-After", "1")
+		http.Error(patient, "too many requests are open", http.StatusTooManyRequests)
+		return false
+	}
+	defer p.leave(c)
+	release, ok := c.receive(patient, r)
+	if !ok {
+		return false
+	}
+	defer release()
+	patient.extend() // the body may have taken all of the time
 	worker, conn, err := p.connect(r.Context(), user)
 	if err != nil {
 		if r.Context().Err() == nil {
@@ -123,9 +138,28 @@ func (p *Pool) serve(patient *patient, r *http.Request) bool {
 		http.Error(patient, "the server cannot work for you now; its log says why. Nothing was started", http.StatusServiceUnavailable)
 		return false
 	}
+	defer p.rise(user)
 	defer conn.Close()
 	worker.proxy.ServeHTTP(patient, admitted(r, who, conn))
 	return !patient.failed
+}
+
+// enter counts a request of a user, unless it has too many.
+func (p *Pool) enter(name string) (*client, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.clients[name]
+	if c == nil || c.open >= maxOpen {
+		return nil, false
+	}
+	c.open++
+	return c, true
+}
+
+func (p *Pool) leave(c *client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.open--
 }
 
 // UserValue is the wildcard of a path that names the user whose worker a request is for:
@@ -149,20 +183,21 @@ func (p *Pool) decides(who *streamable.Principal, user string) bool {
 	return slices.Contains(scopes, streamable.ScopeApprove)
 }
 
-// connect returns a connection for one request of a user. While a worker ends it waits
-// for that, and takes the next one: nothing was sent to the one before.
+// connect returns a connection for one request of a user, who sits until [Pool.rise].
+// While a worker ends it waits for that, and takes the next one: nothing was sent to the
+// one before.
 func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, error) {
-	var dialer net.Dialer
 	for {
-		w, err := p.worker(ctx, name)
+		w, err := p.sit(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		conn, err := dialer.DialContext(ctx, "unix", w.socket)
+		conn, err := w.dial(ctx)
 		if err == nil {
 			return w, conn, nil
 		}
-		if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+		p.rise(name)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, nil, err
 		}
 		select {
@@ -180,47 +215,121 @@ var (
 	errClosed  = errors.New("the server ends")
 )
 
-// worker returns the worker of a user, and starts it where there is none.
-func (p *Pool) worker(ctx context.Context, name string) (*worker, error) {
+// sit returns the worker of a user for a request, which keeps the worker until
+// [Pool.rise]. It starts a worker where there is none.
+func (p *Pool) sit(ctx context.Context, name string) (*worker, error) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	s := p.seats[name]
-	switch {
-	case s == nil:
-		p.mu.Unlock()
+	if s == nil {
 		return nil, errUnknown
-	case s.worker != nil && s.worker.alive():
-		defer p.mu.Unlock()
-		return s.worker, nil
-	case p.draining || p.closed:
+	}
+	for {
+		var changed <-chan struct{}
+		var a *attempt
+		switch {
+		case s.rest != nil:
+			changed = s.rest
+		case s.worker != nil && s.worker.alive():
+			s.open++
+			if s.timer != nil {
+				s.timer.Stop()
+			}
+			return s.worker, nil
+		case p.draining || p.closed:
+			return nil, errClosed
+		default:
+			a = s.start
+			if a == nil {
+				a = &attempt{done: make(chan struct{})}
+				s.start = a
+				p.running.Go(func() { p.try(name, s, a) })
+			}
+			changed = a.done
+		}
 		p.mu.Unlock()
-		return nil, errClosed
+		var err error
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		p.mu.Lock()
+		if err == nil && a != nil {
+			err = a.err
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	a := s.start
-	if a == nil {
-		a = &attempt{done: make(chan struct{})}
-		s.start = a
-		p.running.Go(func() { p.try(name, s, a) })
+}
+
+// rise ends what sit has begun.
+func (p *Pool) rise(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.seats[name]
+	s.open--
+	p.await(name, s)
+}
+
+// await begins the time after which a worker without a request ends. p.mu is held.
+func (p *Pool) await(name string, s *seat) {
+	if s.open > 0 || p.o.HTTP.WorkerIdle <= 0 {
+		return
 	}
-	p.mu.Unlock()
-	select {
-	case <-a.done:
-		return a.worker, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if s.timer == nil {
+		s.timer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.relieve(name, s) })
+		return
 	}
+	s.timer.Reset(p.o.HTTP.WorkerIdle)
+}
+
+// relieve ends a worker that is idle. Requests wait meanwhile: they go to this worker if
+// it is busy, else to the next one.
+func (p *Pool) relieve(name string, s *seat) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.open > 0 || s.rest != nil || s.worker == nil || !s.worker.alive() || p.draining || p.closed {
+		return
+	}
+	w := s.worker
+	s.rest = make(chan struct{})
+	p.running.Go(func() {
+		idle := w.idle()
+		if idle {
+			p.log.Info("worker is idle", "principal", name)
+			w.end(endLimit)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		close(s.rest)
+		s.rest = nil
+		if !idle {
+			p.await(name, s)
+		}
+	})
 }
 
 // try starts a worker for the requests that wait for it.
 func (p *Pool) try(name string, s *seat, a *attempt) {
 	defer close(a.done)
-	a.worker, a.err = p.start(name)
+	w, err := p.launch(name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.start = nil
-	if a.err == nil {
-		s.worker = a.worker
-		p.log.Info("worker started", "principal", name, "process", a.worker.process.Pid)
+	s.start, a.err = nil, err
+	if err == nil {
+		s.worker = w
+		p.log.Info("worker started", "principal", name, "process", w.process)
+		p.await(name, s)
 	}
+}
+
+// Draining reports whether [Pool.Drain] was called.
+func (p *Pool) Draining() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.draining
 }
 
 // Drain starts no more workers, and returns when nothing is under way in any, or when
@@ -272,5 +381,5 @@ func (p *Pool) Close() error {
 	}
 	ending.Wait()
 	p.running.Wait()
-	return os.RemoveAll(p.sockets)
+	return nil
 }

@@ -2,14 +2,13 @@ package workers
 
 import (
 	"context"
-	"errors"
-	"io"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
@@ -29,24 +28,34 @@ func admitted(r *http.Request, who streamable.Principal, conn net.Conn) *http.Re
 	return r.WithContext(context.WithValue(r.Context(), passageKey{}, &passage{who, conn}))
 }
 
-var errNoPassage = errors.New("a request that was not admitted, or is sent again")
-
-// dial returns the connection of a request, once, so that none is sent twice.
-func dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	p, ok := ctx.Value(passageKey{}).(*passage)
-	if !ok || p.conn == nil {
-		return nil, errNoPassage
-	}
-	conn := p.conn
-	p.conn = nil
-	return conn, nil
+// passed are the headers of an answer that clients get.
+var passed = []string{
+	"Allow", "Cache-Control", "Content-Length", "Content-Type", "Date", "Mcp-Session-Id", "Retry-After", "Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options",
 }
 
-// newProxy returns what hands requests on to a worker. What the client says of who it is
-// and where it comes from stays here.
+// vet leaves out what no worker sends, unless something has taken it over: an answer that
+// sends a client, perhaps the approver's, to sign in elsewhere, or that stays in a browser.
+func vet(r *http.Response) error {
+	for name := range r.Header {
+		if !slices.Contains(passed, name) {
+			delete(r.Header, name)
+		}
+	}
+	switch {
+	case r.StatusCode >= 200 && r.StatusCode < 300:
+		r.Header.Del("Www-Authenticate")
+		return nil
+	case r.StatusCode >= 400 && r.StatusCode < 600 && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusProxyAuthRequired:
+		return nil
+	}
+	return fmt.Errorf("a worker answers with %s", r.Status)
+}
+
+// newProxy returns a proxy to a worker. The headers in which a client says who it is and
+// where it comes from are not handed on.
 func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport:     &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true},
+		Transport:     transport{},
 		FlushInterval: -1, // a stream's events go out at once
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -60,7 +69,7 @@ func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 					delete(r.Out.Header, name)
 				}
 			}
-			for _, name := range []string{"Authorization", "Cookie", "Forwarded", "Origin", "X-Real-Ip"} {
+			for _, name := range []string{"Authorization", "Cookie", "Expect", "Forwarded", "Origin", "X-Real-Ip"} {
 				delete(r.Out.Header, name)
 			}
 			r.Out.Header.Set(principalHeader, who.Name)
@@ -70,14 +79,10 @@ func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 			}
 			r.Out.Header.Set(scopesHeader, streamable.FormatScopes(scopes))
 		},
+		ModifyResponse: vet,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if p, ok := w.(*patient); ok {
 				p.failed = true
-			}
-			if late := (net.Error)(nil); errors.As(err, &late) && late.Timeout() {
-				w.Header().Set("Connection", "close")
-				http.Error(w, "the body did not come in time", http.StatusRequestTimeout)
-				return
 			}
 			if r.Context().Err() == nil {
 				log.Warn("a request has no answer", "error", err)
@@ -85,68 +90,4 @@ func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 			http.Error(w, "what worked for you has ended; it starts again with the next request", http.StatusBadGateway)
 		},
 	}
-}
-
-// patience is how long a client may take to send a message, or to take what is written.
-const patience = time.Minute
-
-// patient is a response whose client has a time for each write, but none for the whole.
-type patient struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	status  int  // 0 before there is one
-	failed  bool // no worker has answered
-}
-
-// newPatient returns the response of a request, whose body must come in time. What has
-// come whole may be answered late.
-func newPatient(w http.ResponseWriter, r *http.Request) *patient {
-	p := &patient{ResponseWriter: w, control: http.NewResponseController(w)}
-	p.extend()
-	if r.ContentLength == 0 {
-		_ = p.control.SetReadDeadline(time.Time{}) // a stream may last
-		return p
-	}
-	_ = p.control.SetReadDeadline(time.Now().Add(patience))
-	r.Body = &wholeBody{r.Body, func() { _ = p.control.SetReadDeadline(time.Time{}) }}
-	return p
-}
-
-// extend begins the time of a write. Where there are no deadlines the server's own hold.
-func (p *patient) extend() { _ = p.control.SetWriteDeadline(time.Now().Add(patience)) }
-
-// WriteHeader implements [http.ResponseWriter].
-func (p *patient) WriteHeader(status int) {
-	p.status = status
-	p.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements [io.Writer].
-func (p *patient) Write(b []byte) (int, error) {
-	p.extend()
-	return p.ResponseWriter.Write(b)
-}
-
-// FlushError is for [http.ResponseController].
-func (p *patient) FlushError() error {
-	p.extend()
-	return p.control.Flush()
-}
-
-// Unwrap is for [http.ResponseController].
-func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-// wholeBody says when the body has come to its end.
-type wholeBody struct {
-	io.ReadCloser
-	whole func()
-}
-
-// Read implements [io.Reader].
-func (b *wholeBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		b.whole()
-	}
-	return n, err
 }

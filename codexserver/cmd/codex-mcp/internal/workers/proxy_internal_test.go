@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +15,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/google/go-cmp/cmp"
 )
+
+// dialer returns what dials a worker at a socket.
+func dialer(socket string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+}
 
 // behind serves h at a socket behind a proxy, for requests of a principal.
 func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptest.Server {
@@ -110,7 +119,7 @@ func TestStreams(t *testing.T) {
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):
-		t.Error("the worker goes on")
+		t.Error("the worker continues")
 	}
 }
 
@@ -141,6 +150,40 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%s: %s, and the worker had %d requests", method, answer.Status, len(n))
 		}
 		<-n
+	}
+}
+
+// TestAnswers: clients get no header and no status by which a worker that was taken over
+// could send them elsewhere.
+func TestAnswers(t *testing.T) {
+	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
+		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+			for name, value := range map[string]string{
+				"Location": "http://evil.example", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Refresh": "0", "Alt-Svc": "evil", "Link": "evil",
+				"Mcp-Session-Id": "kept", "Content-Type": "text/event-stream", "Retry-After": "5", "Cache-Control": "no-store",
+			} {
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(status)
+		})
+		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		answer.Header.Del("Date")
+		answer.Header.Del("Content-Length")
+		have := map[string]string{}
+		for name := range answer.Header {
+			have[name] = strings.Join(answer.Header[name], ",")
+		}
+		headers := map[string]string{"Mcp-Session-Id": "kept", "Content-Type": "text/event-stream", "Retry-After": "5", "Cache-Control": "no-store"}
+		if want == 502 {
+			headers = map[string]string{"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+		}
+		if diff := cmp.Diff(headers, have); diff != "" || answer.StatusCode != want {
+			t.Errorf("%d is handed on as %s (-want +got):\n%s", status, answer.Status, diff)
+		}
 	}
 }
 

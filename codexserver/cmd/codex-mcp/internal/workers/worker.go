@@ -2,14 +2,15 @@ package workers
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http/httputil"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,24 +25,28 @@ const (
 	startLimit = 30 * time.Second
 	// endLimit is how long it may take to end what it has started.
 	endLimit = 20 * time.Second
+	// restLimit is how long it may take to say whether it is idle.
+	restLimit = 5 * time.Second
 )
 
 // worker is a worker's process as the pool sees it.
 type worker struct {
 	proxy   *httputil.ReverseProxy
-	socket  string
-	process *os.Process
+	dial    func(context.Context) (net.Conn, error)
+	kill    func() error
+	process int
 	gone    chan struct{} // closed when the process has ended
 	drained chan struct{} // closed when nothing is under way any more
+	rests   chan bool     // its answers to whether it is idle
 
 	mu    sync.Mutex
-	order *os.File // closed to end it
+	order io.WriteCloser // closed to end it
 }
 
 // start starts a worker and waits until it serves.
 func (p *Pool) start(name string) (*worker, error) {
 	// Where paths lead may have changed since the server's start.
-	places, err := findPlaces(p.o.Home, p.secret(), p.o.HTTP.Principals)
+	places, err := findPlaces(p.o.Home, p.o.Hidden, p.o.HTTP.Principals)
 	if err != nil {
 		return nil, err
 	}
@@ -62,17 +67,17 @@ func (p *Pool) start(name string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{gone: make(chan struct{}), drained: make(chan struct{})}
-	answers, err := w.launch(p, name, places)
+	w := newWorker(p.log)
+	orders, answers, err := w.launch(p, name, places)
 	if err != nil {
 		return nil, err
 	}
 	deadline := time.Now().Add(startLimit)
-	err = errors.Join(w.order.SetWriteDeadline(deadline), answers.SetReadDeadline(deadline))
+	err = errors.Join(orders.SetWriteDeadline(deadline), answers.SetReadDeadline(deadline))
 	if err == nil {
-		_, err = w.order.Write(append(text, '\n'))
+		_, err = orders.Write(append(text, '\n'))
 	}
-	lines := bufio.NewReader(answers)
+	lines := bufio.NewScanner(answers) // with bounded lines
 	if err == nil {
 		err = ready(lines)
 	}
@@ -81,58 +86,81 @@ func (p *Pool) start(name string) (*worker, error) {
 		answers.Close()
 		return nil, err
 	}
-	_ = errors.Join(w.order.SetWriteDeadline(time.Time{}), answers.SetReadDeadline(time.Time{})) // pipes have deadlines
+	_ = errors.Join(orders.SetWriteDeadline(time.Time{}), answers.SetReadDeadline(time.Time{})) // pipes have deadlines
 	p.running.Go(func() {
 		defer answers.Close()
-		if line, err := lines.ReadString('\n'); err == nil && line == drainedWord+"\n" {
-			close(w.drained)
-		}
+		w.listen(lines)
 	})
 	return w, nil
 }
 
+// newWorker returns a worker without a process.
+func newWorker(log *slog.Logger) *worker {
+	return &worker{proxy: newProxy(log), gone: make(chan struct{}), drained: make(chan struct{}), rests: make(chan bool, 1)}
+}
+
 // ready reads whether a worker serves.
-func ready(lines *bufio.Reader) error {
-	line, err := lines.ReadString('\n')
-	reason, failed := strings.CutPrefix(strings.TrimSpace(line), errorWord)
+func ready(lines *bufio.Scanner) error {
+	more := lines.Scan()
+	reason, failed := strings.CutPrefix(lines.Text(), errorWord)
 	switch {
-	case errors.Is(err, io.EOF):
+	case lines.Err() != nil:
+		return lines.Err()
+	case !more:
 		return errors.New("it has ended; its own words are above")
-	case err != nil:
-		return err
 	case failed:
 		return errors.New(reason)
-	case line != readyWord+"\n":
+	case lines.Text() != readyWord:
 		return errors.New("it says something else than that it serves")
 	}
 	return nil
 }
 
-// launch starts the process, and returns the pipe of its answers.
-func (w *worker) launch(p *Pool, name string, places *places) (answers *os.File, err error) {
-	path := filepath.Join(p.sockets, name)
-	if err := os.RemoveAll(path); err != nil {
-		return nil, err
+// listen takes what a worker says, until it ends or says what no line may be.
+func (w *worker) listen(lines *bufio.Scanner) {
+	drained := false
+	for lines.Scan() {
+		switch word := lines.Text(); word {
+		case drainedWord:
+			if !drained {
+				close(w.drained)
+			}
+			drained = true
+		case idleWord, busyWord:
+			select {
+			case w.rests <- word == idleWord:
+			default: // nothing has asked
+			}
+		}
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+}
+
+// launch starts the process, and returns the pipes of its order and of its answers.
+func (w *worker) launch(p *Pool, name string, places *places) (order, answers *os.File, err error) {
+	l, door, err := openDoor(places.server)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l.SetUnlinkOnClose(false)
 	defer l.Close()
+	started := false
+	defer func() {
+		if !started {
+			door.close()
+		}
+	}()
 	socket, err := l.File()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer socket.Close()
 	theirs, order, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer theirs.Close()
 	answers, say, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, order.Close())
+		return nil, nil, errors.Join(err, order.Close())
 	}
 	defer say.Close()
 	files := []*os.File{theirs, say, socket} // as orderFD and those after it say
@@ -143,15 +171,17 @@ func (w *worker) launch(p *Pool, name string, places *places) (answers *os.File,
 	}
 	cmd := &exec.Cmd{Args: []string{Name}, Env: environ(os.Environ(), places.homes[name]), Dir: places.work[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
 	if err := places.enclosure(name).Start(cmd); err != nil {
-		return nil, errors.Join(err, order.Close(), answers.Close())
+		return nil, nil, errors.Join(err, order.Close(), answers.Close())
 	}
-	w.order, w.process, w.proxy, w.socket = order, cmd.Process, newProxy(p.log), path
+	started = true
+	w.order, w.process, w.kill, w.dial = order, cmd.Process.Pid, cmd.Process.Kill, door.dial
 	p.running.Go(func() {
 		defer close(w.gone)
 		err := cmd.Wait()
+		door.close()
 		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
 	})
-	return answers, nil
+	return order, answers, nil
 }
 
 // environ is a worker's environment: the server's, without what leads to the temporary
@@ -181,6 +211,30 @@ func (w *worker) drain() {
 	_, _ = io.WriteString(w.order, drainWord+"\n") // fails when it has ended
 }
 
+// idle asks the worker whether nothing is under way in it. One that does not answer in
+// time is busy.
+func (w *worker) idle() bool {
+	select {
+	case <-w.rests: // an answer that came too late
+	default:
+	}
+	w.mu.Lock()
+	_, err := io.WriteString(w.order, restWord+"\n")
+	w.mu.Unlock()
+	if err != nil {
+		return false // it has ended
+	}
+	timer := time.NewTimer(restLimit)
+	defer timer.Stop()
+	select {
+	case idle := <-w.rests:
+		return idle
+	case <-w.gone:
+	case <-timer.C:
+	}
+	return false
+}
+
 // end ends the process, by force after a while.
 func (w *worker) end(limit time.Duration) {
 	w.mu.Lock()
@@ -191,7 +245,7 @@ func (w *worker) end(limit time.Duration) {
 	select {
 	case <-w.gone:
 	case <-timer.C:
-		_ = w.process.Kill() // with the first process of an enclosure all others end
+		_ = w.kill() // with the first process of an enclosure all others end
 		<-w.gone
 	}
 }
