@@ -1,6 +1,5 @@
-// Package jsonrpc is a JSON-RPC 2.0 peer for any protocol over any transport: MCP, LSP,
-// and whatever else speaks in requests, notifications and responses. Both ends of a
-// connection are equal: each may call and be called.
+// Package jsonrpc is a JSON-RPC 2.0 peer for any protocol, such as MCP or LSP, over any
+// transport. Both ends of a connection are equal: each may call the other.
 //
 //	m := new(jsonrpc.Mux)
 //	jsonrpc.Handle(m, "add", func(ctx context.Context, p [2]int) (int, error) {
@@ -9,13 +8,13 @@
 //	p := jsonrpc.NewPeer(jsonrpc.Stdio(), m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 //	err := p.Run(ctx)
 //
-// and, from any goroutine while Run runs,
+// Any goroutine may call while Run runs:
 //
 //	var sum int
 //	err := p.Call(ctx, "add", []int{1, 2}, &sum)
 //
 // A client needs the same three things: a [Transport] ([Stdio], [Lines], [Header],
-// [Command], [Pipe], or your own), a [Handler] for incoming requests, nil for none, and
+// [Command], [Pipe], or your own), a [Handler] for incoming requests or nil, and
 // [Peer.Run] on a goroutine.
 //
 // # The picture
@@ -26,64 +25,67 @@
 //	                                                                  │ answers,
 //	Write ◀ writer ◀── egress queue ◀── Call, Start, Notify, Reply ◀──┘ calls back
 //
-// One goroutine reads, one writes while messages are queued, handlers run on others. The
-// reader waits for nothing but the transport: not for a handler, not for the writer, not
-// for room in a queue. So none of these blocks: a side that writes a thousand requests
-// before it reads an answer, a handler that calls back, two sides that flood each other.
-// When the line is idle there is no hand-over to the writer: a handler's goroutine, which
-// has nothing else to do, writes its answer, and a caller its request if that will not
-// make it wait.
+// One goroutine reads. Another writes while messages are queued. Handlers run on others.
+// The reader waits only for the transport. It does not wait for a handler, for the writer
+// or for room in a queue. So a side may write a thousand requests before it reads an
+// answer, a handler may call back, and two sides may flood each other: none of this blocks.
+// When the queue is empty, the goroutine that sends also writes: a handler its answer, and
+// a caller its request if that does not make the caller wait.
 //
-// A transport may also push its messages, see [Transport]. There is no reader then, and
-// with [Peer.Begin] instead of Run an idle peer has no goroutine at all: an HTTP server
-// can have many thousand sessions.
+// A transport may also push its messages, see [Transport]. Then there is no reader. With
+// [Peer.Begin] instead of Run, such a peer has no goroutine while it is idle, so an HTTP
+// server can have many thousand sessions.
 //
-// Over descriptors of the operating system, where waking a goroutine wakes a thread, the
-// reader runs the handler of a request that arrives alone itself if the last sixteen
-// requests of its method took less than 100 µs each. If such a handler calls the other
-// side, another goroutine reads on at once; if it blocks otherwise, after 10 to 20 ms.
+// On file descriptors of the operating system, waking a goroutine wakes a thread. There
+// the reader itself runs the handler of a request that arrives alone, if the last sixteen
+// requests of its method took less than 100 µs each. Another goroutine then continues to
+// read: at once if the handler calls the other side, and after 10 to 20 ms if it blocks
+// otherwise.
 //
 // # Order
 //
-// Inbound, notifications are handled one by one in the order of their arrival. A request
-// is started once the notifications before it have been handled; requests run
-// concurrently, up to [Options].MaxConcurrent, and delay nothing. Three things do not
-// queue: answers, so that the handler of a notification may call back; cancel
-// notifications; and the methods listed in [Options].Inline, which run on the reader. And
-// while the handler of a notification waits for an answer to a call made with its
-// context, on this peer or another ([Peer.Call], [Call.Result], [Call.Done]), requests
-// overtake the notifications still waiting: two sides whose handlers do so, and a proxy
-// whose chain of calls comes back, would otherwise wait forever.
+// The peer handles notifications one by one, in the order of their arrival. A request
+// starts when the notifications before it have been handled. Requests run concurrently, up
+// to [Options].MaxConcurrent, and delay nothing. Three kinds of messages skip the queue:
 //
-// Outbound, what one goroutine sends leaves in that order. A notification sent by a
-// handler is on the wire before the handler's answer.
+//   - answers, so that the handler of a notification may call the other side;
+//   - cancel notifications;
+//   - the methods in [Options].Inline, which run on the reader.
+//
+// A handler of a notification may wait for the answer to a call that it made with its
+// context, on this peer or another ([Peer.Call], [Call.Result], [Call.Done]). Meanwhile
+// requests overtake the waiting notifications. Otherwise two sides with such handlers would
+// wait for each other forever.
+//
+// Messages that one goroutine sends leave in that order. A notification from a handler is
+// on the wire before the handler's answer.
 //
 // # Messages
 //
-// A message is scanned once, in place: JSON grammar, UTF-8, nesting, and the envelope by
-// its exact member names. Whatever comes, the connection lives:
+// The peer scans a message once, in place: JSON grammar, UTF-8, nesting, and the members of
+// the envelope by their exact names. No message ends the connection:
 //
-//   - what is not JSON is answered with [CodeParseError] and the id null;
-//   - JSON that is not a message, a duplicate member of the envelope, an id
-//     that is null, fractional or of another kind, and a request whose id is
-//     in use, with [CodeInvalidRequest] and the id if it can be known;
-//   - a request without a handler with [CodeMethodNotFound];
-//   - params that do not fit with [CodeInvalidParams] and the JSON path of the
-//     fault, see [Request.Bind];
-//   - a handler that panics, or whose result or error panics while it is
-//     encoded, with [CodeInternalError];
-//   - notifications and responses, however broken, with nothing.
+//   - Text that is not JSON is answered with [CodeParseError] and the id null.
+//   - JSON that is not a message, a duplicate member of the envelope, an id that is null,
+//     fractional or of another kind, and a request whose id is in use are answered with
+//     [CodeInvalidRequest], and with the id if it is known.
+//   - A request without a handler is answered with [CodeMethodNotFound].
+//   - Params that do not fit are answered with [CodeInvalidParams] and the JSON path of the
+//     fault, see [Request.Bind].
+//   - If a handler panics, or the encoding of its result or error does, the answer is
+//     [CodeInternalError].
+//   - Broken notifications and responses are not answered.
 //
-// A message that is too long or too deep ([Options].MaxMessage, MaxDepth) is treated by
-// the same rules: what was skipped is read for its id and kind, so that neither the
-// caller on the other side nor the one on this side waits forever.
+// The same rules hold for a message that is too long or too deep ([Options].MaxMessage,
+// MaxDepth). The peer skips it, but reads its id and kind, so that no caller on either side
+// waits forever.
 //
-// An answer completes a call if its id is the same: "1" is not 1. An answer to no call, a
-// second answer, and one with both a result and an error complete nothing.
-// [Hooks].Problem reports what was ignored.
+// An answer completes the call with the same id: "1" is not 1. An answer to no call, a
+// second answer, and one with both a result and an error complete nothing. [Hooks].Problem
+// reports them.
 //
-// An error returned by a handler is sent to the other side with its text; see [Error] for
-// how, and keep secrets out of it.
+// The other side receives the text of an error that a handler returns, so keep secrets out
+// of it; see [Error].
 //
 // # Cancellation
 //
@@ -94,39 +96,44 @@
 //
 // # Pressure
 //
-// What is sent faster than the other side reads is queued and counted in bytes, see
-// [EgressOptions]: a high water mark is reported, at the hard limit notifications and
-// calls fail with [ErrFull] or wait, answers are never refused. Inbound, [Options] bounds
-// the length, nesting, number and waiting bytes of messages; beyond a limit one message
-// is refused, not the connection. [Peer.Stats] returns the current figures.
+// Messages that the other side does not read fast enough are queued and counted in bytes,
+// see [EgressOptions]. The peer reports a high-water mark. At the hard limit notifications
+// and calls fail with [ErrFull], or wait; answers are never refused. For input, [Options]
+// limits the length, nesting, number and waiting bytes of messages. Beyond a limit the peer
+// refuses one message, not the connection. [Peer.Stats] returns the current figures.
 //
 // # The end
 //
-// [Peer.Run] returns, and [Peer.Begin] reports, when the other side has ended its input,
-// after it has answered what was accepted before (calls that wait for an answer fail at
-// once, since none can come); when its context ends; when the transport fails; after
-// [Peer.Shutdown] or [Peer.Close]. It waits for every goroutine it has started, except
-// for a handler that ignores the end of its context for longer than a second.
+// [Peer.Run] returns, and [Peer.Begin] reports the end, in these cases:
+//
+//   - The other side ends its input. The peer first answers the requests that it has
+//     accepted. Calls that wait for an answer fail at once, because none can come.
+//   - The context ends.
+//   - The transport fails.
+//   - [Peer.Shutdown] or [Peer.Close] is called.
+//
+// The peer waits for every goroutine that it started, except for a handler that ignores the
+// end of its context for more than a second.
 //
 // # Buffers
 //
-// A message returned by a transport belongs to the peer, and its Params to the handler,
-// which may keep them; lines that were read together share memory, so that keeping a few
-// bytes may keep 64 KiB. An idle peer holds no more than that of what it has read. Slices
-// passed to hooks, and to a transport's Write, are only lent. Values to send are encoded
-// before the call returns and may be changed after.
+// A message that a transport returns belongs to the peer. Its Params belong to the handler,
+// which may keep them. Lines that were read together share memory, so a few kept bytes may
+// keep 64 KiB. An idle peer holds no more than that of its input. Slices that hooks and a
+// transport's Write receive are valid only during the call. Values to send are encoded
+// before the call returns, and may be changed after it.
 //
 // # What it does not do
 //
-// It does not listen, dial or reconnect, know any protocol's methods, validate against
-// schemas, retry, or spread one connection over several streams: Streamable HTTP, where
-// answers take the way of their request, needs more than a [Transport]. WebSocket is in
-// the package wsrpc.
+// It does not listen, dial, reconnect or retry. It knows no protocol's methods and does not
+// validate against schemas. It does not spread one connection over several streams:
+// Streamable HTTP, where an answer takes the stream of its request, needs more than a
+// [Transport]. WebSocket is in the package wsrpc.
 //
 // # Where to go next
 //
-// The examples have both sides calling, a handler that calls back, cancellation and a
-// transport of one's own. [Options] lists every bound with its default, [Hooks] what can
-// be watched, README.md what it costs compared with other peers. Package mcptypes has the
-// messages of MCP, package elicit asks with them.
+// The examples show two sides that call each other, a handler that calls back,
+// cancellation, and a transport of your own. [Options] lists every limit with its default,
+// [Hooks] what can be observed. README.md compares the costs with other peers. Package
+// mcptypes has the messages of MCP, and package elicit asks questions with them.
 package jsonrpc

@@ -3,7 +3,7 @@
 //
 //	peer ── message ──▶ New(conn) ── text frame ──▶ WebSocket
 //
-// The side that dials:
+// The client:
 //
 //	conn, _, err := websocket.Dial(ctx, "ws://localhost:8080", nil)
 //	if err != nil {
@@ -12,8 +12,7 @@
 //	peer := jsonrpc.NewPeer(wsrpc.New(conn), handler, nil)
 //	err = peer.Run(ctx)
 //
-// and the side that accepts, in an http.Handler; the connection lives as long as the
-// handler runs:
+// The server, in an http.Handler; the connection lasts as long as the handler runs:
 //
 //	conn, err := websocket.Accept(w, r, nil)
 //	if err != nil {
@@ -21,24 +20,24 @@
 //	}
 //	err = jsonrpc.NewPeer(wsrpc.New(conn), handler, nil).Run(r.Context())
 //
-// It is a package of its own so that package jsonrpc needs no WebSocket.
+// It is a separate package so that package jsonrpc does not import WebSocket.
 //
-// # What is settled elsewhere
+// # What is configured elsewhere
 //
-// Which origins may connect, subprotocols, compression and keep-alive are settled when
-// the connection is accepted or dialled, with that package. It refuses other origins by
-// default: leave that on for whatever a browser can reach.
+// The calls of websocket.Accept and websocket.Dial choose the origins that may connect,
+// subprotocols, compression and keep-alive. By default Accept refuses other origins: keep
+// that for everything that a browser can reach.
 //
 // # What can go wrong
 //
-//   - A close frame with status 1000 or 1001 is a clean end of input: Run
-//     returns nil. A connection that ends without one is io.ErrUnexpectedEOF.
-//   - A WebSocket cannot be half closed: answers still under way when the other
+//   - A close frame with status 1000 or 1001 ends the input, and Run returns nil. If
+//     a connection ends without such a frame, Run returns io.ErrUnexpectedEOF.
+//   - A WebSocket cannot be half closed. Answers that are not yet sent when the other
 //     side closes are lost.
-//   - A message longer than Options.MaxMessage ends the connection with status
-//     1009, since WebSocket does not let one be skipped.
-//   - A binary frame is answered with an invalid request, text that is not JSON
-//     with a parse error; the connection lives on.
+//   - A message longer than Options.MaxMessage ends the connection with status 1009,
+//     because WebSocket cannot skip a message.
+//   - A binary frame is answered with an invalid request, and text that is not JSON
+//     with a parse error. The connection continues.
 //
 // # Where to go next
 //

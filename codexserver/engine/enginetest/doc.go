@@ -1,4 +1,4 @@
-// Package enginetest holds an engine against the promises of package engine:
+// Package enginetest tests whether an engine keeps the promises of package engine:
 //
 //	func TestEngine(t *testing.T) {
 //		enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
@@ -7,9 +7,8 @@
 //		})
 //	}
 //
-// The engine's model is scripted by the caller of Run: Script says what it does next, a
-// [Step] for each of its answers. The suite takes the place of the server and of the
-// person:
+// The caller of Run scripts the engine's model: Script sets its next answers, one [Step]
+// for each. The suite acts as the server and as the person:
 //
 //	Run ── Script(steps) ──▶ your model ◀── asks ── your engine
 //	 └──── Start, Turn, a Host that approves, denies, aborts, waits ──▶ ┘
@@ -17,33 +16,33 @@
 // # A subject
 //
 // Run calls the function once for each promise, so that each has a fresh engine. An
-// engine that asks a model provider takes a scripted one, such as package providertest,
-// and Script translates the steps:
+// engine that needs a model provider uses a scripted one, such as that of package
+// providertest. Script translates the steps:
 //
 //	Step{Command: argv}   the model calls its tool for commands with that argv
 //	Step{Text: text}      the model says the text, and the turn ends
 //	Step{Fail: true}      the provider fails, and continues to fail
-//	Step{Asked: f, …}     f gets what the model was sent, before it answers
+//	Step{Asked: f, …}     f receives the model's input before the model answers
 //
-// Config must make the engine ask for every command that is not known to be safe:
-// ApprovalPolicy untrusted does. Cwd is set by the suite, to a folder of its own.
+// Config must make the engine ask about every command that is not known to be safe, for
+// example with the ApprovalPolicy untrusted. The suite sets Cwd to a new folder.
 //
-// # What it looks at
+// # What it tests
 //
-// Ids and the order of events, approvals given, denied and aborted, interrupts while a
-// question is open and while a command runs, failed turns, conversations side by side,
-// and messages while a turn runs where conversations are an [engine.Steerer]; a subtest
-// for each. Nothing may be emitted after a turn has returned. [Promises] lists them in
-// words, for a table of features.
+// There is a subtest for each of these: ids and the order of events; questions that are
+// approved, denied and aborted; interrupts while a question is open and while a command
+// runs; failed turns; concurrent conversations; and messages during a turn if the
+// conversations are an [engine.Steerer]. No event may follow after a turn has returned.
+// [Promises] lists the promises as sentences, for a table of features.
 //
 // # What can go wrong
 //
-// The suite runs commands of the POSIX shell, so it needs a system that has one. It waits
-// at most half a minute for anything; a subtest that takes so long has found an engine
-// that hangs. The optional interfaces of an engine are not looked at.
+// The suite runs commands of the POSIX shell, so it needs a system with one. It waits at
+// most half a minute for each step; if a subtest takes that long, the engine hangs. The
+// suite does not test the optional interfaces of an engine.
 //
 // # Where to go next
 //
-// The tests of packages native and appserver show two subjects; the example here has one
-// in seventy lines, engine included.
+// The tests of packages native and appserver have a subject each. The example of this
+// package has one in seventy lines, with its engine.
 package enginetest
