@@ -61,7 +61,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	order.Metadata = admission.Metadata
 	pool, err := workers.New(workers.Options{
 		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Order: order,
-		Record: record.File, Trace: traced.File, Guard: guard, Report: c.telemetry.Report, Stderr: stderr, Logger: c.log,
+		Record: record.File, Trace: traced.File, Guard: guard, Challenge: admission.Challenge, Report: c.telemetry.Report, Stderr: stderr, Logger: c.log,
 	})
 	if errors.Is(err, workers.ErrEnclosure) {
 		return fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operating.md)", err)

@@ -21,7 +21,7 @@ const (
 // EnvPolicy is the configuration's shell_environment_policy. It decides which variables of
 // the server's environment a command sees. The zero value passes all of them but those
 // whose names look like secrets. Names are compared without regard to case. Patterns may
-// have *, ? and [class].
+// have *, ? and [class], which match any character.
 type EnvPolicy struct {
 	// Inherit is what the other fields start from.
 	Inherit Inherit
@@ -101,11 +101,17 @@ func coreNames() []string {
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.
 func MatchName(patterns []string, name string) bool {
-	name = strings.ToUpper(name)
+	name = folded(name)
 	for _, pattern := range patterns {
-		if ok, err := path.Match(strings.ToUpper(pattern), name); err == nil && ok {
+		if ok, err := path.Match(folded(pattern), name); err == nil && ok {
 			return true
 		}
 	}
 	return false
+}
+
+// folded returns a name or pattern in upper case and without slashes, which no * or ? of
+// [path.Match] matches. It replaces them by a character that no variable's name has.
+func folded(text string) string {
+	return strings.ReplaceAll(strings.ToUpper(text), "/", "\x00")
 }

@@ -44,3 +44,24 @@ func TestEnvPolicy(t *testing.T) {
 		})
 	}
 }
+
+func TestMatchName(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*KEY*", "a/key", true},
+		{"*key*", "KEY/a/B", true},
+		{"*TOKEN", "CODEX_/x/TOKEN", true},
+		{"A?B", "A/B", true},
+		{"A[^B]C", "A/C", true},
+		{"A/B", "a/b", true},
+		{"A/*", "a/b/c", true},
+		{"A/B", "AB", false},
+		{"*KEY", "A/KEYS", false},
+	} {
+		if got := command.MatchName([]string{tt.pattern}, tt.name); got != tt.want {
+			t.Errorf("%q, %q: %t", tt.pattern, tt.name, got)
+		}
+	}
+}

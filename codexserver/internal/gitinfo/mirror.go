@@ -9,14 +9,22 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 // Limits of what is copied from a repository.
 const (
-	maxSmallFile = 1 << 20 // a loose ref, the configuration, a list of patterns
-	maxRefsFile  = 256 << 20
-	maxRefs      = 100_000
+	maxSmallFile = 1 << 20  // a list of patterns
+	maxLooseRef  = 8 << 10  // longer than any hash or name of a ref
+	maxRefsSize  = 64 << 20 // the files of all refs together
+	maxRefs      = 100_000  // loose refs and folders
 )
+
+// allowance is how much more may be copied.
+type allowance struct {
+	entries int // loose refs and folders
+	bytes   int64
+}
 
 // mirror is a copy of a repository's git folder for git to run on.
 type mirror struct {
@@ -116,24 +124,45 @@ func (m *mirror) remove() error {
 
 // copyRefs copies HEAD and the refs below the prefixes, from files or tables.
 func (m *mirror) copyRefs(prefixes []string) error {
-	if err := git.CopyFile(m.dir, m.gitDir, "HEAD", maxSmallFile); err != nil {
+	left := allowance{maxRefs, maxRefsSize}
+	if err := left.copyFile(m.dir, m.gitDir, "HEAD", maxLooseRef); err != nil {
 		return err
 	}
 	for _, name := range []string{"packed-refs", "shallow"} {
-		if err := git.CopyFile(m.common, m.commonDir, name, maxRefsFile); err != nil {
+		if err := left.copyFile(m.common, m.commonDir, name, maxRefsSize); err != nil {
 			return err
 		}
 	}
-	left := maxRefs
 	for _, prefix := range prefixes {
-		if err := m.copyTree(m.common, m.commonDir, filepath.FromSlash(prefix), maxSmallFile, &left); err != nil {
+		if err := m.copyTree(m.common, m.commonDir, filepath.FromSlash(prefix), maxLooseRef, &left); err != nil {
 			return err
 		}
 	}
-	if err := m.copyTree(m.common, m.commonDir, "reftable", maxRefsFile, &left); err != nil || m.dir == m.common {
+	if err := m.copyTree(m.common, m.commonDir, "reftable", maxRefsSize, &left); err != nil || m.dir == m.common {
 		return err
 	}
-	return m.copyTree(m.dir, m.gitDir, "reftable", maxRefsFile, &left)
+	return m.copyTree(m.dir, m.gitDir, "reftable", maxRefsSize, &left)
+}
+
+// copyFile copies a file as [git.CopyFile] does, and counts its bytes.
+func (a *allowance) copyFile(to, from, name string, most int64) error {
+	err := git.CopyFile(to, from, name, min(most, a.bytes))
+	var size *regularfile.SizeError
+	if errors.As(err, &size) && size.Max == a.bytes {
+		return fmt.Errorf("the refs of the repository have more than %d bytes", maxRefsSize)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(filepath.Join(to, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there was no such file
+	}
+	if err != nil {
+		return err
+	}
+	a.bytes -= info.Size()
+	return nil
 }
 
 // copyIndex copies the index and the repository's lists of ignored files and attributes.
@@ -150,8 +179,8 @@ func (m *mirror) copyIndex() error {
 }
 
 // copyTree copies the folder name with all regular files below it, without links and
-// special files. Left is how many more files may be copied.
-func (m *mirror) copyTree(to, from, name string, most int64, left *int) error {
+// special files. A file may have at most most bytes.
+func (m *mirror) copyTree(to, from, name string, most int64, left *allowance) error {
 	entries, err := os.ReadDir(filepath.Join(from, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -159,6 +188,9 @@ func (m *mirror) copyTree(to, from, name string, most int64, left *int) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && len(entries) == 0 {
 		return nil // a repository that keeps its refs in tables has a file refs/heads
+	}
+	if err := left.count(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Join(to, name), 0o700); err != nil {
 		return err
@@ -172,14 +204,21 @@ func (m *mirror) copyTree(to, from, name string, most int64, left *int) error {
 		case entry.IsDir():
 			err = m.copyTree(to, from, inner, most, left)
 		case entry.Type().IsRegular():
-			if *left--; *left < 0 {
-				return fmt.Errorf("the repository has more than %d refs", maxRefs)
+			if err = left.count(); err == nil {
+				err = left.copyFile(to, from, inner, most)
 			}
-			err = git.CopyFile(to, from, inner, most)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// count counts a loose ref or a folder.
+func (a *allowance) count() error {
+	if a.entries--; a.entries < 0 {
+		return fmt.Errorf("the repository has more than %d refs and folders of refs", maxRefs)
 	}
 	return nil
 }

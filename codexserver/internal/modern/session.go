@@ -65,13 +65,14 @@ type Session struct {
 	states states
 	last   atomic.Pointer[metadata] // of the last request
 	open   atomic.Int64             // requests that may take long
+	reads  chan struct{}            // has an element for each task file that is being read
 }
 
 // NewSession returns a session of a principal. Its turns end with ctx. The threads and jobs
 // are those of one client, or of all clients of the principal without a connection of their
 // own.
 func NewSession(ctx context.Context, s *Server, principal string, shared bool, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
-	return &Session{server: s, principal: principal, shared: shared, ctx: ctx, threads: threads, jobs: jobs, pace: p}
+	return &Session{server: s, principal: principal, shared: shared, ctx: ctx, threads: threads, jobs: jobs, pace: p, reads: make(chan struct{}, maxReads)}
 }
 
 // Wait waits for the calls of the session, whose context must have ended.
@@ -84,6 +85,10 @@ func (s *Session) Busy() bool { return s.calls.Load() > 0 }
 // MaxConcurrent is how many requests of a session that may take long are handled at a time.
 // More are refused, because they would wait for calls that may never end.
 const MaxConcurrent = 4096
+
+// maxReads is how many task files the session reads at a time for tasks/get. Each read may
+// need a thread.
+const maxReads = 8
 
 // Inline returns the methods of this era to handle on the read loop. Clients poll with
 // them.
@@ -145,10 +150,14 @@ func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontex
 func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > MaxConcurrent {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError,
-			"%d requests are under way; send this one again when one of them has ended or was cancelled", MaxConcurrent)
+		return nil, tooMany()
 	}
 	return handle(q)
+}
+
+func tooMany() error {
+	return jsonrpc.Errorf(jsonrpc.CodeInternalError,
+		"%d requests are under way; send this one again when one of them has ended or was cancelled", MaxConcurrent)
 }
 
 // folder returns the working folder of a thread whose caller does not name one. This era

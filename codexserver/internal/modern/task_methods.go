@@ -10,7 +10,9 @@ import (
 )
 
 // getTask runs on the read loop. It answers at once for a task that this process serves,
-// and in another goroutine for others, because it must read their file.
+// and in another goroutine for others, because it must read their file. The peer does not
+// bound what is answered later than on the read loop, so these requests count as such that
+// may take long.
 func (s *Session) getTask(q *request) (any, error) {
 	var p struct {
 		TaskID string `json:"taskId"`
@@ -25,9 +27,16 @@ func (s *Session) getTask(q *request) (any, error) {
 	if t := s.live(p.TaskID); t != nil {
 		return s.taskResult(t, q.form), nil
 	}
+	if s.open.Add(1) > MaxConcurrent {
+		s.open.Add(-1)
+		return nil, tooMany()
+	}
 	reply := q.rpc.Responder()
 	s.running.Go(func() {
+		defer s.open.Add(-1)
+		s.reads <- struct{}{}
 		t, file, owner, err := s.find(p.TaskID)
+		<-s.reads
 		var result any
 		switch {
 		case t != nil:

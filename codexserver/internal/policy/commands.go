@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -54,8 +55,8 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 // script, including scripts within scripts. It returns too many rather than too few. If
 // the shell computes a word of a command, Mentioned returns the words before it.
 //
-// All is false if commands may be missing: a word is longer than [script.MaxSize], or
-// shells start each other too often.
+// All is false if commands may be missing: a word is too long or too deeply nested to be
+// parsed, or shells start each other too often.
 func Mentioned(argv []string) (commands [][]string, all bool) {
 	return mentioned(argv, 8)
 }
@@ -72,13 +73,9 @@ func mentioned(argv []string, depth int) (found [][]string, all bool) {
 		return found, false
 	}
 	for _, text := range argv[1:] {
-		if len(text) > script.MaxSize {
-			all = false
-			continue
-		}
-		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-		for stmt, err := range p.StmtsSeq(strings.NewReader(text)) {
+		for stmt, err := range script.Statements(text) {
 			if err != nil {
+				all = all && !errors.Is(err, script.ErrLimit)
 				continue // the shell runs what comes before the error
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {

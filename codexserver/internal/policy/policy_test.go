@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/go-json-experiment/json"
@@ -131,18 +132,20 @@ func isPush(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "p
 // TestDeepScripts has scripts that would use up the parser's stack.
 func TestDeepScripts(t *testing.T) {
 	for _, opening := range []string{"(", "((", "$(", "a["} {
-		argv := bash(strings.Repeat(opening, 4<<20))
-		if _, plain := policy.Commands(argv); plain {
-			t.Errorf("%s: it has plain commands", opening)
-		}
-		if _, ok := policy.Programs(argv); ok {
-			t.Errorf("%s: its programs are known", opening)
-		}
-		if got, all := policy.Mentioned(argv); all {
-			t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
-		}
-		if policy.KnownSafe(argv) {
-			t.Errorf("%s: it is known to be safe", opening)
+		for _, size := range []int{script.MaxSize, 8 << 20} {
+			argv := bash(strings.Repeat(opening, size/len(opening)))
+			if _, plain := policy.Commands(argv); plain {
+				t.Errorf("%s: it has plain commands", opening)
+			}
+			if _, ok := policy.Programs(argv); ok {
+				t.Errorf("%s: its programs are known", opening)
+			}
+			if got, all := policy.Mentioned(argv); all {
+				t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
+			}
+			if policy.KnownSafe(argv) {
+				t.Errorf("%s: it is known to be safe", opening)
+			}
 		}
 	}
 }

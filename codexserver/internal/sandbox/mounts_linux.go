@@ -203,7 +203,7 @@ func pin(path string) error {
 			continue
 		}
 		fd, link, err := pinName(at[len(at)-1], part, len(rest) == 0)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+		if errors.Is(err, errNowhere) {
 			return nil // the command cannot follow it either
 		}
 		if err != nil {
@@ -229,15 +229,29 @@ func pin(path string) error {
 	return nil
 }
 
+// errNowhere is the error for a name that is missing or may not be opened.
+var errNowhere = errors.New("the path leads nowhere")
+
 // pinName opens a name in a folder and mounts it on itself, unless it is read-only
 // already. The last name of a path becomes read-only. For a symbolic link pinName returns
 // the target.
 func pinName(dir int, name string, last bool) (fd int, link string, err error) {
-	if fd, err = openName(dir, name); err != nil {
+	fd, err = openName(dir, name)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+		return -1, "", errNowhere
+	}
+	if err != nil {
 		return -1, "", err
 	}
+	return pinOpened(dir, name, fd, last)
+}
+
+// pinOpened continues pinName with the file behind fd. Its error is never errNowhere: a
+// name that is missing now was there before, so another conversation may put it back
+// when the command runs.
+func pinOpened(dir int, name string, fd int, last bool) (_ int, link string, err error) {
 	var stat unix.Statx_t
-	if err = unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &stat); err != nil {
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &stat); err != nil {
 		return fd, "", err
 	}
 	isLink := stat.Mode&unix.S_IFMT == unix.S_IFLNK

@@ -3,6 +3,8 @@ package script
 
 import (
 	"errors"
+	"iter"
+	"runtime"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -19,20 +21,56 @@ type Word struct {
 	Open bool
 }
 
-// MaxSize is the size in bytes of the longest text that is parsed. The parser needs stack
-// for each level of nesting, and without this bound a hostile text could use up all of
-// it, which would end the whole program. Linux passes no longer word to a program.
+// MaxSize is the size in bytes of the longest text that is parsed. Linux passes no longer
+// word to a program.
 const MaxSize = 128 << 10
 
-var errTooLong = errors.New("script: the text is too long to be parsed")
+// maxFrames is the number of functions that may have called each other when the parser
+// reads more of its text. A level of nesting in a script takes about ten of them.
+const maxFrames = 4096
 
-// ParseFile parses a script of bash. It fails for a text longer than [MaxSize].
+// ErrLimit is the error for a text that is longer than [MaxSize] or nested too deeply.
+var ErrLimit = errors.New("script: the text is too long or too deeply nested to be parsed")
+
+// reader reads a text for the parser. It fails when the parser is nested too deeply: the
+// parser needs stack for each level, and a hostile text could otherwise use up all of it,
+// which would end the whole program.
+type reader struct {
+	text strings.Reader
+	pc   [1]uintptr
+}
+
+func newReader(text string) *reader {
+	r := &reader{}
+	r.text.Reset(text)
+	return r
+}
+
+// Read implements [io.Reader].
+func (r *reader) Read(b []byte) (int, error) {
+	if runtime.Callers(maxFrames, r.pc[:]) > 0 {
+		return 0, ErrLimit
+	}
+	return r.text.Read(b[:min(len(b), 1<<10)]) // a short text, so that the parser soon asks again
+}
+
+// ParseFile parses a script of bash. It fails with [ErrLimit] for a text that is too long
+// or too deeply nested.
 func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
 	if len(text) > MaxSize {
-		return nil, errTooLong
+		return nil, ErrLimit
 	}
 	options = append(options, syntax.Variant(syntax.LangBash))
-	return syntax.NewParser(options...).Parse(strings.NewReader(text), "")
+	return syntax.NewParser(options...).Parse(newReader(text), "")
+}
+
+// Statements returns the statements of a script of bash, which may be followed by an
+// error. For [ErrLimit] see [ParseFile].
+func Statements(text string) iter.Seq2[*syntax.Stmt, error] {
+	if len(text) > MaxSize {
+		return func(yield func(*syntax.Stmt, error) bool) { yield(nil, ErrLimit) }
+	}
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(newReader(text))
 }
 
 // Of returns the script of ["bash", "-lc", script].

@@ -1,6 +1,8 @@
 package script_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/script"
@@ -41,6 +43,53 @@ func TestParse(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
 			t.Errorf("%q: %t (-want +got):\n%s", tt.text, ok, diff)
 		}
+	}
+}
+
+// TestLimit has scripts that need much stack for each byte. The parser must fail before it
+// has read them. Long scripts without nesting are parsed.
+func TestLimit(t *testing.T) {
+	for _, tt := range []struct {
+		repeat string
+		limit  bool
+	}{
+		{"(", true},
+		{"((", true},
+		{"((-", true},
+		{"{ ", true},
+		{"$(", true},
+		{"\"$(", true},
+		{"<(", true},
+		{"$[", true},
+		{"${a:-", true},
+		{"a[", true},
+		{"if ", true},
+		{"time ", true},
+		{"f() ", true},
+		{"(a); ", false},
+		{"$(a) ", false},
+		{"{ a; }\n", false},
+		{"if a; then b; fi; ", false},
+	} {
+		text := strings.Repeat(tt.repeat, script.MaxSize/len(tt.repeat))
+		if _, err := script.ParseFile(text); errors.Is(err, script.ErrLimit) != tt.limit || err != nil && !tt.limit {
+			t.Errorf("%q: %v, want the limit: %t", tt.repeat, err, tt.limit)
+		}
+		var last error
+		for _, err := range script.Statements(text) {
+			last = err
+		}
+		if errors.Is(last, script.ErrLimit) != tt.limit {
+			t.Errorf("%q: the statements end with %v, want the limit: %t", tt.repeat, last, tt.limit)
+		}
+	}
+	nested := strings.Repeat("( ", 100) + "a" + strings.Repeat(" )", 100)
+	if _, err := script.ParseFile(nested); err != nil {
+		t.Errorf("a hundred subshells in each other: %v", err)
+	}
+	long := "a <<'EOF'\n" + strings.Repeat("((((\n", script.MaxSize/5-3) + "EOF\n"
+	if _, err := script.ParseFile(long); err != nil {
+		t.Errorf("a long here-document: %v", err)
 	}
 }
 

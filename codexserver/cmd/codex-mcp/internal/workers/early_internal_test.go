@@ -27,7 +27,7 @@ func front(t *testing.T, socket string) *httptest.Server {
 	}
 	p := newPool(Options{HTTP: config.HTTP{Principals: map[string]config.Principal{"ann": {}}}, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
 	p.launch = func(string) (*worker, error) {
-		w := newWorker(p.log)
+		w := newWorker(p.log, challenger{})
 		w.dial = dialer(socket)
 		return w, nil
 	}

@@ -26,7 +26,7 @@ type hand struct {
 
 func newHand() *hand {
 	orders, order := io.Pipe()
-	h := &hand{worker: newWorker(slog.New(slog.DiscardHandler))}
+	h := &hand{worker: newWorker(slog.New(slog.DiscardHandler), challenger{})}
 	h.order, h.kill = order, func() error { return nil }
 	h.dial = func(context.Context) (net.Conn, error) {
 		if !h.alive() {

@@ -34,6 +34,8 @@ type Options struct {
 	Record, Trace *os.File
 	// Guard says who may. Its principals are those of HTTP.
 	Guard *streamable.Guard
+	// Challenge is the WWW-Authenticate of the guard's refusals, with its scheme and realm.
+	Challenge string
 	// Report is called with each request that no worker answered. Nil is not called.
 	Report func(streamable.Report)
 	// Stderr gets what workers say, Logger what becomes of them.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,17 +34,48 @@ var passed = []string{
 	"Allow", "Cache-Control", "Content-Length", "Content-Type", "Date", "Mcp-Session-Id", "Retry-After", "Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options",
 }
 
+// challenger writes the challenges of a server.
+type challenger struct {
+	scheme   string // with the realm
+	metadata string // URL of the server's metadata as an OAuth resource, "" without
+}
+
+var scopeParameter = regexp.MustCompile(`[ ,]scope="([^"]*)"`)
+
+// rewrite returns the challenge of a 403 for the scopes that a worker's challenge names. It
+// takes nothing else from the worker, which could name another authorization server. Without
+// scopes it returns "".
+func (c challenger) rewrite(from string) string {
+	found := scopeParameter.FindStringSubmatch(from)
+	if found == nil {
+		return ""
+	}
+	scopes := streamable.FormatScopes(streamable.ParseScopes(found[1]))
+	if scopes == "" {
+		return ""
+	}
+	text := c.scheme + `, error="insufficient_scope", scope="` + scopes + `"`
+	if c.metadata != "" {
+		text += `, resource_metadata="` + c.metadata + `"`
+	}
+	return text
+}
+
 // vet leaves out what no worker sends, unless something has taken it over: an answer that
 // sends a client, perhaps the approver's, to sign in elsewhere, or that stays in a browser.
-func vet(r *http.Response) error {
+func (c challenger) vet(r *http.Response) error {
 	for name := range r.Header {
 		if !slices.Contains(passed, name) {
 			delete(r.Header, name)
 		}
 	}
+	challenge := c.rewrite(r.Header.Get("Www-Authenticate"))
+	r.Header.Del("Www-Authenticate")
 	switch {
 	case r.StatusCode >= 200 && r.StatusCode < 300:
-		r.Header.Del("Www-Authenticate")
+		return nil
+	case r.StatusCode == http.StatusForbidden && challenge != "":
+		r.Header.Set("Www-Authenticate", challenge)
 		return nil
 	case r.StatusCode >= 400 && r.StatusCode < 600 && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusProxyAuthRequired:
 		return nil
@@ -53,7 +85,7 @@ func vet(r *http.Response) error {
 
 // newProxy returns a proxy to a worker. The headers in which a client says who it is and
 // where it comes from are not handed on.
-func newProxy(log *slog.Logger) *httputil.ReverseProxy {
+func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     transport{},
 		FlushInterval: -1, // a stream's events go out at once
@@ -79,7 +111,7 @@ func newProxy(log *slog.Logger) *httputil.ReverseProxy {
 			}
 			r.Out.Header.Set(scopesHeader, streamable.FormatScopes(scopes))
 		},
-		ModifyResponse: vet,
+		ModifyResponse: c.vet,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if p, ok := w.(*patient); ok {
 				p.failed = true

@@ -35,7 +35,7 @@ func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptes
 	worker := &http.Server{Handler: h}
 	serving := make(chan error, 1)
 	go func() { serving <- worker.Serve(l) }()
-	proxy := newProxy(slog.New(slog.DiscardHandler))
+	proxy := newProxy(slog.New(slog.DiscardHandler), challenger{`Bearer realm="here"`, "https://here.example/metadata"})
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
@@ -183,6 +183,42 @@ func TestAnswers(t *testing.T) {
 		}
 		if diff := cmp.Diff(headers, have); diff != "" || answer.StatusCode != want {
 			t.Errorf("%d is handed on as %s (-want +got):\n%s", status, answer.Status, diff)
+		}
+	}
+}
+
+// TestChallenges: the challenge that a client gets is the server's own, with the scopes that
+// the worker names.
+func TestChallenges(t *testing.T) {
+	const own = `Bearer realm="here", error="insufficient_scope", scope="codex:run", resource_metadata="https://here.example/metadata"`
+	for _, tt := range []struct {
+		status int
+		sent   []string
+		want   []string
+	}{
+		{403, []string{`Bearer realm="codex-mcp", error="insufficient_scope", scope="codex:run", resource_metadata="https://here.example/metadata"`}, []string{own}},
+		{403, []string{`Bearer scope="codex:run", resource_metadata="https://evil.example/metadata"`}, []string{own}},
+		{403, []string{`Bearer scope="codex:run evil", authorization_uri="https://evil.example"`}, []string{own}},
+		{403, []string{`Bearer scope="codex:run"`, `Bearer resource_metadata="https://evil.example/metadata"`}, []string{own}},
+		{403, []string{`Bearer resource_metadata="https://evil.example/metadata"`}, nil},
+		{403, []string{`Basic realm="evil", scope="evil"`}, nil},
+		{403, nil, nil},
+		{400, []string{`Bearer scope="codex:run", resource_metadata="https://evil.example/metadata"`}, nil},
+		{404, []string{`Basic realm="evil"`}, nil},
+		{503, []string{`Basic realm="evil"`}, nil},
+		{200, []string{`Bearer scope="codex:run"`}, nil},
+	} {
+		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Www-Authenticate"] = tt.sent
+			w.WriteHeader(tt.status)
+		})
+		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if diff := cmp.Diff(tt.want, answer.Header.Values("Www-Authenticate")); diff != "" || answer.StatusCode != tt.status {
+			t.Errorf("%d with %q is handed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (p *Pool) start(name string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := newWorker(p.log)
+	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Order.Metadata})
 	orders, answers, err := w.launch(p, name, places)
 	if err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (p *Pool) start(name string) (*worker, error) {
 }
 
 // newWorker returns a worker without a process.
-func newWorker(log *slog.Logger) *worker {
-	return &worker{proxy: newProxy(log), gone: make(chan struct{}), drained: make(chan struct{}), rests: make(chan bool, 1)}
+func newWorker(log *slog.Logger, c challenger) *worker {
+	return &worker{proxy: newProxy(log, c), gone: make(chan struct{}), drained: make(chan struct{}), rests: make(chan bool, 1)}
 }
 
 // ready reads whether a worker serves.

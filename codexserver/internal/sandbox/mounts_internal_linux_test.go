@@ -1,0 +1,84 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"golang.org/x/sys/unix"
+)
+
+// TestPinChangedName changes a name after it was opened and before it was mounted on
+// itself. The path must not count as one that leads nowhere. The test runs itself again
+// in a mount namespace of its own.
+func TestPinChangedName(t *testing.T) {
+	const inside = "CODEX_MCP_TEST_PIN"
+	base := os.Getenv(inside)
+	if base == "" {
+		_, err := New(Options{Tier: TierNamespaces}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
+		if errors.Is(err, ErrUnavailable) {
+			t.Logf("namespaces: %v", err)
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPinChangedName$", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"="+t.TempDir())
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(path string) error
+	}{
+		{"as it was", func(string) error { return nil }},
+		{"renamed", func(path string) error { return os.Rename(path, path+"2") }},
+		{"removed", os.Remove},
+		{"replaced", func(path string) error { return errors.Join(os.Rename(path, path+"2"), os.Mkdir(path, 0o700)) }},
+		{"without its folder", func(path string) error { return errors.Join(os.Remove(path), os.Remove(filepath.Dir(path))) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(base, tt.name, "name") // the mounts end with the process
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			dir, err := openName(unix.AT_FDCWD, filepath.Dir(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(dir)
+			fd, err := openName(dir, "name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.change(path); err != nil {
+				t.Fatal(err)
+			}
+			fd, _, err = pinOpened(dir, "name", fd, true)
+			if (err == nil) != (tt.name == "as it was") || errors.Is(err, errNowhere) {
+				t.Errorf("%v", err)
+			}
+			unix.Close(fd)
+			if _, _, err := pinName(dir, "missing", true); !errors.Is(err, errNowhere) {
+				t.Errorf("a missing name: %v", err)
+			}
+		})
+	}
+}
