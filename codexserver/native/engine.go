@@ -62,10 +62,8 @@ type Options struct {
 // workspace-write. Where the system cannot confine a command fully, the engine asks the
 // user, or refuses the command under the policy never.
 type Sandbox struct {
-	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
-	// which also keeps .git read-only below writable folders and needs [Main]. On
-	// macOS both mean sandbox-exec; other systems have no sandbox.
-	Tier string
+	// Tier is how much confines a command. Default: TierThread.
+	Tier Tier
 	// Helper is a program, with its arguments, that confines instead of Tier. It
 	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
@@ -75,6 +73,18 @@ type Sandbox struct {
 	// no command with words that the shell expands.
 	Strict bool
 }
+
+// Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
+// systems than Linux and macOS have no sandbox.
+type Tier string
+
+// The tiers.
+const (
+	// TierThread is Landlock and seccomp.
+	TierThread Tier = "thread"
+	// TierNamespaces also keeps .git read-only below writable folders. It needs [Main].
+	TierNamespaces Tier = "namespaces"
+)
 
 // Limits bound one turn, and what a conversation holds between turns. A turn that
 // reaches a limit fails with an error that names it; the conversation stays usable.
