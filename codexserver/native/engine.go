@@ -2,8 +2,6 @@ package native
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -188,7 +186,7 @@ func New(o *Options) (*Engine, error) {
 		e.home = home
 	}
 	if e.http == nil {
-		client, err := httpClient(e.getenv("CODEX_CA_CERTIFICATE"))
+		client, err := model.HTTPClient(e.getenv)
 		if err != nil {
 			return nil, fmt.Errorf("native: %w", err)
 		}
@@ -215,30 +213,6 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("native: %w", err)
 	}
 	return e, nil
-}
-
-// maxCertificates bounds the file with certificates.
-const maxCertificates = 16 << 20
-
-// httpClient returns a client without a timeout: a stream may last as long as data comes.
-func httpClient(caFile string) (*http.Client, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 32
-	if caFile != "" {
-		pem, err := regularfile.Read(caFile, maxCertificates)
-		if err != nil {
-			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %w", err)
-		}
-		roots, err := x509.SystemCertPool()
-		if err != nil {
-			roots = x509.NewCertPool()
-		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %s has no certificate in PEM format", caFile)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
-	return &http.Client{Transport: t}, nil
 }
 
 // Close frees the engine's connections, and ends running commands and a sign-in in
