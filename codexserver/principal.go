@@ -37,7 +37,7 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 }
 
 // Approver is [Server.Principal] for the principal of [Options].Approver, where it only
-// decides: its clients have the tool codex-wait alone, which brings them the questions.
+// decides: its clients have only the tool codex-wait, which brings them the questions.
 func (s *Server) Approver(ctx context.Context) *Principal {
 	return s.newPrincipal(ctx, s.approver, s.deciding)
 }

@@ -180,8 +180,8 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"web-search":"live"`:                                        "/web-search: want a boolean",
 		`"writable-roots":"/x"`:                                      "/writable-roots: want an array",
 		`"writable-roots":[""]`:                                      "/writable-roots/0 is empty",
-		`"writable-roots":["/x"],"sandbox":"read-only"`:              "/writable-roots: it goes with the sandbox workspace-write, and /sandbox is read-only",
-		`"writable-roots":["/x"],"worktree":true`:                    "/writable-roots: a conversation with a worktree writes there alone",
+		`"writable-roots":["/x"],"sandbox":"read-only"`:              "/writable-roots: it needs the sandbox workspace-write, and /sandbox is read-only",
+		`"writable-roots":["/x"],"worktree":true`:                    "/writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two",
 		`"writable-roots":["` + strings.Repeat(`/x","`, 40) + `/x"]`: "/writable-roots: 41 are more than 32",
 	} {
 		got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Read reads the result of an elicitation/create request. It accepts what clients send in
-// practice:
+// Read reads the result of q, an elicitation/create request. It accepts what clients send
+// in practice:
 //
 //   - MCP's own answer, {"action":"accept"}, with or without content; a decision in the
 //     content, or a boolean such as approved, can refine it;
@@ -22,10 +22,10 @@ import (
 //
 // An answer approves only if all its parts do. If parts contradict each other, the most
 // restrictive counts. An ambiguous answer denies: duplicate members, {"Action":"accept"},
-// an unknown word. The texts of the outcome are about a command; Question.Read returns
-// texts that fit its question.
-func Read(result json.RawMessage, o *Options) Outcome {
-	return read(result, o, notRun)
+// an unknown word. If q.Once is set, an approval for the session counts as a plain
+// approval.
+func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
+	return q.limit(read(result, o, q.notDone()))
 }
 
 func read(result json.RawMessage, o *Options, notDone string) Outcome {

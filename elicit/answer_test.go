@@ -226,10 +226,6 @@ func TestReadTable(t *testing.T) {
 				t.Errorf("row %d, %s: %s: for the caller %q, detail %q", tt.row, kind.name, tt.result, out.ForCaller(), out.Detail)
 			}
 		}
-		// The function's texts are about a command; otherwise it does the same.
-		if out := elicit.Read(json.RawMessage(tt.result), nil); out != kinds[0].question.Read(json.RawMessage(tt.result), nil) {
-			t.Errorf("row %d: %s: Read differs: %+v", tt.row, tt.result, out)
-		}
 	}
 	for row := range 14 {
 		if !seen[row] {
@@ -271,7 +267,7 @@ func TestReadOptions(t *testing.T) {
 		{"both still restrict", `{"action":"accept","decision":"denied"}`, elicit.Options{NoLegacyFlat: true}, denied, info},
 		{"compliant", `{"action":"accept"}`, elicit.Options{NoLegacyFlat: true}, approved, debug},
 	} {
-		out := elicit.Read(json.RawMessage(tt.result), &tt.options)
+		out := (&elicit.Question{}).Read(json.RawMessage(tt.result), &tt.options)
 		if out.Decision != tt.want || out.Level != tt.level {
 			t.Errorf("%s: %s at %v, want %s at %v", tt.name, out.Decision, out.Level, tt.want, tt.level)
 		}
@@ -294,7 +290,7 @@ func TestReadDetail(t *testing.T) {
 		{`{"action":"decline","decision":"approved"}`, `declined by the client, although {"action", "decision"} has an approving decision`},
 		{`{"action":"accept","content":{"decision":"approved"},"decision":"denied"}`, `contradictory approval answer, the most restrictive part counts: {"action", "content", "decision"} content {"decision"}`},
 	} {
-		if out := elicit.Read(json.RawMessage(tt.result), nil); out.Detail != tt.detail {
+		if out := (&elicit.Question{}).Read(json.RawMessage(tt.result), nil); out.Detail != tt.detail {
 			t.Errorf("%s\n got %s\nwant %s", tt.result, out.Detail, tt.detail)
 		}
 	}
@@ -317,7 +313,7 @@ func TestReadOnce(t *testing.T) {
 }
 
 func TestReadLongFeedback(t *testing.T) {
-	out := elicit.Read(json.RawMessage(`{"action":"decline","content":{"feedback":"`+strings.Repeat("é", 3000)+`"}}`), nil)
+	out := (&elicit.Question{}).Read(json.RawMessage(`{"action":"decline","content":{"feedback":"`+strings.Repeat("é", 3000)+`"}}`), nil)
 	if want := strings.Repeat("é", 2000) + "… (1,000 characters hidden) …"; out.Feedback != want {
 		t.Errorf("feedback of %d bytes: …%s", len(out.Feedback), out.Feedback[len(out.Feedback)-60:])
 	}

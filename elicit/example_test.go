@@ -41,7 +41,7 @@ func Example() {
 func ExampleQuestion_Params() {
 	patch := elicit.PatchQuestion{
 		Subject: "Robot",
-		Changes: []elicit.Change{{Kind: "add", Path: "a.txt", Added: 1}},
+		Changes: []elicit.Change{{Kind: elicit.ChangeAdd, Path: "a.txt", Added: 1}},
 	}
 	question := patch.Question()
 	question.Extra = map[string]any{"robot_call_id": "7"}

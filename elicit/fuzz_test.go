@@ -160,7 +160,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(tt.result))
 	}
 	f.Fuzz(func(t *testing.T, result []byte) {
-		out := elicit.Read(result, nil)
+		out := (&elicit.Question{}).Read(result, nil)
 		if !out.Decision.Valid() {
 			t.Fatalf("%q: decision %q", result, out.Decision)
 		}
@@ -173,7 +173,7 @@ func FuzzRead(f *testing.F) {
 		case strings.ContainsAny(out.Detail, "\n\r\x1b") || !utf8.ValidString(out.Detail):
 			t.Fatalf("%q: detail %q", result, out.Detail)
 		}
-		flat := elicit.Read(result, &elicit.Options{NoLegacyFlat: true})
+		flat := (&elicit.Question{}).Read(result, &elicit.Options{NoLegacyFlat: true})
 		if flat.Decision != out.Decision && flat.Decision != denied {
 			t.Fatalf("%q: %s without flat answers, %s with them", result, flat.Decision, out.Decision)
 		}

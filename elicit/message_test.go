@@ -247,7 +247,7 @@ func FuzzMessage(f *testing.F) {
 		checkExec(t, []string{program, arg}, cwd, reason)
 		q := (&elicit.PatchQuestion{
 			Subject: program, Reason: reason, GrantRoot: cwd, Cwd: "/w", Notes: []string{arg},
-			Changes: []elicit.Change{{Kind: program, Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg}},
+			Changes: []elicit.Change{{Kind: elicit.ChangeKind(program), Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg}},
 		}).Question()
 		visible(t, q.Message, 5)
 	})

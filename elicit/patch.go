@@ -35,14 +35,24 @@ type PatchQuestion struct {
 
 // A Change is what would happen to one file.
 type Change struct {
-	Kind    string // add, delete, update
-	Path    string // the file, relative to the question's Cwd or absolute
-	MoveTo  string // its new path, if an update moves it
-	Via     string // the path in the patch, if symbolic links lead from it to Path
-	MoveVia string // the same for MoveTo
-	Added   int    // lines added; shown when it or Removed is set
-	Removed int    // lines removed
+	Kind    ChangeKind // what happens to the file
+	Path    string     // the file, relative to the question's Cwd or absolute
+	MoveTo  string     // its new path, if an update moves it
+	Via     string     // the path in the patch, if symbolic links lead from it to Path
+	MoveVia string     // the same for MoveTo
+	Added   int        // lines added; shown when it or Removed is set
+	Removed int        // lines removed
 }
+
+// A ChangeKind is what a change does to a file. The message shows it.
+type ChangeKind string
+
+// The kinds of a change.
+const (
+	ChangeAdd    ChangeKind = "add"
+	ChangeDelete ChangeKind = "delete"
+	ChangeUpdate ChangeKind = "update" // perhaps with a move
+)
 
 // maxChanges is how many changes a message lists.
 const maxChanges = 40
@@ -96,7 +106,7 @@ func (p *PatchQuestion) unusual(c Change) int {
 }
 
 func (p *PatchQuestion) changeLine(c Change) string {
-	line := "- " + showLine(clip(c.Kind, 20, 0)) + " " + p.resolved(c.Via, c.Path)
+	line := "- " + showLine(clip(string(c.Kind), 20, 0)) + " " + p.resolved(c.Via, c.Path)
 	if c.MoveTo != "" {
 		line += " and move it to " + p.resolved(c.MoveVia, c.MoveTo)
 	}

@@ -71,12 +71,6 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Read reads the result of q as the function Read does. If q.Once is set, it takes an
-// approval for the session as a plain approval.
-func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
-	return q.limit(read(result, o, q.notDone()))
-}
-
 // ReadError reads the failure of q as the function ReadError does, in words
 // that fit q.
 func (q *Question) ReadError(err error, o *Options) Outcome {

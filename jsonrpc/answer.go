@@ -171,12 +171,12 @@ type batch struct {
 func (p *Peer) receiveBatch(line []byte) {
 	// Counted first: an array that is too long must not be handled in part.
 	n := 0
-	if p.acceptBatch.Load() {
+	if p.o.AcceptBatch {
 		elements(line, func([]byte) { n++ })
 	}
 	var e *Error
 	switch {
-	case !p.acceptBatch.Load():
+	case !p.o.AcceptBatch:
 		e = Errorf(CodeInvalidRequest, "batches are not accepted")
 	case n == 0:
 		e = Errorf(CodeInvalidRequest, "empty batch")

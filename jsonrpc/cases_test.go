@@ -156,7 +156,7 @@ func newDriver(t *testing.T, version string) *driver {
 		asked: make(chan json.RawMessage, 64),
 		gate:  make(gate, 1),
 	}
-	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, AcceptBatch: version < "2025-06-18"}
 	if version == "jsonrpc" {
 		o = &jsonrpc.Options{AcceptBatch: true}
 	}
@@ -347,13 +347,6 @@ func matchAll(want []wanted, out []got) bool {
 func toolServer() *jsonrpc.Mux {
 	m := new(jsonrpc.Mux)
 	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-		var p struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		}
-		if err := r.Bind(&p); err != nil {
-			return nil, err
-		}
-		r.Peer().SetAcceptBatch(p.ProtocolVersion < "2025-06-18")
 		return struct{}{}, nil
 	}))
 	jsonrpc.Handle(m, "ping", func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })

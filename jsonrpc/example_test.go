@@ -108,6 +108,30 @@ func ExampleCancelProfile() {
 	// true jsonrpc: cancelled by the other side: context canceled
 }
 
+// A language server: each message has a header with its length, and a cancelled request is
+// answered.
+func ExampleHeader() {
+	ctx := context.Background()
+	left, right := net.Pipe()
+	server := jsonrpc.NewPeer(jsonrpc.Header(left, left, left), jsonrpc.HandlerFunc(func(ctx context.Context, _ *jsonrpc.Request) (any, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}), &jsonrpc.Options{Cancellation: jsonrpc.LSPCancel})
+	go func() { _ = server.Run(ctx) }()
+
+	editor := jsonrpc.Header(right, right, right)
+	_ = editor.Write(ctx, [][]byte{
+		[]byte(`{"jsonrpc":"2.0","id":1,"method":"workspace/symbol","params":{"query":"main"}}`),
+		[]byte(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}`),
+	})
+	answer, err := editor.Read(ctx)
+	fmt.Println(string(answer), err)
+	_ = editor.Close()
+	<-server.Done()
+	// Output:
+	// {"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"request cancelled"}} <nil>
+}
+
 // datagrams is a transport of one's own: a message in a packet. It makes do
 // with the three methods, and needs no lock, since only one goroutine reads
 // and only one at a time writes.

@@ -25,7 +25,7 @@ type Options struct {
 	FirstID int64
 
 	// AcceptBatch accepts JSON-RPC batches. Default: an array is answered
-	// with one CodeInvalidRequest. See also [Peer.SetAcceptBatch].
+	// with one CodeInvalidRequest.
 	AcceptBatch bool
 
 	// LenientVersion accepts messages whose jsonrpc member is absent or

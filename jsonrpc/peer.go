@@ -35,10 +35,8 @@ type Peer struct {
 	in    inbound
 	calls calls
 
-	// Atomic, because the reader uses them for each message, and others at any time.
-	acceptBatch atomic.Bool
-	received    atomic.Uint64
-	watched     bool // a hook or the logger observes outgoing calls
+	received atomic.Uint64
+	watched  bool // a hook or the logger observes outgoing calls
 
 	reading reading
 	// Only the goroutine that reads uses it, so it needs no lock: a new reader starts
@@ -92,7 +90,6 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	}
 	p.h = p.wrap(h)
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
-	p.acceptBatch.Store(p.o.AcceptBatch)
 	p.live.base, p.conn.base = context.Background(), context.Background()
 	p.calls.next = p.o.FirstID
 	// Computed once: calls that nothing observes skip the bookkeeping of hooks.
@@ -127,10 +124,6 @@ func (p *Peer) wrap(h Handler) Handler {
 func notFound(_ context.Context, r *Request) (any, error) {
 	return nil, Errorf(CodeMethodNotFound, "method not found: %s", r.Method)
 }
-
-// SetAcceptBatch changes [Options].AcceptBatch, for protocols that negotiate
-// it. It holds from the next message on.
-func (p *Peer) SetAcceptBatch(accept bool) { p.acceptBatch.Store(accept) }
 
 // Notify sends a notification. It is queued in order with everything else sent
 // and does not wait for the wire; ctx bounds the waiting for room when

@@ -127,14 +127,16 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 		return nil, errors.New("codex answered the ChatGPT login without an id or a URL")
 	}
 	ended := c.watchLogin(r.LoginID)
-	e.work.Go(func() {
+	if !e.background(func() {
 		select {
 		case result := <-ended:
 			done(result)
 		case <-c.gone:
 			done(protocol.LoginChatGPTComplete{LoginID: r.LoginID, Error: c.obituary().Error()})
 		}
-	})
+	}) {
+		return nil, errClosed
+	}
 	return r, nil
 }
 

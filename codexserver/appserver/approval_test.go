@@ -348,14 +348,14 @@ func TestAbortBySubAgent(t *testing.T) {
 // refusal itself, whose answer has no room for it.
 func TestRefusalIsExplained(t *testing.T) {
 	unsupported := elicit.ReadError(elicit.ErrUnsupported, nil)
-	feedback := elicit.Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use make"}}`), nil)
+	feedback := (&elicit.Question{}).Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use make"}}`), nil)
 	for _, test := range []struct {
 		name string
 		out  elicit.Outcome
 		want string // "" = nothing
 	}{
-		{"declined", elicit.Read([]byte(`{"action":"decline"}`), nil), ""},
-		{"approved", elicit.Read([]byte(`{"action":"accept"}`), nil), ""},
+		{"declined", (&elicit.Question{}).Read([]byte(`{"action":"decline"}`), nil), ""},
+		{"approved", (&elicit.Question{}).Read([]byte(`{"action":"accept"}`), nil), ""},
 		{"feedback", feedback, feedback.ForModel()},
 		{"nobody to ask", unsupported, unsupported.ForModel()},
 	} {

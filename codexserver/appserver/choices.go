@@ -119,14 +119,14 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 		return nil, nil
 	}
 	if cfg.Worktree != nil {
-		return nil, configErrorf("argument /writable-roots: a conversation with a worktree writes there alone")
+		return nil, configErrorf("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
 	}
 	mode := p.Sandbox
 	if mode == "" {
 		mode = value[protocol.SandboxMode](p.setting(file, "sandbox_mode"))
 	}
 	if mode != "" && mode != protocol.SandboxWorkspaceWrite {
-		return nil, configErrorf("argument /writable-roots: it goes with the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
+		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
 	}
 	options := sandbox.Options{Protected: []string{home}, Private: []string{home}}
 	if own, err := os.UserHomeDir(); err == nil {

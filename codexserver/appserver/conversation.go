@@ -72,7 +72,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
 	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != "workspaceWrite" {
-		return nil, configErrorf("argument /writable-roots: it goes with the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
+		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	c.load(&r)
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, source: r.ModelProvider}

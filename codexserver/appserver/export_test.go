@@ -31,3 +31,6 @@ func LastWords(written string, after time.Duration) string {
 	_, _ = t.Write([]byte(written)) // never fails
 	return t.last(time.Now().Add(after))
 }
+
+// Background is the engine's way to start a goroutine.
+func (e *Engine) Background(f func()) bool { return e.background(f) }

@@ -116,7 +116,7 @@ func (e *Engine) warnLeftOut(c *child, name string) {
 	e.left[name] = true
 	e.mu.Unlock()
 	if !said {
-		c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it would start this server itself", name))
+		c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it is this server, which would start itself without end", name))
 	}
 }
 

@@ -157,7 +157,7 @@ func TestRealCommand(t *testing.T) {
 func TestRealRefusalIsExplained(t *testing.T) {
 	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))
 	h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-		return elicit.Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use the makefile"}}`), nil)
+		return (&elicit.Question{}).Read([]byte(`{"action":"accept","content":{"decision":"denied","feedback":"use the makefile"}}`), nil)
 	}}
 	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil || h.answer() != "well" {
 		t.Fatalf("%v, %q", err, h.answer())

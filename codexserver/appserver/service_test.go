@@ -179,6 +179,28 @@ func TestLoginChatGPT(t *testing.T) {
 	})
 }
 
+// TestBackground checks that Close waits for goroutines, and that none starts after it.
+func TestBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := appserver.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.WithoutKeepers()
+		ended := false
+		if !e.Background(func() { <-time.After(time.Second); ended = true }) {
+			t.Error("an open engine refuses a goroutine")
+		}
+		if err := e.Close(); err != nil || !ended {
+			t.Errorf("Close: %v, the goroutine has ended: %v", err, ended)
+		}
+		if e.Background(func() { t.Error("it runs after Close") }) {
+			t.Error("a closed engine starts a goroutine")
+		}
+		synctest.Wait()
+	})
+}
+
 func TestResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2026-11-20T06-56-00-"+threadID+".jsonl")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

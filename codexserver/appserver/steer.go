@@ -121,7 +121,7 @@ func (r *turn) send(l *letter) bool {
 }
 
 // sent records whether the app-server took a message. It returns false if the turn ended
-// first: then the message is not kept for the next turn.
+// first: the next turn then does not repeat the message.
 func (r *turn) sent(l *letter, taken bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +164,7 @@ func (r *turn) miss() {
 	}
 	if left > 0 {
 		r.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
-			"the turn ended before the model read what came while it ran (%d); it is kept for the next turn", left)})
+			"the turn ended before the model read all messages to it; it will read %d in the next turn", left)})
 	}
 }
 

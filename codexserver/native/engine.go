@@ -2,8 +2,6 @@ package native
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -62,10 +60,8 @@ type Options struct {
 // workspace-write. Where the system cannot confine a command fully, the engine asks the
 // user, or refuses the command under the policy never.
 type Sandbox struct {
-	// Tier is "thread" (the default: Landlock and seccomp) or "namespaces",
-	// which also keeps .git read-only below writable folders and needs [Main]. On
-	// macOS both mean sandbox-exec; other systems have no sandbox.
-	Tier string
+	// Tier is how much confines a command. Default: TierThread.
+	Tier Tier
 	// Helper is a program, with its arguments, that confines instead of Tier. It
 	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
@@ -75,6 +71,18 @@ type Sandbox struct {
 	// no command with words that the shell expands.
 	Strict bool
 }
+
+// Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
+// systems than Linux and macOS have no sandbox.
+type Tier string
+
+// The tiers.
+const (
+	// TierThread is Landlock and seccomp.
+	TierThread Tier = "thread"
+	// TierNamespaces also keeps .git read-only below writable folders. It needs [Main].
+	TierNamespaces Tier = "namespaces"
+)
 
 // Limits bound one turn, and what a conversation holds between turns. A turn that
 // reaches a limit fails with an error that names it; the conversation stays usable.
@@ -178,7 +186,7 @@ func New(o *Options) (*Engine, error) {
 		e.home = home
 	}
 	if e.http == nil {
-		client, err := httpClient(e.getenv("CODEX_CA_CERTIFICATE"))
+		client, err := model.HTTPClient(e.getenv)
 		if err != nil {
 			return nil, fmt.Errorf("native: %w", err)
 		}
@@ -205,30 +213,6 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("native: %w", err)
 	}
 	return e, nil
-}
-
-// maxCertificates bounds the file with certificates.
-const maxCertificates = 16 << 20
-
-// httpClient returns a client without a timeout: a stream may last as long as data comes.
-func httpClient(caFile string) (*http.Client, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 32
-	if caFile != "" {
-		pem, err := regularfile.Read(caFile, maxCertificates)
-		if err != nil {
-			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %w", err)
-		}
-		roots, err := x509.SystemCertPool()
-		if err != nil {
-			roots = x509.NewCertPool()
-		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("CODEX_CA_CERTIFICATE: %s has no certificate in PEM format", caFile)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
-	return &http.Client{Transport: t}, nil
 }
 
 // Close frees the engine's connections, and ends running commands and a sign-in in

@@ -58,16 +58,24 @@ type errand struct {
 	fixed  bool // the request cannot be cancelled
 }
 
-// NewProxy returns a proxy for the client at t.
-func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
+// Validate reports what is wrong with the URL. [NewProxy] calls it.
+func (o *ProxyOptions) Validate() error {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the server's URL: %w", err)
+		return fmt.Errorf("the server's URL: %w", err)
 	case u.Host == "" || u.User != nil:
-		return nil, fmt.Errorf("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
+		return errors.New("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
-		return nil, fmt.Errorf("the server's URL: want https: others on the network could read the token")
+		return errors.New("the server's URL: want https: others on the network could read the token")
+	}
+	return nil
+}
+
+// NewProxy returns a proxy for the client at t.
+func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	transport := http.DefaultTransport.(*http.Transport).Clone()

@@ -25,18 +25,23 @@ func connectClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	token, err := connectToken(os.Getenv)
-	if err == nil {
-		err = o.connectTo(ctx, token, jsonrpc.Stdio())
-	}
-	if err != nil {
+	if err := o.connectTo(ctx, jsonrpc.Stdio()); err != nil {
 		return fail(stderr, fmt.Errorf("--connect: %w", err))
 	}
 	return 0
 }
 
-func (o *options) connectTo(ctx context.Context, token string, t jsonrpc.Transport) error {
-	p, err := streamable.NewProxy(t, &streamable.ProxyOptions{URL: o.connect, Token: token})
+func (o *options) connectTo(ctx context.Context, t jsonrpc.Transport) error {
+	po := streamable.ProxyOptions{URL: o.connect}
+	// The URL first: a missing token does not explain a wrong URL.
+	err := po.Validate()
+	if err == nil {
+		po.Token, err = connectToken(os.Getenv)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := streamable.NewProxy(t, &po)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -175,8 +176,8 @@ func (c *configuration) nativeReport(ctx context.Context) *nativeReport {
 // reachTimeout bounds the request of reach.
 const reachTimeout = 5 * time.Second
 
-// reach requests the provider's models, and returns why the provider does not answer. Any
-// answer counts, even one that requires a key.
+// reach requests the provider's models, with the client of the native engine, and returns
+// why the provider does not answer. Any answer counts, even one that requires a key.
 func reach(ctx context.Context, baseURL string) string {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
@@ -184,7 +185,12 @@ func reach(ctx context.Context, baseURL string) string {
 	if err != nil {
 		return err.Error()
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client, err := model.HTTPClient(os.Getenv)
+	if err != nil {
+		return err.Error()
+	}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
 	if err != nil {
 		return err.Error()
 	}

@@ -105,12 +105,13 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if names := c.features(); len(names) > 0 {
 		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
 	}
+	box := c.settings.Sandbox
 	e, err := native.New(&native.Options{
 		CodexHome: c.home,
 		Overrides: c.overrides,
 		Limits:    native.Limits(c.settings.Limits),
 		Auth:      native.Auth(c.settings.Auth),
-		Sandbox:   native.Sandbox(c.settings.Sandbox),
+		Sandbox:   native.Sandbox{Tier: native.Tier(box.Tier), Helper: box.Helper, Strict: box.Strict},
 		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,

@@ -201,7 +201,7 @@ func TestHTTPServes(t *testing.T) {
 	}
 	ran, connected := make(chan error, 1), make(chan error, 1)
 	go func() { ran <- peer.Run(context.Background()) }()
-	go func() { connected <- o.connectTo(t.Context(), file, theirs) }()
+	go func() { connected <- o.connectTo(t.Context(), theirs) }()
 	var tools json.RawMessage
 	for _, method := range []string{"initialize", "tools/list"} {
 		if err := peer.Call(t.Context(), method, json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), &tools); err != nil {
@@ -230,6 +230,22 @@ func TestHTTPServes(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it does not end")
+	}
+}
+
+// TestConnectURL checks that a wrong URL is reported before a missing token.
+func TestConnectURL(t *testing.T) {
+	t.Setenv("CODEX_HOME", t.TempDir())
+	t.Setenv(tokenVariable, "")
+	for url, want := range map[string]string{
+		"foo":                       "want a URL",
+		"http://example.com/mcp":    "want https",
+		"http://127.0.0.1:4517/mcp": tokenVariable,
+	} {
+		var stderr bytes.Buffer
+		if code := connectClient(t.Context(), &options{connect: url}, nil, &stderr); code == 0 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit status %d, %q, want %q", url, code, &stderr, want)
+		}
 	}
 }
 

@@ -36,8 +36,8 @@ func TestParseOverride(t *testing.T) {
 		{in: "a=2025-01-02", key: "a", value: "2025-01-02"},
 		{in: "a=2s", key: "a", value: "2s"},
 		{in: `projects."/a.b".trust_level=trusted`, key: `projects."/a.b".trust_level`, value: "trusted"},
-		{in: "novalue", err: "missing '='"},
-		{in: "=x", err: "empty segment"},
+		{in: "novalue", err: "-c novalue: want KEY=VALUE"},
+		{in: "=x", err: `-c: key "": empty segment`},
 		{in: "a..b=x", err: "empty segment"},
 		{in: `a."b=x`, err: "quote is not closed"},
 		{in: `a."b"c=x`, err: "want a dot"},
@@ -229,7 +229,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", `http.unlocked_arguments: writable-roots goes with sandbox or config`},
 		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is not a port"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
-		{"no value", "", "novalue", "missing '='"},
+		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
 		{"tier", "", `"sandbox".tier=bunker`, `sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,17 +8,17 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// ParseOverride parses a key=value of the command line. The key is dotted; a segment with
+// ParseOverride parses a KEY=VALUE of the flag -c. The key is dotted; a segment with
 // a dot must be quoted. The value is a TOML value or, if it cannot be parsed as one, a
 // plain string, with quotes around it removed.
 func ParseOverride(s string) (key string, value any, err error) {
 	key, text, found := strings.Cut(s, "=")
 	if !found {
-		return "", nil, fmt.Errorf("override %q: missing '='", s)
+		return "", nil, fmt.Errorf("-c %s: want KEY=VALUE", s)
 	}
 	key = strings.TrimSpace(key)
 	if _, err := splitKey(key); err != nil {
-		return "", nil, fmt.Errorf("override %q: %w", s, err)
+		return "", nil, fmt.Errorf("-c: %w", err)
 	}
 	text = strings.TrimSpace(text)
 	var doc map[string]any

@@ -89,11 +89,11 @@ func listChanges(changes map[string]protocol.FileChange, links map[string]string
 		c := elicit.Change{Path: path, Via: links[path]}
 		switch f := changes[path]; {
 		case f.Add != nil:
-			c.Kind, c.Added = "add", countLines(f.Add.Content)
+			c.Kind, c.Added = elicit.ChangeAdd, countLines(f.Add.Content)
 		case f.Delete != nil:
-			c.Kind, c.Removed = "delete", countLines(f.Delete.Content)
+			c.Kind, c.Removed = elicit.ChangeDelete, countLines(f.Delete.Content)
 		case f.Update != nil:
-			c.Kind = "update"
+			c.Kind = elicit.ChangeUpdate
 			if f.Update.MovePath != nil {
 				c.MoveTo = *f.Update.MovePath
 				c.MoveVia = links[c.MoveTo]

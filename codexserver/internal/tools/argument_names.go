@@ -50,6 +50,21 @@ func checkSpelling(raw json.RawMessage) error {
 	return nil
 }
 
+// checkMembers refuses arguments without a member of A. A null is ignored.
+func checkMembers[A any](raw json.RawMessage) error {
+	var given map[string]json.RawMessage
+	if err := decodeArguments(raw, &given); err != nil {
+		return err
+	}
+	names := namesOf(reflect.TypeFor[A]())
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) && string(given[name]) != "null" {
+			return fmt.Errorf("unknown argument /%s: the arguments are %s", pointerEscaper.Replace(Cut(name, maxArgumentName)), strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
 // maxArgumentName is how many bytes of an unknown name an error repeats.
 const maxArgumentName = 100
 

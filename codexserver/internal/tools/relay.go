@@ -52,11 +52,17 @@ func (t *Table) Deciding() *Table {
 	return &Table{options: t.options, engine: t.engine, bounds: t.bounds, turns: t.turns, deciding: true, tools: []tool{{"codex-wait", decideTool, callDecide}}}
 }
 
+type decideArguments struct {
+	Seconds *float64 `json:"seconds"`
+}
+
 func callDecide(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
-	var a struct {
-		Seconds *float64 `json:"seconds"`
+	var a decideArguments
+	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = checkMembers[decideArguments](raw)
 	}
-	if err := decodeArguments(raw, &a); err != nil {
+	if err != nil {
 		return failure("", "codex-wait: "+err.Error())
 	}
 	if c.Relay == nil {

@@ -6,13 +6,9 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
@@ -89,21 +85,6 @@ func (a *reviewArguments) check() error {
 	}
 	if a.Cwd != "" && a.ThreadID != "" {
 		return errors.New("argument /cwd: the conversation of /threadId has a folder of its own")
-	}
-	return nil
-}
-
-// checkReviewNames refuses unknown arguments. A null is ignored.
-func checkReviewNames(raw stdjson.RawMessage) error {
-	var given map[string]stdjson.RawMessage
-	if err := decodeArguments(raw, &given); err != nil {
-		return err
-	}
-	names := namesOf(reflect.TypeFor[reviewArguments]())
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(names, name) && string(given[name]) != "null" {
-			return fmt.Errorf("unknown argument /%s: the arguments are %s", pointerEscaper.Replace(Cut(name, maxArgumentName)), strings.Join(names, ", "))
-		}
 	}
 	return nil
 }
@@ -214,7 +195,7 @@ func (t *Table) callReview(ctx context.Context, c *Call, raw stdjson.RawMessage)
 		err = unlocked(raw, t.locked["codex-review"])
 	}
 	if err == nil {
-		err = checkReviewNames(raw)
+		err = checkMembers[reviewArguments](raw)
 	}
 	if err == nil {
 		err = a.check()

@@ -86,7 +86,11 @@ const (
 
 func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
 	var a waitArguments
-	if err := decodeArguments(raw, &a); err != nil {
+	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = checkMembers[waitArguments](raw)
+	}
+	if err != nil {
 		return failure("", "codex-wait: "+err.Error())
 	}
 	if c.Relay != nil && a.ThreadIDs == nil {
