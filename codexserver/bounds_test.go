@@ -212,8 +212,10 @@ func TestLimitOfTurns(t *testing.T) {
 		}
 	}
 	close(end)
-	if _, _, err := c.call(t.Context(), "codex-wait", map[string]any{"threadIds": threads, "for": "all"}); err != nil {
-		t.Fatal(err)
+	for _, id := range threads {
+		if got, _, err := c.call(t.Context(), "codex-wait", map[string]any{"threadIds": []string{id}}); err != nil || got.IsError {
+			t.Fatalf("%+v, %v", got, err)
+		}
 	}
 	// Neither a call without a turn nor one that has ended counts.
 	for range 5 {
