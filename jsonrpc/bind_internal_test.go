@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// picky says itself where it is wrong.
+// picky fails to decode, with an error that has a JSON pointer.
 type picky struct{}
 
 type pickyError struct{}
@@ -15,7 +15,7 @@ func (pickyError) JSONPointer() string { return "/b/0" }
 
 func (*picky) UnmarshalJSON([]byte) error { return pickyError{} }
 
-func TestBindTellsAPathWithinAPath(t *testing.T) {
+func TestBindJoinsPaths(t *testing.T) {
 	for _, tt := range []struct {
 		into any
 		path string

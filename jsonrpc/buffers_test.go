@@ -16,14 +16,14 @@ import (
 // heap returns the bytes in use after a collection.
 func heap() int {
 	runtime.GC()
-	runtime.GC() // what a sync.Pool held
+	runtime.GC() // the second collection empties a sync.Pool
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
 
-// A long line leaves nothing behind: not with an idle peer, and not with a
-// handler that keeps a few bytes of a line that came with it.
+// TestMemoryAfterLongLine checks that the memory of a long line is freed, for an idle peer and
+// for a handler that keeps a few bytes of a line that was read with it.
 func TestMemoryAfterLongLine(t *testing.T) {
 	const size, bound = 33 << 20, 4 << 20
 	long := `{"jsonrpc":"2.0","id":1,"method":"drop","params":["` + strings.Repeat("x", size) + `"]}` + "\n"
@@ -45,7 +45,7 @@ func TestMemoryAfterLongLine(t *testing.T) {
 				t.Errorf("%s the peer holds %d KiB", when, n>>10)
 			}
 		}
-		write := func(s string) { _, _ = io.WriteString(r.in, s+"\n") } // fails if want does
+		write := func(s string) { _, _ = io.WriteString(r.in, s+"\n") } // an error makes want fail
 		go write(long)
 		r.want(`{"jsonrpc":"2.0","id":1,"result":null}`)
 		check("when idle")

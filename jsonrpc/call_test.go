@@ -174,8 +174,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// An answer to a call made by the handler of a notification must not wait for that
-// notification. The requests of two such handlers must not wait for each other.
+// TestCallFromNotification checks that the answer to a call does not wait for the handler of a
+// notification that made the call. The requests of two such handlers do not wait for each
+// other.
 func TestCallFromNotification(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		results := make(chan error, 4)
@@ -205,7 +206,8 @@ func TestCallFromNotification(t *testing.T) {
 	})
 }
 
-// The same for a handler that waits on the channel of its call.
+// TestDoneFromNotification has a handler of a notification that waits on the channel of its
+// call.
 func TestDoneFromNotification(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		result := make(chan error, 1)
@@ -230,8 +232,8 @@ func TestDoneFromNotification(t *testing.T) {
 	})
 }
 
-// The handler of a notification in a proxy calls the other side, and the chain
-// of calls comes back to the proxy as a request behind that notification.
+// TestProxyFromNotification has a proxy whose handler of a notification calls the other side.
+// The chain of calls returns to the proxy as a request behind that notification.
 func TestProxyFromNotification(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		result := make(chan error, 1)
@@ -264,8 +266,8 @@ func TestProxyFromNotification(t *testing.T) {
 	})
 }
 
-// A request that arrives after the answer waits for the notifications again,
-// and a call that could not be made changes nothing.
+// TestOvertakingEnds checks that a request that arrives after the answer waits for the
+// notifications again. A call that could not be made changes nothing.
 func TestOvertakingEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate := make(chan struct{})

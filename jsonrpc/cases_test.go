@@ -20,8 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// rpcCase is one case of testdata/*-cases.json; the file says what the fields
-// mean.
+// rpcCase is one case of testdata/*-cases.json. The files explain the fields.
 type rpcCase struct {
 	N         string              `json:"n"`
 	Send      []json.RawMessage   `json:"send"`
@@ -44,7 +43,7 @@ type wanted struct {
 	Batch []wanted `json:"batch"`
 }
 
-// got is one message the peer under test has written.
+// got is one message that the peer under test has written.
 type got struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -116,7 +115,7 @@ func (c *rpcCase) run(t *testing.T, version string, expect []wanted) {
 	}
 }
 
-// gate is locked while nothing is to be read.
+// gate is locked while reads have to wait.
 type gate chan struct{}
 
 func (g gate) Lock()   { g <- struct{}{} }
@@ -220,7 +219,7 @@ func (d *driver) do(raw json.RawMessage) {
 		d.write(string(s.Hex))
 	case s.Rep != nil:
 		d.write(strings.Repeat(*s.Rep, s.Times))
-	case s.Line != "": // with %d for 1 to times
+	case s.Line != "": // %d counts from 1 to times
 		for i := range s.Times {
 			d.line(strings.ReplaceAll(s.Line, "%d", fmt.Sprint(i+1)))
 		}
@@ -311,7 +310,7 @@ func (w *wanted) matches(g *got) bool {
 	return true
 }
 
-// matchAll matches answers in any order, and ticks in theirs.
+// matchAll matches answers in any order, and ticks in their order.
 func matchAll(want []wanted, out []got) bool {
 	ticks, left := 0, []got(nil)
 	for _, g := range out {
@@ -343,7 +342,7 @@ func matchAll(want []wanted, out []got) bool {
 	return len(left) == 0 && ticks == 0
 }
 
-// toolServer is the server the cases speak to.
+// toolServer returns the server for the cases.
 func toolServer() *jsonrpc.Mux {
 	m := new(jsonrpc.Mux)
 	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {

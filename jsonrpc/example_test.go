@@ -77,7 +77,7 @@ func ExampleRequest_Peer() {
 	// {"deleted":false} <nil>
 }
 
-// The end of the caller's context reaches the handler on the other side.
+// When the caller's context ends, the context of the handler on the other side ends too.
 func ExampleCancelProfile() {
 	ctx := context.Background()
 	left, right := jsonrpc.Pipe()
@@ -132,9 +132,9 @@ func ExampleHeader() {
 	// {"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"request cancelled"}} <nil>
 }
 
-// datagrams is a transport of one's own: a message in a packet. It makes do
-// with the three methods, and needs no lock, since only one goroutine reads
-// and only one at a time writes.
+// datagrams is a custom transport with one message in each packet. It implements only the
+// three methods. It needs no lock, since only one goroutine reads and only one at a time
+// writes.
 type datagrams struct {
 	net.Conn
 	buf []byte
@@ -200,7 +200,7 @@ func ExampleLines() {
 	// <nil>
 }
 
-// Start begins a call and continues; Cancel takes it back.
+// Start sends a call and returns. Cancel cancels the call.
 func ExamplePeer_Start() {
 	ctx := context.Background()
 	left, right := jsonrpc.Pipe()

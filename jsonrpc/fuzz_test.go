@@ -29,14 +29,14 @@ var seeds = []string{
 	`{"jsonrpc":"1.0","id":1,"method":"x"}`, `{"id":1,"method":"x"}`, `{"jsonrpc":2,"id":1,"result":1}`,
 }
 
-// FuzzScan holds the scanner against the reference.
+// FuzzScan compares the scanner with the reference.
 func FuzzScan(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if len(bytes.TrimSpace(line)) == 0 {
-			return // no transport hands over an empty line
+			return // transports skip empty lines
 		}
 		_, fault := checkValue(line, 10000)
 		if got, want := fault == scanOK, validText(line); got != want {
@@ -56,7 +56,7 @@ func FuzzScan(f *testing.F) {
 		want := refer(line)
 		if m.kind == kindInvalid {
 			got.code = m.fault.Code
-			got.method, got.params = want.method, want.params // not promised
+			got.method, got.params = want.method, want.params // unspecified
 		}
 		if m.kind != kindResponse && m.kind != kindIgnored {
 			got.result, got.errv = want.result, want.errv
@@ -100,8 +100,8 @@ func inCrumbs(stream []byte, seed uint64) io.Reader {
 	return &crumbs{bytes.NewReader(stream), rand.New(rand.NewPCG(seed, 1))}
 }
 
-// readAll reads a transport to its end: the messages, "!" for one refused,
-// and how it ended.
+// readAll reads a transport to its end. It returns the messages, with "!" for each refused
+// one, and the last error.
 func readAll(t Transport, limit int) (got []string, end error) {
 	t.(limiter).SetReadLimit(limit)
 	for {
@@ -118,8 +118,7 @@ func readAll(t Transport, limit int) (got []string, end error) {
 	}
 }
 
-// FuzzLines holds the line framing against a splitting of the whole.
-// FuzzSkim holds the skimmer, fed piece by piece, against the scanner.
+// FuzzSkim compares the skimmer, which reads in pieces, with the scanner.
 func FuzzSkim(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s), 3)
@@ -133,14 +132,14 @@ func FuzzSkim(f *testing.F) {
 		}
 		got := s.message(m.fault)
 		if m.kind == kindInvalid && m.fault != nil && m.fault.Code == CodeParseError {
-			return // no JSON: whatever comes, but no panic
+			return // any result is fine for invalid JSON
 		}
 		want := message{kind: m.kind, id: m.id, fault: m.fault}
 		switch {
 		case len(got.id.String()) > maxSkimmed-10 || len(want.id.String()) > maxSkimmed-10:
 			return
 		case m.kind == kindRequest || m.kind == kindBatch:
-			want.kind = kindInvalid // what is refused
+			want.kind = kindInvalid // too long messages of these kinds are refused
 		case m.kind == kindNotification || s.seen&hasMethod != 0 && s.seen&hasID == 0:
 			want.kind = kindIgnored
 		}
@@ -150,6 +149,7 @@ func FuzzSkim(f *testing.F) {
 	})
 }
 
+// FuzzLines compares the line framing with a split of the whole stream.
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{"a\nb\r\n\n \n c \nd", strings.Repeat("x", 200) + "\ny\n", strings.Repeat("long ", 20000) + "\n{}\n"} {
 		f.Add([]byte(s), uint64(1), 100)
@@ -183,7 +183,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// referHeader reads the framing from the whole stream.
+// referHeader parses the framing of the whole stream.
 func referHeader(s string, limit int) (want []string, end string) {
 	for s != "" {
 		n := -1
@@ -221,7 +221,7 @@ func referHeader(s string, limit int) (want []string, end string) {
 	return want, "eof"
 }
 
-// FuzzHeader holds the Content-Length framing against a reading of the whole.
+// FuzzHeader compares the Content-Length framing with a parser of the whole stream.
 func FuzzHeader(f *testing.F) {
 	for _, s := range []string{
 		"Content-Length: 2\r\n\r\n{}Content-Type: x\r\ncontent-length:3\r\n\r\n[1]",
@@ -253,8 +253,8 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// FuzzPeer feeds a peer lines and compares its answers with what the
-// reference reads in them.
+// FuzzPeer sends lines to a peer and compares its answers with those that the reference
+// expects.
 func FuzzPeer(f *testing.F) {
 	for i := range seeds {
 		f.Add([]byte(seeds[i]+"\n"+seeds[(i+3)%len(seeds)]+"\n"), uint64(i), i%2 == 0)
@@ -286,8 +286,8 @@ func FuzzPeer(f *testing.F) {
 	})
 }
 
-// expect adds the answers a line should get, by id. A request whose id is in
-// use is refused, which depends on timing, so only their number is compared.
+// expect counts the expected answers to a line by id. Whether a request whose id is in use is
+// refused depends on timing, so only the number of answers is compared.
 func expect(want map[string]int, line []byte, batches bool) {
 	r := refer(line)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// syncBuffer is a buffer that may be written while it is looked at.
+// syncBuffer is a buffer that is safe for concurrent use.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

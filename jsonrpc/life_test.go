@@ -24,7 +24,7 @@ type raw struct {
 	end *io.PipeReader
 }
 
-// newRaw makes a peer and does not run it.
+// newRaw creates a peer without running it.
 func newRaw(t *testing.T, h jsonrpc.Handler, o *jsonrpc.Options) *raw {
 	ir, iw := io.Pipe()
 	or, ow := io.Pipe()
@@ -33,7 +33,7 @@ func newRaw(t *testing.T, h jsonrpc.Handler, o *jsonrpc.Options) *raw {
 	return &raw{t, p, iw, bufio.NewReader(or), or}
 }
 
-// run runs the peer; the channel gets what Run returns.
+// run runs the peer. The channel receives the result of Run.
 func (r *raw) run(ctx context.Context) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- r.p.Run(ctx) }()
@@ -46,7 +46,7 @@ func (r *raw) send(lines ...string) {
 			r.t.Errorf("send: %v", err)
 		}
 	}
-	synctest.Wait() // until they are not only read but accepted
+	synctest.Wait() // until the peer has accepted the lines
 }
 
 // want reads lines and compares them.
@@ -60,7 +60,7 @@ func (r *raw) want(lines ...string) {
 	}
 }
 
-// slowly answers after a second, and "hang" when its context ends.
+// slowly answers after a second. The method "hang" waits for the end of its context.
 func slowly(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	if r.Method == "hang" {
 		<-ctx.Done()
@@ -228,7 +228,7 @@ func TestDrainWithoutBound(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	bubble(t, func(t *testing.T) { // the context ends it, also for a handler that does not heed it
+	bubble(t, func(t *testing.T) { // the context ends it, even if a handler ignores the context
 		rude := make(chan struct{})
 		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 			if r.Method == "rude" {
@@ -252,7 +252,7 @@ func TestDrainWithoutBound(t *testing.T) {
 	})
 }
 
-// brokenEnds is a stream of which one direction fails.
+// brokenEnds is a stream with one direction that fails.
 type brokenEnds struct {
 	read, write error
 	closed      chan struct{}
@@ -271,7 +271,7 @@ func (b *brokenEnds) Write(p []byte) (int, error) { return len(p), b.write }
 func (b *brokenEnds) Close() error { close(b.closed); return nil }
 
 func TestBrokenTransport(t *testing.T) {
-	broken := errors.New("cable bitten through")
+	broken := errors.New("broken cable")
 	for _, tc := range []brokenEnds{{read: broken}, {write: broken}, {read: broken, write: broken}} {
 		bubble(t, func(t *testing.T) {
 			b := &brokenEnds{tc.read, tc.write, make(chan struct{})}
@@ -287,7 +287,7 @@ func TestBrokenTransport(t *testing.T) {
 	}
 }
 
-// stuck is a transport that Close does not unblock, against its contract.
+// stuck is a transport whose Close does not unblock Read and Write. It breaks the contract.
 type stuck struct{ jsonrpc.Transport }
 
 func (stuck) Close() error { return errors.New("cannot close") }
@@ -301,7 +301,7 @@ func TestStuckTransport(t *testing.T) {
 		if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: %v", err)
 		}
-		if err := y.Close(); err != nil { // frees what was left behind
+		if err := y.Close(); err != nil { // ends the goroutines that are left
 			t.Error(err)
 		}
 	})

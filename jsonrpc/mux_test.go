@@ -15,9 +15,10 @@ type wrongParams struct{ error }
 
 func (wrongParams) InvalidParams() (path, why string) { return "/a/0", "want a string" }
 
-// What decodes params by itself, as package mcptypes does, says where they are
-// wrong; an error of any other kind is the handler's own fault.
-func TestHandleRawSaysWhereParamsAreWrong(t *testing.T) {
+// TestHandleRawReportsInvalidParams checks that an error with InvalidParams, as package
+// mcptypes returns it, is sent with the path of the fault. Other errors of a decoder count as
+// errors of the handler.
+func TestHandleRawReportsInvalidParams(t *testing.T) {
 	mux := &jsonrpc.Mux{}
 	mux.HandleRaw("wrong", func(context.Context, json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("read: %w", wrongParams{errors.New("bad")})

@@ -95,7 +95,7 @@ func TestResponder(t *testing.T) {
 				return nil, nil
 			}
 			if _, ok := ctx.Deadline(); ok {
-				t.Error("a deadline from nowhere")
+				t.Error("the context has a deadline")
 			}
 			kept <- r.Responder()
 			if r.Method == "panic" {
@@ -126,8 +126,8 @@ func TestResponder(t *testing.T) {
 	})
 }
 
-// A request that is detached counts until it is answered: it holds a place, and
-// what waits for one counts against MaxQueued.
+// TestDetachedCount checks that a detached request counts until it is answered. It uses a
+// place, and requests that wait for a place count against MaxQueued.
 func TestDetachedCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		kept := make(chan *jsonrpc.Responder, 10)
@@ -215,7 +215,8 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// An ever-asking side that never reads is cut off at twice the hard limit.
+// TestUnreadAnswers checks that a side that sends requests and never reads is cut off at twice
+// the hard limit.
 func TestUnreadAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := &jsonrpc.Options{Inline: []string{"ping"}, Egress: jsonrpc.EgressOptions{HardLimit: 1000}}
@@ -314,7 +315,7 @@ func TestHooksAndLogger(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":1,"result":{"text":"secret"}}`)
 		r.send(`{"jsonrpc":"2.0","id":2,"method":"panic"}`)
 		r.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
-		for _, line := range []string{ // each once the one before is dealt with
+		for _, line := range []string{ // each is sent after the one before was handled
 			`{"jsonrpc":"2.0","id":"3","result":{}}`,
 			`{"jsonrpc":"2.0","method":"echo","params":[]}`,
 			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
@@ -350,7 +351,7 @@ level=DEBUG msg="jsonrpc: called" method=ask bytes=0 took=0s id=0 code=5
 			t.Errorf("log (-want +got):\n%s", diff)
 		}
 	})
-	bubble(t, func(t *testing.T) { // a logger that wants nothing
+	bubble(t, func(t *testing.T) { // a logger without an enabled level
 		o := &jsonrpc.Options{Logger: slog.New(slog.DiscardHandler)}
 		a, _ := connect(t, nil, echoMux(), o, o)
 		if err := a.Call(context.Background(), "raw", nil, nil); err != nil {

@@ -28,8 +28,8 @@ func (e *nilError) Error() string                 { return e.text }
 func (panicMarshal) MarshalJSON() ([]byte, error) { panic("in MarshalJSON") }
 func (exitMarshal) MarshalJSON() ([]byte, error)  { runtime.Goexit(); return nil, nil }
 
-// TestPanics makes everything that a handler returns panic, wherever a request
-// can be answered. Each costs its own request.
+// TestPanics lets every value that a handler returns panic, in every way to answer a request.
+// A panic fails only its own request.
 func TestPanics(t *testing.T) {
 	const encoding = "internal error: encoding the answer panicked"
 	for name, tc := range map[string]struct {
@@ -121,7 +121,8 @@ func TestPanicsOfNotifications(t *testing.T) {
 	}
 }
 
-// A handler on the read loop that ends its goroutine must not end the reading.
+// TestInlineGoexit checks that reading continues after a handler on the read loop ended its
+// goroutine.
 func TestInlineGoexit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
@@ -139,8 +140,8 @@ func TestInlineGoexit(t *testing.T) {
 	})
 }
 
-// The cause of a context belongs to the caller, and its text goes to the other
-// side from a goroutine of the context package.
+// TestPanicInCause has a cause that panics. The cause belongs to the caller, and a goroutine
+// of the context package sends its text to the other side.
 func TestPanicInCause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRaw(t, nil, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})

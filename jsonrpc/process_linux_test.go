@@ -29,13 +29,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is what a child process does.
+// child runs a child process in a role.
 func child(role string) int {
 	switch role {
-	case "stubborn": // ignores the end of its input and a polite request
+	case "ignores both": // the end of its input and SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		fallthrough
-	case "deaf": // heeds only the request
+	case "ignores input": // ends only by SIGTERM
 		grandchild := exec.Command("sleep", "1000")
 		grandchild.ExtraFiles = []*os.File{os.NewFile(3, "alive")}
 		if err := grandchild.Start(); err != nil {
@@ -105,18 +105,19 @@ func TestCommandAndStdio(t *testing.T) {
 	}
 }
 
-// A child that stays is asked to terminate, then killed, and its children with it.
+// TestCommandEnds checks that a child that does not end receives SIGTERM and then SIGKILL, and
+// its children with it.
 func TestCommandEnds(t *testing.T) {
-	for role, want := range map[string]string{"deaf": "signal: terminated", "stubborn": "signal: killed"} {
+	for role, want := range map[string]string{"ignores input": "signal: terminated", "ignores both": "signal: killed"} {
 		t.Run(role, func(t *testing.T) {
-			grace := 2 * time.Second // enough to die in
-			if role == "stubborn" {
+			grace := 2 * time.Second // enough time to end
+			if role == "ignores both" {
 				grace = 50 * time.Millisecond
 			}
 			ready := make(chan struct{})
 			m := new(jsonrpc.Mux)
 			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) { close(ready) })
-			alive, held, err := os.Pipe() // held by the child and its child as long as they live
+			alive, held, err := os.Pipe() // held by the child and its child until they end
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,19 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pushed is a transport that pushes. It keeps what is written.
-type pushed struct {
+// pushTransport is a transport that pushes. It records the messages that are written.
+type pushTransport struct {
 	mu    sync.Mutex
 	wrote []string
 
 	to func(message []byte, err error)
 }
 
-func (t *pushed) Push(to func(message []byte, err error)) { t.to = to }
+func (t *pushTransport) Push(to func(message []byte, err error)) { t.to = to }
 
-func (t *pushed) Read(context.Context) ([]byte, error) { panic("read") }
+func (t *pushTransport) Read(context.Context) ([]byte, error) { panic("read") }
 
-func (t *pushed) Write(_ context.Context, messages [][]byte) error {
+func (t *pushTransport) Write(_ context.Context, messages [][]byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range messages {
@@ -35,9 +35,9 @@ func (t *pushed) Write(_ context.Context, messages [][]byte) error {
 	return nil
 }
 
-func (t *pushed) Close() error { return nil }
+func (t *pushTransport) Close() error { return nil }
 
-func (t *pushed) written() string {
+func (t *pushTransport) written() string {
 	synctest.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +46,7 @@ func (t *pushed) written() string {
 	return all
 }
 
-// begin begins a peer; the channel gets what ended is called with.
+// begin begins a peer. The channel receives the argument of ended.
 func begin(p *jsonrpc.Peer) <-chan error {
 	ended := make(chan error, 1)
 	p.Begin(context.Background(), func(err error) { ended <- err })
@@ -58,19 +58,19 @@ func TestPush(t *testing.T) {
 		request = `{"jsonrpc":"2.0","id":1,"method":"no"}`
 		answer  = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: no"}}`
 	)
-	broken := errors.New("cable bitten through")
+	broken := errors.New("broken cable")
 	for name, tc := range map[string]struct {
-		end  func(*pushed, *jsonrpc.Peer)
+		end  func(*pushTransport, *jsonrpc.Peer)
 		want error
 	}{
-		"the input ends": {func(tr *pushed, _ *jsonrpc.Peer) { tr.to(nil, io.EOF) }, nil},
-		"it breaks":      {func(tr *pushed, _ *jsonrpc.Peer) { tr.to(nil, broken) }, broken},
-		"Close":          {func(_ *pushed, p *jsonrpc.Peer) { _ = p.Close() }, nil},
-		"Shutdown":       {func(_ *pushed, p *jsonrpc.Peer) { _ = p.Shutdown(context.Background()) }, nil},
+		"the input ends":       {func(tr *pushTransport, _ *jsonrpc.Peer) { tr.to(nil, io.EOF) }, nil},
+		"the transport breaks": {func(tr *pushTransport, _ *jsonrpc.Peer) { tr.to(nil, broken) }, broken},
+		"Close":                {func(_ *pushTransport, p *jsonrpc.Peer) { _ = p.Close() }, nil},
+		"Shutdown":             {func(_ *pushTransport, p *jsonrpc.Peer) { _ = p.Shutdown(context.Background()) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				tr, ends := &pushed{}, 0
+				tr, ends := &pushTransport{}, 0
 				p := jsonrpc.NewPeer(tr, nil, &jsonrpc.Options{Hooks: &jsonrpc.Hooks{InputEnd: func(error) { ends++ }}})
 				ended := begin(p)
 				for range 2 { // the id is free again
@@ -101,10 +101,11 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// A message that is pushed while another one is accepted waits for it.
+// TestPushOrder checks that a message that is pushed while another one is accepted waits for
+// it.
 func TestPushOrder(t *testing.T) {
 	var order []string
-	tr := &pushed{}
+	tr := &pushTransport{}
 	second := make(chan struct{})
 	h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 		if r.Method == "first" {
@@ -130,7 +131,8 @@ func TestPushOrder(t *testing.T) {
 	<-ended
 }
 
-// Peers whose transports push have no goroutines while they are idle.
+// TestIdlePeersHaveNoGoroutines checks that idle peers have no goroutines if their transports
+// push.
 func TestIdlePeersHaveNoGoroutines(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		before := runtime.NumGoroutine()
@@ -138,7 +140,7 @@ func TestIdlePeersHaveNoGoroutines(t *testing.T) {
 		const n = 100
 		ended := make(chan error, n)
 		for range n {
-			tr := &pushed{}
+			tr := &pushTransport{}
 			p := jsonrpc.NewPeer(tr, nil, nil)
 			p.Begin(ctx, func(err error) { ended <- err })
 			tr.to([]byte(`{"jsonrpc":"2.0","id":1,"method":"no"}`), nil)

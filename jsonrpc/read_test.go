@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// overPipes runs a peer that handles with h, and one that calls it, over pipes
-// of the operating system. The method "x" has proved to be quick.
+// overPipes runs a peer that handles requests with h, and a client of it, over pipes of the
+// operating system. The server already knows that the method "x" is quick.
 func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Transport, h func(context.Context, *Request) (any, error)) (client, server *Peer) {
 	t.Helper()
 	ar, bw, err := os.Pipe()
@@ -22,7 +22,7 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 		t.Fatal(err)
 	}
 	o := &Options{Cancellation: MCPCancel}
-	quick := true // while the method proves itself
+	quick := true // until the server knows that the method is quick
 	handler := HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		if quick && r.Method == "x" {
 			return nil, nil
@@ -39,7 +39,7 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 		<-client.Done()
 		<-server.Done()
 	})
-	for server.reading.lendings.Load() == 0 { // at the latest when 16 in a row were quick
+	for server.reading.lendings.Load() == 0 { // takes at most 16 quick calls in a row
 		if err := client.Call(t.Context(), "x", nil, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -49,10 +49,9 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 	return client, server
 }
 
-// trust makes "x" a method that has proved to be quick, whatever a busy machine
-// has made of it.
+// trust marks the method "x" as quick, even if it was slow on a busy machine.
 func trust(p *Peer) {
-	for p.Stats().Running > 0 { // the answer is out, the request not yet over
+	for p.Stats().Running > 0 { // the answer was sent, but the request has not ended
 		runtime.Gosched()
 	}
 	p.methods["x"].streak.Store(proof)
@@ -70,8 +69,9 @@ func (c closers) Close() error {
 
 var framings = map[string]func(io.Reader, io.Writer, io.Closer) Transport{"Lines": Lines, "Header": Header}
 
-// A handler that the reader runs and that waits for another message gets it.
-func TestLentReadingGoesOn(t *testing.T) {
+// TestLentReadingContinues checks that a handler that the reader runs can wait for another
+// message.
+func TestLentReadingContinues(t *testing.T) {
 	for name, framing := range framings {
 		t.Run(name, func(t *testing.T) {
 			open, cancelled := make(chan struct{}), make(chan error, 1)
@@ -120,7 +120,7 @@ func TestLentReadingGoesOn(t *testing.T) {
 				t.Error(err)
 			}
 			for server.methods["x"].streak.Load() > -longer+10 {
-				runtime.Gosched() // until it is noted that the method kept the reading, which is after its answer
+				runtime.Gosched() // until the server has noted, after the answer, that the method was slow
 			}
 			n := lent()
 			if err := client.Call(t.Context(), "x", nil, nil); err != nil || lent() != n {
@@ -130,8 +130,9 @@ func TestLentReadingGoesOn(t *testing.T) {
 	}
 }
 
-// A handler that ends the goroutine it shares with the reader does not end the reading.
-// Once another goroutine has taken over, it does not start a second reader either.
+// TestLentGoexit checks that reading continues after a handler ended the goroutine that it
+// shares with the reader. If another goroutine has already taken over, no second reader is
+// started.
 func TestLentGoexit(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	client, server := overPipes(t, Lines, func(_ context.Context, r *Request) (any, error) {
@@ -163,7 +164,7 @@ func TestLentGoexit(t *testing.T) {
 	}
 }
 
-// The end is seen while the reader runs a handler.
+// TestLentEnd checks that the reader notices the end while it runs a handler.
 func TestLentEnd(t *testing.T) {
 	for name, end := range map[string]func(client, server *Peer) error{
 		"of input": func(client, _ *Peer) error { return client.Close() },
@@ -187,7 +188,7 @@ func TestLentEnd(t *testing.T) {
 			if err := c.Result(nil); !errors.Is(err, ErrClosed) {
 				t.Errorf("got %v", err)
 			}
-			close(left) // the answer has nowhere to go
+			close(left) // the answer cannot be sent
 			<-server.Done()
 		})
 	}

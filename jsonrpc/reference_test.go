@@ -11,21 +11,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A second, slow reading of what one line means, on top of two JSON packages
-// that this one does not scan with.
+// This file determines the meaning of a line in a second, slower way. It uses two JSON
+// packages that the scanner does not use.
 
-// reference is what a line should be taken for.
+// reference is the expected result for a line.
 type reference struct {
 	kind                 kind
 	id                   ID
-	code                 Code // of the fault of a kindInvalid
+	code                 Code // set for kindInvalid
 	method               string
 	params, result, errv string
 }
 
 func validText(line []byte) bool { return json.Valid(line) && utf8.Valid(line) }
 
-// members returns the members of an object in order; not ok for other values.
+// members returns the members of an object in order. ok is false for other values.
 func members(line []byte) (names []string, values [][]byte, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {

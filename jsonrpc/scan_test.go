@@ -34,6 +34,6 @@ func TestParseFaults(t *testing.T) {
 	var m message
 	m.parse([]byte(`{}`), dialect{})
 	if m.fault.Code != CodeInvalidRequest {
-		t.Errorf("no depth at all: %v", m.fault)
+		t.Errorf("depth 0: %v", m.fault)
 	}
 }

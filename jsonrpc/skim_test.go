@@ -10,31 +10,31 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestTooLongOrDeep sends what exceeds a limit. A request is answered with its id,
-// wherever the id is; a notification or a response is not answered.
+// TestTooLongOrDeep sends messages that exceed a limit. A request is answered with its id,
+// wherever the id is. A notification or a response is not answered.
 func TestTooLongOrDeep(t *testing.T) {
 	const limit = 2000
 	long, deep := strings.Repeat("x", 2*limit), strings.Repeat("[", 600)+strings.Repeat("]", 600)
 	for name, tc := range map[string]struct {
-		line string // with %s for what is too much
+		line string // %s is replaced with the part that exceeds the limit
 		want string // the id of the answer; "" for none
 	}{
-		"id first":           {`{"jsonrpc":"2.0","id":7,"method":"x","params":[%s]}`, `7`},
-		"id last":            {`{"jsonrpc":"2.0","method":"x","params":[%s] , "id" : "7" }`, `"7"`},
-		"escaped":            {`{"\u0069d":"a\"b","method":"x","params":[%s]}`, `"a\"b"`},
-		"beyond 2^53":        {`{"id":9007199254740993,"method":"x","params":[%s]}`, `9007199254740993`},
-		"other ids within":   {`{"method":"x","params":{"id":1,"a":[%s,{"id":2}],"b":"\",\"id\":3"},"id":4}`, `4`},
-		"ids in strings":     {`{"method":"x","params":["\\",%s,"{\"id\":1,"],"id":4}`, `4`},
-		"notification":       {`{"jsonrpc":"2.0","method":"x","params":[%s]}`, ``},
-		"response to nobody": {`{"jsonrpc":"2.0","id":7,"result":[%s]}`, ``},
-		"response without":   {`{"jsonrpc":"2.0","error":[%s]}`, ``},
-		"neither":            {`{"jsonrpc":"2.0","id":7,"x":[%s]}`, `7`},
-		"id twice":           {`{"id":7,"method":"x","id":8,"params":[%s]}`, `null`},
-		"id null":            {`{"id":null,"method":"x","params":[%s]}`, `null`},
-		"id an object":       {`{"id":{"id":1},"method":"x","params":[%s]}`, `null`},
-		"id too long":        {`{"id":"` + strings.Repeat("i", 1500) + `","method":"x","params":[%s]}`, `null`},
-		"batch":              {`[{"id":7,"method":"x","params":[%s]}]`, `null`},
-		"a bare value":       {`[%s]`, `null`},
+		"id first":            {`{"jsonrpc":"2.0","id":7,"method":"x","params":[%s]}`, `7`},
+		"id last":             {`{"jsonrpc":"2.0","method":"x","params":[%s] , "id" : "7" }`, `"7"`},
+		"escaped":             {`{"\u0069d":"a\"b","method":"x","params":[%s]}`, `"a\"b"`},
+		"beyond 2^53":         {`{"id":9007199254740993,"method":"x","params":[%s]}`, `9007199254740993`},
+		"other ids within":    {`{"method":"x","params":{"id":1,"a":[%s,{"id":2}],"b":"\",\"id\":3"},"id":4}`, `4`},
+		"ids in strings":      {`{"method":"x","params":["\\",%s,"{\"id\":1,"],"id":4}`, `4`},
+		"notification":        {`{"jsonrpc":"2.0","method":"x","params":[%s]}`, ``},
+		"response to no call": {`{"jsonrpc":"2.0","id":7,"result":[%s]}`, ``},
+		"response without id": {`{"jsonrpc":"2.0","error":[%s]}`, ``},
+		"neither":             {`{"jsonrpc":"2.0","id":7,"x":[%s]}`, `7`},
+		"id twice":            {`{"id":7,"method":"x","id":8,"params":[%s]}`, `null`},
+		"id null":             {`{"id":null,"method":"x","params":[%s]}`, `null`},
+		"id an object":        {`{"id":{"id":1},"method":"x","params":[%s]}`, `null`},
+		"id too long":         {`{"id":"` + strings.Repeat("i", 1500) + `","method":"x","params":[%s]}`, `null`},
+		"batch":               {`[{"id":7,"method":"x","params":[%s]}]`, `null`},
+		"a bare value":        {`[%s]`, `null`},
 	} {
 		for what, too := range map[string][2]string{
 			"long": {`"` + long + `"`, fmt.Sprintf("message is longer than %d bytes", limit)},
@@ -43,7 +43,7 @@ func TestTooLongOrDeep(t *testing.T) {
 			o := &jsonrpc.Options{MaxMessage: limit}
 			if what == "deep" {
 				o.MaxMessage = 0
-				if name == "id too long" { // the message as a whole is not
+				if name == "id too long" { // this message exceeds no limit
 					continue
 				}
 			}
@@ -62,8 +62,8 @@ func TestTooLongOrDeep(t *testing.T) {
 	}
 }
 
-// An answer that exceeds a limit fails the call that waits for it, whatever
-// the transport.
+// TestTooLongAnswer checks, for all transports, that an answer that exceeds a limit fails its
+// call.
 func TestTooLongAnswer(t *testing.T) {
 	ar, bw := io.Pipe()
 	br, aw := io.Pipe()

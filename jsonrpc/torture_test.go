@@ -19,11 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTorture makes 100,000 calls in 50 connections with handlers that are
-// slow, hang, panic, fail, end their goroutine and call back, callers that
-// give up, a line in between that adds nonsense, and connections cut at
-// random. Each connection lives in a bubble, which fails when a goroutine is
-// left at its end.
+// TestTorture makes 100,000 calls in 50 connections. Handlers are slow, hang, panic, fail, end
+// their goroutine and call back. Callers give up. The wire between the peers adds nonsense,
+// and some connections are cut at random. Each connection lives in a bubble, which fails if a
+// goroutine is left at its end.
 func TestTorture(t *testing.T) {
 	const rounds, callers, each = 50, 50, 40
 	var returned atomic.Int64
@@ -56,7 +55,7 @@ func TestTorture(t *testing.T) {
 			ends.Wait()
 			w.wait()
 			for id := range w.answered {
-				if tt.cancelled[id] && !w.doubled[id] && id != `"x"` { // which the line uses again and again
+				if tt.cancelled[id] && !w.doubled[id] && id != `"x"` { // the wire uses this id again and again
 					t.Errorf("request %s was cancelled and answered", id)
 				}
 			}
@@ -137,14 +136,14 @@ func (tt *torturer) call(t *testing.T, p *jsonrpc.Peer, rnd *rand.Rand) {
 	check(t, method, c.Result(nil))
 }
 
-// check knows what each call may come to when others interfere.
+// check checks the result of a call, which the other calls and the wire may have disturbed.
 func check(t *testing.T, method string, err error) {
 	var e *jsonrpc.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
 	case err == nil && strings.Contains("echo slow stubborn back later hang", method):
 	case errors.As(err, &e) && strings.Contains("panic fail exit unknown back", method):
-	case errors.As(err, &e) && strings.Contains(e.Message, inUse): // the line had doubled the request
+	case errors.As(err, &e) && strings.Contains(e.Message, inUse): // the wire had sent the request twice
 	default:
 		t.Errorf("%s: %v", method, err)
 	}
@@ -236,8 +235,8 @@ type tick struct {
 // counted is the answer of a flooding handler.
 type counted struct{ Sent, Refused int }
 
-// TestFlood sends a million notifications to a side that does not read, while it
-// continues to ask.
+// TestFlood sends a million notifications to a side that does not read but continues to send
+// requests.
 func TestFlood(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		t.Run(fmt.Sprintf("block=%v", block), func(t *testing.T) { flood(t, block) })
@@ -295,7 +294,7 @@ func flood(t *testing.T, block bool) {
 	}
 	var c counted
 	<-pressed
-	if !block { // all of them were refused or queued without anybody reading
+	if !block { // all of them were refused or queued before anything was read
 		c = <-flooded
 	}
 	var during runtime.MemStats

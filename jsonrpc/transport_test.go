@@ -16,7 +16,7 @@ import (
 // failing is a reader and writer that fails after some writes.
 type failing struct{ writes int }
 
-var errFailing = errors.New("disk on fire")
+var errFailing = errors.New("disk failure")
 
 func (f *failing) Read([]byte) (int, error) { return 0, nil }
 

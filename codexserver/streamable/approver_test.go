@@ -50,8 +50,8 @@ func decideBefore(s *site, h headers, answer string) (question, result string) {
 	return question, v.until(`"result"`)
 }
 
-// TestApprover lets bob answer the questions of ann's turns, because ann may not approve.
-// Each of them uses each era.
+// TestApprover lets bob answer the questions of ann's turns, because ann may not approve. It
+// combines the eras of both.
 func TestApprover(t *testing.T) {
 	const accept, decline = `{"action":"accept","content":{"decision":"approved"}}`, `{"action":"decline"}`
 	ann := headers{"Authorization": "Bearer ann codex:run codex:read"}
@@ -76,10 +76,10 @@ func TestApprover(t *testing.T) {
 						t.Errorf("the question: %s", question)
 					}
 					if !strings.Contains(result, string(want)+": `git init`") {
-						t.Errorf("what bob reads: %s", result)
+						t.Errorf("bob receives: %s", result)
 					}
 					if got := wait(t, ended); !strings.Contains(got, "decided "+string(want)) {
-						t.Errorf("what ann reads: %s", got)
+						t.Errorf("ann receives: %s", got)
 					}
 					for _, part := range []string{`"principal":"ann"`, `"by":"approver"`, `"approver":"bob"`, `"decision":"` + string(want) + `"`} {
 						if !strings.Contains(record.String(), part) {

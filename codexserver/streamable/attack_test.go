@@ -79,7 +79,7 @@ func TestForgedRequests(t *testing.T) {
 		t.Errorf("only %d requests", n)
 	}
 	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, session); got.status != 200 {
-		t.Errorf("the session is harmed: %+v", got)
+		t.Errorf("the session no longer works: %+v", got)
 	}
 	for _, origin := range []string{"http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5"} {
 		session["Origin"] = origin
@@ -187,9 +187,9 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestBodiesThatNobodyReads sends the headers of a refused request, and no body. The server
-// must close the connection.
-func TestBodiesThatNobodyReads(t *testing.T) {
+// TestUnreadBodies sends the headers of a refused request, and no body. The server must close
+// the connection.
+func TestUnreadBodies(t *testing.T) {
 	s := open(t, untouched(t), nil, func(o *streamable.Options) { o.BodyTimeout = 10 * time.Millisecond })
 	for name, tt := range map[string]struct{ request, want string }{
 		"no token":      {"POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 100\r\n\r\n{", " 401 "},
@@ -261,8 +261,8 @@ func TestStreamsHaveNoReadDeadline(t *testing.T) {
 	}
 }
 
-// TestHeadersThatComeTwice sends each header that is compared with the body twice.
-func TestHeadersThatComeTwice(t *testing.T) {
+// TestDuplicateHeaders sends each header that is compared with the body twice.
+func TestDuplicateHeaders(t *testing.T) {
 	s := open(t, untouched(t), nil, nil)
 	session := s.initialize(nil)
 	body, today := modern("1", "tools/call", "{}", call)

@@ -253,7 +253,7 @@ func wait[T any](t *testing.T, c <-chan T) T {
 	case v := <-c:
 		return v
 	case <-time.After(limit):
-		t.Fatal("nothing came")
+		t.Fatal("timed out")
 		panic("unreachable")
 	}
 }

@@ -121,12 +121,12 @@ func TestRefusals(t *testing.T) {
 		challenge, retry string
 		words            string
 	}{
-		"any error":    {errors.New("secret"), 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
-		"no token":     {&streamable.Refusal{Err: errors.New("secret")}, 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
-		"a bad token":  {&streamable.Refusal{Code: "invalid_token"}, 401, `Bearer realm="x", error="invalid_token", ` + rest, "", "a valid token is required\n"},
-		"too many":     {&streamable.Refusal{Status: 429, RetryAfter: 1, Words: "slowly"}, 429, "", "1", "slowly\n"},
-		"later":        {&streamable.Refusal{Status: 503, RetryAfter: 1500 * time.Millisecond}, 503, "", "2", "a valid token is required\n"},
-		"a user of no": {nil, 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
+		"any error":   {errors.New("secret"), 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
+		"no token":    {&streamable.Refusal{Err: errors.New("secret")}, 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
+		"a bad token": {&streamable.Refusal{Code: "invalid_token"}, 401, `Bearer realm="x", error="invalid_token", ` + rest, "", "a valid token is required\n"},
+		"too many":    {&streamable.Refusal{Status: 429, RetryAfter: 1, Words: "slowly"}, 429, "", "1", "slowly\n"},
+		"later":       {&streamable.Refusal{Status: 503, RetryAfter: 1500 * time.Millisecond}, 503, "", "2", "a valid token is required\n"},
+		"no name":     {nil, 401, `Bearer realm="x", ` + rest, "", "a valid token is required\n"},
 	} {
 		refusal = tt.err
 		body, h := modern("1", "tools/call", "{}", call)

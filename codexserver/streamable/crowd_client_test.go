@@ -38,11 +38,11 @@ const (
 
 var anyMember = regexp.MustCompile(`member-\d+`)
 
-// look returns an error if a text contains the name of another member.
-func (m *member) look(text string) error {
+// checkNames returns an error if a text contains the name of another member.
+func (m *member) checkNames(text string) error {
 	for _, name := range anyMember.FindAllString(text, -1) {
 		if name != m.name {
-			return fmt.Errorf("%s was sent what is of %s: %s", m.name, name, text)
+			return fmt.Errorf("%s received data of %s: %s", m.name, name, text)
 		}
 	}
 	return nil
@@ -72,7 +72,7 @@ func (m *member) do(ctx context.Context, method, body string, h headers) (status
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
 	if err == nil {
-		err = m.look(string(raw))
+		err = m.checkNames(string(raw))
 	}
 	return answer.StatusCode, string(raw), err
 }
@@ -118,7 +118,7 @@ func (e *events) until(part string) (string, error) {
 			e.last = id
 		}
 		data, _ := strings.CutPrefix(e.lines.Text(), "data: ")
-		if err := e.of.look(data); err != nil {
+		if err := e.of.checkNames(data); err != nil {
 			return "", err
 		}
 		if strings.Contains(data, part) {

@@ -152,12 +152,12 @@ func (m *member) trespass(ctx context.Context, other *member) error {
 	made := &other.made
 	for name, try := range map[string]func() (string, error){
 		"a session's POST": func() (string, error) {
-			return m.knock(ctx, http.MethodPost, old("x", "tools/list", ""), other.session)
+			return m.tryMethod(ctx, http.MethodPost, old("x", "tools/list", ""), other.session)
 		},
-		"a session's GET":    func() (string, error) { return m.knock(ctx, http.MethodGet, "", other.session) },
-		"a session's DELETE": func() (string, error) { return m.knock(ctx, http.MethodDelete, "", other.session) },
+		"a session's GET":    func() (string, error) { return m.tryMethod(ctx, http.MethodGet, "", other.session) },
+		"a session's DELETE": func() (string, error) { return m.tryMethod(ctx, http.MethodDelete, "", other.session) },
 		"a session's answer": func() (string, error) {
-			return m.knock(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, other.session)
+			return m.tryMethod(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, other.session)
 		},
 		"tasks/get": func() (string, error) {
 			return m.today(ctx, "4", "tasks/get", made.task, tasks, fmt.Sprintf(`"taskId":%q`, made.task))
@@ -205,8 +205,8 @@ func (m *member) trespass(ctx context.Context, other *member) error {
 	return nil
 }
 
-// knock sends a request with a session id, and checks that the session does not exist.
-func (m *member) knock(ctx context.Context, method, body string, session headers) (string, error) {
+// tryMethod sends a request with a session id, and checks that the session does not exist.
+func (m *member) tryMethod(ctx context.Context, method, body string, session headers) (string, error) {
 	status, text, err := m.do(ctx, method, body, session)
 	if err == nil && status != http.StatusNotFound {
 		err = fmt.Errorf("status %d", status)
@@ -231,10 +231,10 @@ func (m *member) finish(ctx context.Context, accept bool) error {
 	decided := map[bool]string{true: "approved", false: "denied"}[accept]
 	wants := func(text, turn string, err error) error {
 		if err == nil && !strings.Contains(text, m.name+"-"+turn+" "+decided) {
-			err = errors.New("it is not said")
+			err = errors.New("the decision is missing")
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w, last heard: %s", turn, err, text)
+			return fmt.Errorf("%s: %w, last event: %s", turn, err, text)
 		}
 		return nil
 	}
@@ -264,7 +264,7 @@ func (m *member) finish(ctx context.Context, accept bool) error {
 // call's stream, which was resumed. That of the background is on the stream of the GET.
 func (m *member) finishSession(ctx context.Context, accept bool, wants func(text, turn string, err error) error) error {
 	for _, v := range []*events{m.made.call, m.made.standing} {
-		question := m.made.back // if the question came before the answer to the call
+		question := m.made.back // set if the question was sent before the answer to the call
 		if v == m.made.call || !questionID.MatchString(question) {
 			var err error
 			if question, err = v.until(`"elicitation/create"`); err != nil {

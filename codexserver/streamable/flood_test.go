@@ -136,9 +136,9 @@ func (n *notes) Write(b []byte) (int, error) {
 	return n.b.Write(b)
 }
 
-// TestNoTokenIsTold sends good and bad requests. Neither the log nor the answers to others may
-// contain the token or the session's id.
-func TestNoTokenIsTold(t *testing.T) {
+// TestNoTokenIsLeaked sends good and bad requests. Neither the log nor the answers to others
+// may contain the token or the id of the session.
+func TestNoTokenIsLeaked(t *testing.T) {
 	log := &notes{}
 	s := open(t, echo, nil, func(o *streamable.Options) {
 		o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -35,10 +35,10 @@ func TestModern(t *testing.T) {
 		{"no version", "tools/list", "", headers{"MCP-Protocol-Version": ""}, 400, `"code":-32020`},
 		{"no method", "tools/list", "", headers{"Mcp-Method": ""}, 400, `"code":-32020`},
 		{"another method", "tools/list", "", headers{"Mcp-Method": "tools/call"}, 400, `"code":-32020`},
-		{"another method in case", "tools/list", "", headers{"Mcp-Method": "Tools/List"}, 400, `"code":-32020`},
+		{"a method in another case", "tools/list", "", headers{"Mcp-Method": "Tools/List"}, 400, `"code":-32020`},
 		{"another name", "tools/call", call, headers{"Mcp-Name": "codex-list"}, 400, `"code":-32020`},
 		{"missing name", "tools/call", call, headers{"Mcp-Name": ""}, 400, `"code":-32020`},
-		{"name without a body's", "tools/call", ``, nil, 400, `"code":-32020`},
+		{"a name that the body lacks", "tools/call", ``, nil, 400, `"code":-32020`},
 		{"broken base64", "tools/call", call, headers{"Mcp-Name": "=?base64?***?="}, 400, `"code":-32020`},
 		{"other base64", "tools/call", call, headers{"Mcp-Name": "=?base64?bm9wZQ==?="}, 400, `"code":-32020`},
 		{"not ASCII", "tools/call", call, headers{"Mcp-Name": "codéx"}, 400, `"code":-32020`},
@@ -47,9 +47,9 @@ func TestModern(t *testing.T) {
 		{"a thread that is not mirrored", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": ""}, 400, `"code":-32020`},
 		{"another thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": "T"}, 400, `"code":-32020`},
 		{"an empty thread", "tools/call", ofThread, headers{"Mcp-Name": "codex-interrupt", "Mcp-Param-Thread-Id": " "}, 400, `"code":-32020`},
-		{"a thread without a body's", "tools/call", call, headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
-		{"a thread of no call", "tools/list", "", headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
-		{"tools that mirror", "tools/list", "", nil, 200, `"threadId":{"x-mcp-header":"Thread-Id","type":"string"`},
+		{"a thread that the body lacks", "tools/call", call, headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
+		{"a thread without a call", "tools/list", "", headers{"Mcp-Param-Thread-Id": "t"}, 400, `"code":-32020`},
+		{"mirrored arguments", "tools/list", "", nil, 200, `"threadId":{"x-mcp-header":"Thread-Id","type":"string"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body, h := modern("7", tt.method, "{}", tt.params)
@@ -173,8 +173,8 @@ func TestModernTask(t *testing.T) {
 	v.until(`"cancelled"`)
 }
 
-// TestTasksLimit: a principal that has as many tasks as it may is refused one more, which
-// leaves another principal its own.
+// TestTasksLimit checks that a principal who has the maximum of tasks is refused one more, and
+// that another principal may still create tasks.
 func TestTasksLimit(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1, Limit: 1}}, nil)

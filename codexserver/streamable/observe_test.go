@@ -111,13 +111,13 @@ func TestLoad(t *testing.T) {
 
 type traceKey struct{}
 
-// came is an observer that records a value of the HTTP request of each MCP request.
-type came struct {
+// contextObserver is an observer that records a value of the HTTP request of each MCP request.
+type contextObserver struct {
 	codexserver.CallObserver
 	seen chan any
 }
 
-func (c came) Begin(ctx context.Context, _ *codexserver.Request) codexserver.CallObserver {
+func (c contextObserver) Begin(ctx context.Context, _ *codexserver.Request) codexserver.CallObserver {
 	c.seen <- ctx.Value(traceKey{})
 	return nil
 }
@@ -125,7 +125,7 @@ func (c came) Begin(ctx context.Context, _ *codexserver.Request) codexserver.Cal
 // TestRequestContext checks, in both eras, that an observer sees the values of the HTTP request
 // that brought an MCP request.
 func TestRequestContext(t *testing.T) {
-	c := came{seen: make(chan any, 1)}
+	c := contextObserver{seen: make(chan any, 1)}
 	site := open(t, engine.TurnFunc(nil), &codexserver.Options{Observer: c}, nil)
 	inner := site.server.Config.Handler
 	site.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

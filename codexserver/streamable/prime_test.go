@@ -63,17 +63,17 @@ func TestStreamsBeginWithAnEmptyEvent(t *testing.T) {
 		h["Last-Event-ID"] = "4-0"
 		again := s.stream(http.MethodGet, "", h)
 		if got, want := again.first(), strings.Replace(begins, "%", "4", 1); got != want {
-			t.Errorf("%s: the stream taken up begins with %q, want %q", version, got, want)
+			t.Errorf("%s: the resumed stream begins with %q, want %q", version, got, want)
 		}
 		if got := again.next(); again.lastID != "4-1" {
-			t.Errorf("%s: the stream taken up goes on with %s %s", version, again.lastID, got)
+			t.Errorf("%s: the resumed stream continues with %s %s", version, again.lastID, got)
 		}
 	}
 }
 
-// TestAnswersThatCannotBeTakenUpAreNotKept checks that answers without an event id do not take
-// the place of events that a client may resume from.
-func TestAnswersThatCannotBeTakenUpAreNotKept(t *testing.T) {
+// TestAnswersWithoutEventIDsAreNotKept checks that answers without an event id do not displace
+// events from which a client may resume.
+func TestAnswersWithoutEventIDsAreNotKept(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, func(o *streamable.Options) { o.MaxRetained = 32 << 10 })
 	h := s.initialize(nil)
@@ -87,6 +87,6 @@ func TestAnswersThatCannotBeTakenUpAreNotKept(t *testing.T) {
 	}
 	h["Last-Event-ID"] = "2-0"
 	if got := s.stream(http.MethodGet, "", h).next(); !strings.Contains(got, "session_configured") {
-		t.Errorf("the stream goes on with %s", got)
+		t.Errorf("the stream continues with %s", got)
 	}
 }

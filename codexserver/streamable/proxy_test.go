@@ -87,7 +87,7 @@ func TestProxySession(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutInitialize sends requests that no initialize precedes.
+// TestProxyWithoutInitialize sends requests without a preceding initialize.
 func TestProxyWithoutInitialize(t *testing.T) {
 	s := open(t, asking, nil, nil)
 	p := connect(t, s.url, nil)
@@ -146,8 +146,8 @@ func TestProxyCancels(t *testing.T) {
 	}
 }
 
-// TestProxyTakesUpStreams breaks every connection in the middle of a call.
-func TestProxyTakesUpStreams(t *testing.T) {
+// TestProxyResumesStreams breaks every connection in the middle of a call.
+func TestProxyResumesStreams(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		close(began)
@@ -245,8 +245,8 @@ func (c *brokenPipe) Close() error {
 	return nil
 }
 
-// TestProxyClientDoesNotRead ends with a client that cannot be written to, and by a
-// signal with one that does not read.
+// TestProxyClientDoesNotRead checks that the proxy ends if writing to its client fails, and
+// that a signal ends it while its client does not read.
 func TestProxyClientDoesNotRead(t *testing.T) {
 	for _, fails := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestSession(t *testing.T) {
 	if got := s.post(`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, h); got.status != 200 || !strings.Contains(got.body, `-32601`) {
 		t.Errorf("unknown method: %+v", got)
 	}
-	// The question comes on the stream of its call, although the client also reads a GET.
+	// The question is sent on the stream of its call, although the client also reads a GET.
 	standing := s.stream(http.MethodGet, "", h)
 	v := s.stream(http.MethodPost, codex(`"a"`, "go", `"progressToken":"tok"`), h)
 	v.until(`"progressToken":"tok"`)
@@ -95,14 +95,14 @@ func TestSessionRefusals(t *testing.T) {
 		{"PUT", "PUT", ping, mine, 405, "POST"},
 		{"GET without events", "GET", "", with("Accept", "application/json"), 406, "Accept"},
 		{"POST without events", "POST", ping, with("Accept", "application/json"), 406, "Accept"},
-		{"GET with a strange event", "GET", "", with("Last-Event-ID", "9-1"), 400, "not kept"},
+		{"GET with an unknown event", "GET", "", with("Last-Event-ID", "9-1"), 400, "not kept"},
 		{"GET with a broken event", "GET", "", with("Last-Event-ID", "x"), 400, "not kept"},
 		{"a batch", "POST", "[" + ping + "]", mine, 400, "batches are not accepted"},
 		{"not JSON", "POST", `{"jsonrpc"`, mine, 400, `-32700`},
 		{"two messages", "POST", ping + ping, mine, 400, `-32700`},
 		{"not UTF-8", "POST", "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", mine, 400, `-32700`},
 		{"a member twice", "POST", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, mine, 400, `twice`},
-		{"an id that is none", "POST", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, mine, 400, `-32600`},
+		{"an id that is an object", "POST", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, mine, 400, `-32600`},
 		{"a number", "POST", `5`, mine, 400, `-32600`},
 		{"neither", "POST", `{"jsonrpc":"2.0","id":1}`, mine, 400, `-32600`},
 		{"both", "POST", `{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`, mine, 400, `-32600`},
@@ -146,7 +146,7 @@ func TestResume(t *testing.T) {
 	again := s.stream(http.MethodGet, "", h)
 	for _, want := range []string{"task_started", "heard hello", `"result"`} {
 		if got := again.until(want); got == first {
-			t.Errorf("%s came again", first)
+			t.Errorf("%s was sent again", first)
 		} else if want == "task_started" && got != second {
 			t.Errorf("%s, and before %s", got, second)
 		}
@@ -202,7 +202,7 @@ func TestSessionsEndWhenIdle(t *testing.T) {
 }
 
 // TestSessionLimit checks that a further session ends the one that was idle for longest, and
-// none in use.
+// never one in use.
 func TestSessionLimit(t *testing.T) {
 	e, began, _ := stuck()
 	s := open(t, e, nil, func(o *streamable.Options) { o.MaxSessions = 2 })
@@ -259,7 +259,7 @@ func TestDrain(t *testing.T) {
 	until := time.Now().Add(limit)
 	for s.post(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, h).status != 503 {
 		if time.Now().After(until) {
-			t.Fatal("new requests are taken")
+			t.Fatal("new requests are accepted")
 		}
 	}
 	body, mh := modern("3", "server/discover", "{}", "")

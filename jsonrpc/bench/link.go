@@ -26,7 +26,7 @@ func (s *stream) Close() error {
 
 func stdio() *stream { return &stream{os.Stdin, os.Stdout, []io.Closer{os.Stdin, os.Stdout}} }
 
-// conn is one client with its server behind it.
+// conn is a client that is connected to its server.
 type conn struct {
 	*peer
 	caller

@@ -1,5 +1,5 @@
 // Command bench measures jsonrpc and five other Go packages on the same work, in one run,
-// sample by sample in turn, compared with a bare pipe and with a naive loop over
+// sample by sample in turn. It compares them with a bare pipe and with a naive loop over
 // encoding/json.
 //
 //	go run . > results.md            # all of it, some minutes
@@ -11,8 +11,8 @@
 // notifications until the server has handled all in order, big is a string of 1 MiB there
 // and back, twoway is a call whose handler calls back.
 //
-// The two MCP SDKs do more than the general packages: their JSON-RPC layer is not to be
-// had without the MCP one.
+// The two MCP SDKs do more than the general packages: their JSON-RPC layer cannot be used
+// without the MCP layer.
 package main
 
 import (
@@ -57,5 +57,5 @@ func find(name string) *peer {
 			return p
 		}
 	}
-	panic("no peer " + name)
+	panic("unknown peer " + name)
 }

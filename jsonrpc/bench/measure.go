@@ -19,7 +19,7 @@ var (
 
 const floodSize = 5_000
 
-// sample is what one op costs.
+// sample is the cost of one operation.
 type sample struct{ ns, allocs, bytes float64 }
 
 // measureAll measures all peers in turn, sample by sample.
@@ -58,7 +58,7 @@ func run(c *conn, work string, span time.Duration) sample {
 		}
 		check(c.counted(n))
 	default:
-		panic("no work " + work)
+		panic("unknown work " + work)
 	}
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
@@ -92,7 +92,7 @@ func parallel(span time.Duration, f func()) int {
 	return int(total.Load())
 }
 
-// table gathers and prints what was measured.
+// table collects and prints the measurements.
 type table struct {
 	rows []row
 }
@@ -117,7 +117,7 @@ func median(s []sample, of func(sample) float64) float64 {
 
 func ns(s sample) float64 { return s.ns }
 
-// best is the fastest of the other packages.
+// best returns the fastest of the other packages.
 func (r *row) best() (name string, t float64) {
 	for _, p := range peers {
 		s := r.samples[p.name]

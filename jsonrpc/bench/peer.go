@@ -11,15 +11,15 @@ type peer struct {
 
 var peers = []*peer{rawPeer, naivePeer, oursPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
 
-// caller does the work from the calling end.
+// caller is the calling end of a connection.
 type caller interface {
 	echo(text string) (string, error)
-	ask(text string) error    // the handler calls elicitation/create back
+	ask(text string) error    // the handler calls elicitation/create
 	notify(text string) error // notifications/progress
-	counted(n int) error      // returns when the server has handled n notifications since the last
+	counted(n int) error      // returns when the server has handled n more notifications
 }
 
-// The messages, as plain types; the MCP SDKs use their own.
+// These are the messages as plain types. The MCP SDKs use their own.
 type (
 	callParams struct {
 		Name      string    `json:"name"`
@@ -55,7 +55,7 @@ func call(name, text string, n int) callParams {
 
 func result(text string) callResult { return callResult{[]content{{"text", text}}} }
 
-// counter counts notifications on the serving end.
+// counter counts the notifications that the server has handled.
 type counter struct {
 	mu   sync.Mutex
 	cond *sync.Cond
@@ -75,7 +75,7 @@ func (c *counter) add() {
 	c.cond.Signal()
 }
 
-// wait waits for n and starts over.
+// wait waits for n notifications and subtracts them.
 func (c *counter) wait(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

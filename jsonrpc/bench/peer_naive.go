@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// naive is the simplest program that works when nothing goes wrong: one
-// goroutine that reads, handles and writes, encoding/json for everything, and
-// answers matched by order. No ids are looked at, nothing runs at the same time,
-// nothing can be cancelled, and a handler that waits holds up everything.
+// naivePeer is the simplest program that works if nothing fails: one goroutine that reads,
+// handles and writes, with encoding/json for everything. It matches answers by order and
+// ignores ids. Nothing runs concurrently or can be cancelled, and a handler that waits blocks
+// everything.
 var naivePeer = &peer{name: "naive", serve: serveNaive, dial: dialNaive}
 
 type naiveMessage struct {
@@ -69,7 +69,7 @@ func serveNaive(s *stream) {
 
 type naiveClient struct {
 	naiveStream
-	order sync.Mutex // held while writing, so that answers come in the order of the queue
+	order sync.Mutex // held while writing, so that the queue has the order of the answers
 	mu    sync.Mutex
 	next  int64
 	queue []chan json.RawMessage

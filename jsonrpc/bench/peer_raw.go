@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// raw is the floor: lines of the same size in the same order, no JSON read or
-// built, answers matched by order.
+// rawPeer is the lower bound. It sends lines of the same size in the same order, reads and
+// builds no JSON, and matches answers by order.
 var rawPeer = &peer{name: "raw", serve: serveRaw, dial: dialRaw}
 
 func rawLine(kind byte, text string) []byte {
@@ -53,7 +53,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 type rawClient struct {
 	w     io.Writer
-	order sync.Mutex // held while writing, so that answers come in the order of the queue
+	order sync.Mutex // held while writing, so that the queue has the order of the answers
 	mu    sync.Mutex
 	queue []chan int
 }

@@ -9,8 +9,8 @@ import (
 
 var sourcegraphPeer = &peer{name: "sourcegraph", serve: serveSourcegraph, dial: dialSourcegraph}
 
-// sgHandler handles notifications on the read loop, for their order, and each
-// request on a goroutine.
+// sgHandler handles notifications on the read loop, which keeps their order, and each request
+// on its own goroutine.
 type sgHandler struct{ n *counter }
 
 func (h sgHandler) Handle(ctx context.Context, c *jsonrpc2.Conn, r *jsonrpc2.Request) {

@@ -27,7 +27,7 @@ func (f lineFrames) Write(_ context.Context, m jsonrpc2.Message) (int64, error) 
 	return int64(n), err
 }
 
-// xexpHandler answers requests from a goroutine each.
+// xexpHandler answers each request from its own goroutine.
 type xexpHandler struct {
 	n *counter
 	c *jsonrpc2.Connection

@@ -18,7 +18,8 @@ type text struct {
 	Text string `json:"text"`
 }
 
-// serve runs a server of peers; what their Run returned goes to ended.
+// serve starts a server that runs a peer for each connection. It sends the results of Run to
+// ended.
 func serve(o *jsonrpc.Options, ended chan<- error) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)
@@ -103,7 +104,7 @@ func TestFrames(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("Run: a connection that broke off ended well")
+		t.Error("Run returned nil for a broken connection")
 	}
 }
 

@@ -29,7 +29,7 @@ var modernTask = []byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":
 // modernList is the list of 100 tools.
 var modernList = bytes.Replace(toolsList, []byte(`"nextCursor"`), []byte(`"resultType":"complete","ttlMs":3600000,"cacheScope":"private","nextCursor"`), 1)
 
-// gosdkTask is a task in the style of go-sdk, which has none.
+// gosdkTask is a task in the style of go-sdk, which lacks tasks.
 type gosdkTask struct {
 	gosdk.Meta     `json:"_meta,omitempty"`
 	ResultType     string                `json:"resultType"`

@@ -55,10 +55,10 @@ func TestCurrent(t *testing.T) {
 		{"empty key", `{"OPENAI_API_KEY":""}`, auth.Credentials{}},
 		{"null key", `{"OPENAI_API_KEY":null}`, auth.Credentials{}},
 		{"tokens", tokens(`null`, `"2099-01-01T00:00:00Z"`), auth.Credentials{Method: auth.MethodChatGPT, Token: "fake-access", Email: mail}},
-		{"a key beside tokens counts", tokens(`"sk-both"`, `"2099-01-01T00:00:00Z"`), auth.Credentials{Method: auth.MethodAPIKey, Token: "sk-both", Email: mail}},
+		{"a key takes precedence over tokens", tokens(`"sk-both"`, `"2099-01-01T00:00:00Z"`), auth.Credentials{Method: auth.MethodAPIKey, Token: "sk-both", Email: mail}},
 		{"old tokens", tokens(`null`, `"2020-01-01T00:00:00Z"`), auth.Credentials{Email: mail, Stale: true}},
 		{"tokens never refreshed", tokens(`null`, `null`), auth.Credentials{Email: mail, Stale: true}},
-		{"identity token that is none", `{"tokens":{"id_token":"xx","access_token":"a","refresh_token":"r"},"last_refresh":"2099-01-01T00:00:00Z"}`,
+		{"invalid identity token", `{"tokens":{"id_token":"xx","access_token":"a","refresh_token":"r"},"last_refresh":"2099-01-01T00:00:00Z"}`,
 			auth.Credentials{Method: auth.MethodChatGPT, Token: "a"}},
 		{"members of later versions", `{"auth_mode":"apikey","OPENAI_API_KEY":"sk-fake","agent":{"x":1}}`, auth.Credentials{Method: auth.MethodAPIKey, Token: "sk-fake"}},
 	} {
@@ -93,7 +93,7 @@ func TestCurrentNamesNoSecret(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "auth.json") {
 			t.Errorf("%s: error %v does not name the file", file, err)
 		}
-		// A duplicate member's name is a name, whatever it looks like.
+		// Only the name of a duplicate member may be quoted, even if it looks like a key.
 		if err != nil && strings.Contains(err.Error(), "sk-secret") && !strings.Contains(file, ",") {
 			t.Errorf("%s: error quotes the file: %v", file, err)
 		}
@@ -219,7 +219,7 @@ func TestLogin(t *testing.T) {
 	if len(state) < 16 || len(q.Get("code_challenge")) != 43 {
 		t.Errorf("state %q, challenge %q", state, q.Get("code_challenge"))
 	}
-	// Strangers do not end the login.
+	// Requests with a wrong state or path do not end the login.
 	if got := get(t, back, url.Values{"code": {"the-code"}, "state": {"guess"}}); got != http.StatusBadRequest {
 		t.Errorf("wrong state: status %d", got)
 	}
@@ -253,7 +253,7 @@ func TestLoginRefused(t *testing.T) {
 		want string
 	}{
 		{"by the user", url.Values{"error": {"access_denied"}}, false, "auth: the issuer refused: access_denied"},
-		{"with an error that is none", url.Values{"error": {"<b>\n"}}, false, "auth: the issuer sent no code"},
+		{"with an invalid error", url.Values{"error": {"<b>\n"}}, false, "auth: the issuer sent no code"},
 		{"without a code", url.Values{}, false, "auth: the issuer sent no code"},
 		{"with a wrong code", url.Values{"code": {"secret-code"}}, false, "auth: the issuer refused: invalid_grant (HTTP 400)"},
 	} {
@@ -279,7 +279,7 @@ func TestLoginCancelled(t *testing.T) {
 	home := t.TempDir()
 	k := keeper(t, home, newIssuer(t))
 	if k.Cancel("nobody") {
-		t.Error("cancelled a login that is not there")
+		t.Error("cancelled a login that does not exist")
 	}
 	first, _, done1 := begin(t, k)
 	second, q, done2 := begin(t, k) // ends the first
@@ -374,7 +374,7 @@ func TestBeginPortTaken(t *testing.T) {
 	}
 	fixed := auth.New(t.TempDir(), &auth.Options{Issuer: i.URL, ClientID: "app_test", Port: port})
 	if _, _, err := fixed.Begin(func(string, error) {}); err == nil {
-		t.Error("a configured port that is taken was replaced")
+		t.Error("a login uses another port than the configured one")
 	}
 }
 
@@ -400,14 +400,14 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("auth.json lacks %s: %s", kept, text)
 		}
 	}
-	// The new refresh token is not one that the issuer knows.
+	// The issuer does not know the new refresh token.
 	err = k.Refresh(t.Context())
 	if err == nil || err.Error() != "auth: the issuer refused: invalid_grant (HTTP 400)" {
 		t.Errorf("refused: %v", err)
 	}
 	i.Close()
 	if err := k.Refresh(t.Context()); err == nil || strings.Contains(err.Error(), "new-refresh") {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("without a server: %v", err)
 	}
 	gone, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
@@ -421,7 +421,7 @@ func TestRefresh(t *testing.T) {
 func TestRefreshFollowsNoRedirect(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		t.Errorf("the other host was asked: %s %s", r.URL, body)
+		t.Errorf("the other host received a request: %s %s", r.URL, body)
 	}))
 	defer elsewhere.Close()
 	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 )
 
-// TestNamedPipe checks that a named pipe in the place of the file is an error at once.
+// TestNamedPipe checks that reading fails at once if the file is a named pipe.
 func TestNamedPipe(t *testing.T) {
 	home := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(home, "auth.json"), 0o600); err != nil {

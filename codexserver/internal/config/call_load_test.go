@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestCallShapesInTheNativeEngine checks that no shape of a call's config changes a
-// setting that a call may not change.
+// TestCallShapesInTheNativeEngine checks that a call's config cannot change a setting that a
+// call may not change, in any of its shapes.
 func TestCallShapesInTheNativeEngine(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": `
 model_provider = "local"
@@ -39,7 +39,7 @@ exclude = ["MINE*"]
 	own := load(protocol.Config{Cwd: cwd})
 	for _, shape := range callShapes(t) {
 		if shape[0] != "ok" && shape[0] != "warn" {
-			continue // it is refused before
+			continue // CallKeys refuses it
 		}
 		keys, _, err := config.CallKeys(members(t, shape[1]), cwd, false)
 		if err != nil {
@@ -49,10 +49,10 @@ exclude = ["MINE*"]
 			continue
 		}
 		if strings.Contains(shape[1], "allowed_domains") {
-			continue // the web search of today's Codex
+			continue // a setting of the current Codex
 		}
 		got := load(protocol.Config{Cwd: cwd, FromCall: true, Overrides: keys})
-		for name, s := range got.MCPServers { // may be switched off
+		for name, s := range got.MCPServers { // a call may switch servers off
 			if s.Enabled != nil && !*s.Enabled {
 				s.Enabled = nil
 				got.MCPServers[name] = s
@@ -74,7 +74,7 @@ exclude = ["MINE*"]
 			t.Errorf("%s (-files +with the call):\n%s", shape[1], diff)
 		}
 		if !slices.Contains(got.ShellEnvironment.Exclude, "MINE*") {
-			t.Errorf("%s: a pattern of the files is lost: %q", shape[1], got.ShellEnvironment.Exclude)
+			t.Errorf("%s: a pattern from the files is missing: %q", shape[1], got.ShellEnvironment.Exclude)
 		}
 	}
 }
@@ -89,14 +89,14 @@ func TestNarrowEnvironment(t *testing.T) {
 		err              string
 	}{
 		{"nothing", `exclude = ["A"]`, `{}`, config.ShellEnvironment{Exclude: []string{"A"}}, ""},
-		{"core of all", "", `{"inherit":"core"}`, config.ShellEnvironment{Inherit: "core"}, ""},
-		{"all of all", "", `{"inherit":"all"}`, config.ShellEnvironment{Inherit: "all"}, ""},
-		{"none of core", `inherit = "core"`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none"}, ""},
-		{"all of core", `inherit = "core"`, `{"inherit":"all"}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
-		{"empty of core", `inherit = "core"`, `{"inherit":""}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
-		{"core of none", `inherit = "none"`, `{"inherit":"core"}`, config.ShellEnvironment{}, wide},
-		{"no word", "", `{"inherit":"Core"}`, config.ShellEnvironment{}, `"Core" is not one of`},
-		{"no string", "", `{"inherit":1}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: want a string"},
+		{"all to core", "", `{"inherit":"core"}`, config.ShellEnvironment{Inherit: "core"}, ""},
+		{"all to all", "", `{"inherit":"all"}`, config.ShellEnvironment{Inherit: "all"}, ""},
+		{"core to none", `inherit = "core"`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none"}, ""},
+		{"core to all", `inherit = "core"`, `{"inherit":"all"}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
+		{"core to empty", `inherit = "core"`, `{"inherit":""}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: " + wide},
+		{"none to core", `inherit = "none"`, `{"inherit":"core"}`, config.ShellEnvironment{}, wide},
+		{"unknown value", "", `{"inherit":"Core"}`, config.ShellEnvironment{}, `"Core" is not one of`},
+		{"wrong type", "", `{"inherit":1}`, config.ShellEnvironment{}, "shell_environment_policy.inherit: want a string"},
 		{"exclude is added", `exclude = ["A"]`, `{"exclude":["B"]}`, config.ShellEnvironment{Exclude: []string{"A", "B"}}, ""},
 		{"nothing to exclude", `exclude = ["A"]`, `{"exclude":[]}`, config.ShellEnvironment{Exclude: []string{"A"}}, ""},
 		{"only", "", `{"include_only":["A*"]}`, config.ShellEnvironment{IncludeOnly: []string{"A*"}}, ""},
@@ -128,16 +128,16 @@ func TestNarrowEnvironment(t *testing.T) {
 			if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			call.FromCall = false // the user's own
+			call.FromCall = false // as in the user's configuration
 			if _, err := config.Load(config.Layers{Home: dir, Call: call}); err != nil {
-				t.Errorf("of the user's own: %v", err)
+				t.Errorf("in the user's configuration: %v", err)
 			}
 		})
 	}
 }
 
-// TestNamedRoots checks that a writable root of a call does not count as one of the
-// configuration.
+// TestNamedRoots checks that the roots of the configuration do not include a writable root of
+// a call.
 func TestNamedRoots(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"})
 	call := raw("sandbox_workspace_write", `{"writable_roots":["/call"]}`)
@@ -153,7 +153,7 @@ func TestNamedRoots(t *testing.T) {
 		{"profile", nil, protocol.Config{FromCall: true, Profile: "p", Overrides: call}, []string{"/profile"}, []string{"/call"}},
 		{"flag", map[string]any{"sandbox_workspace_write.writable_roots": []any{"/flag"}}, protocol.Config{FromCall: true, Overrides: call}, []string{"/flag"}, []string{"/call"}},
 		{"call", nil, protocol.Config{FromCall: true, Overrides: call}, []string{"/file"}, []string{"/call"}},
-		{"the user's own", nil, protocol.Config{Overrides: call}, []string{"/call"}, []string{"/call"}},
+		{"user's configuration", nil, protocol.Config{Overrides: call}, []string{"/call"}, []string{"/call"}},
 		{"worktree", nil, protocol.Config{Overrides: call, Worktree: tree, Cwd: "/tree/sub"}, []string{"/tree", "/tree/sub"}, []string{"/tree"}},
 		{"worktree of another folder", nil, protocol.Config{Overrides: call, Worktree: tree, Cwd: "/tree/../sub"}, []string{"/tree"}, []string{"/tree"}},
 	} {

@@ -38,7 +38,7 @@ func callShapes(t testing.TB) (all [][]string) {
 	return all
 }
 
-// callFolder is a working folder with base.md, next to a secret that a link leads to.
+// callFolder returns a working folder with base.md and a link to a secret file outside.
 func callFolder(t *testing.T) string {
 	t.Helper()
 	dir := home(t, map[string]string{"secret": "s"})
@@ -102,7 +102,7 @@ func TestCallKeys(t *testing.T) {
 					t.Errorf("refused (-want +got):\n%s", diff)
 				}
 				if !strings.Contains(err.Error(), "trusted_calls = true in codex-mcp.toml") {
-					t.Errorf("the refusal does not say what gives the key back: %v", err)
+					t.Errorf("the refusal does not say how to allow the key: %v", err)
 				}
 			default:
 				if err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), shape[2]) {
@@ -113,7 +113,7 @@ func TestCallKeys(t *testing.T) {
 	}
 }
 
-// canonical is JSON with exact numbers.
+// canonical decodes JSON and keeps numbers exact.
 func canonical(t *testing.T, text string) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -125,8 +125,8 @@ func canonical(t *testing.T, text string) any {
 	return v
 }
 
-// FuzzCallKeys checks that whatever a call's config lets through is let through again,
-// and sets no key of another table.
+// FuzzCallKeys checks that an accepted config is accepted again without a change, and sets no
+// key of another table.
 func FuzzCallKeys(f *testing.F) {
 	for _, shape := range callShapes(f) {
 		f.Add(shape[1])
@@ -149,7 +149,7 @@ func FuzzCallKeys(f *testing.F) {
 		}
 		for key := range keys {
 			if !slices.Contains(free, key) {
-				t.Errorf("%q is let through", key)
+				t.Errorf("%q is accepted", key)
 			}
 		}
 		again, warnings, err := config.CallKeys(quoted(keys), "", false)
@@ -162,7 +162,7 @@ func FuzzCallKeys(f *testing.F) {
 	})
 }
 
-// quoted writes top keys so that they are one segment.
+// quoted quotes the top keys, so that each is one segment.
 func quoted(keys map[string]json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for key, value := range keys {

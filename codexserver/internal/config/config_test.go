@@ -118,7 +118,7 @@ func TestPrecedence(t *testing.T) {
 			protocol.Config{Profile: "fast", Overrides: raw("model", `"from config"`)}, result{"from config", 3, "low"}},
 		{"argument over config", map[string]any{"model": "from -c"},
 			protocol.Config{Model: "argument", Overrides: raw("model", `"from config"`)}, result{"argument", 1, ""}},
-		{"null says nothing", nil, protocol.Config{Overrides: raw("model", `null`)}, result{"from file", 1, ""}},
+		{"null is ignored", nil, protocol.Config{Overrides: raw("model", `null`)}, result{"from file", 1, ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := config.Load(config.Layers{Home: dir, Overrides: tt.overrides, Call: tt.call})
@@ -215,7 +215,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreWrong(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	for _, tt := range []struct{ name, file, flag, want string }{
 		{"syntax", "[approvals", "", "codex-mcp.toml:1:"},
 		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", "approvals.on_cancle: unknown key"},
@@ -258,7 +258,7 @@ func TestTrustedCalls(t *testing.T) {
 	}
 }
 
-func TestTimeoutOfZeroIsForEver(t *testing.T) {
+func TestZeroTimeoutIsUnlimited(t *testing.T) {
 	s, _, err := config.LoadSettings(t.TempDir(), []string{"approvals.timeout=0"})
 	if err != nil || s.Approvals.Timeout >= 0 {
 		t.Errorf("timeout %v, %v", s, err)
@@ -274,10 +274,10 @@ func FuzzParseOverride(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was accepted reaches the configuration or names its key.
+		// An accepted override changes the configuration, or the error names its key.
 		_, err = config.Load(config.Layers{Home: t.TempDir(), Overrides: map[string]any{key: value}})
 		if err != nil && err.Error() == "" {
-			t.Error("an error without words")
+			t.Error("an error without a message")
 		}
 	})
 }

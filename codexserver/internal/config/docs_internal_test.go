@@ -59,7 +59,7 @@ func TestDocsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &defaults.Approvals // an absent word is the page's to name
+	a := &defaults.Approvals // the page names the defaults of absent settings
 	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
 	a.Timeout = elicit.DefaultTimeout
 	defaults.Sandbox.Tier = "thread"
@@ -77,7 +77,7 @@ func compare(t *testing.T, what string, want, got []string) {
 	}
 }
 
-// keys are the dotted keys of a table; a map of tables is one key, with NAME.
+// keys returns the dotted keys of a table. A map of tables is one key with NAME.
 func keys(prefix string, table reflect.Type) (all []string) {
 	for field := range table.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -94,7 +94,7 @@ func keys(prefix string, table reflect.Type) (all []string) {
 	return all
 }
 
-// rows are the keys of the first column of the tables in a text.
+// rows returns the keys in the first column of a text's tables.
 func rows(text string) (all []string) {
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(text, -1) {
 		for key := range strings.SplitSeq(row[1], ", ") {

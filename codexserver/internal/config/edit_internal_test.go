@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// comments are those of a document, in order.
+// comments returns the comments of a document, sorted.
 func comments(t *testing.T, doc []byte) (found []string) {
 	p := unstable.Parser{KeepComments: true}
 	p.Reset(doc)
@@ -29,7 +29,7 @@ func comments(t *testing.T, doc []byte) (found []string) {
 	if p.Error() != nil {
 		t.Fatalf("%q: %v", doc, p.Error())
 	}
-	slices.Sort(found) // those in arrays hang off each other
+	slices.Sort(found) // the parser nests comments in arrays
 	return found
 }
 

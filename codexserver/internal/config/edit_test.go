@@ -19,38 +19,39 @@ func TestSetDefaultModel(t *testing.T) {
 	}
 	text := string(full)
 	for _, tt := range []struct{ name, before, model, effort, want string }{
-		// As recorded of Codex 0.42.
+		// Recorded from Codex 0.42.
 		{"recorded, set", text, "new-model", "high", strings.Replace(text, `"gpt-4o"`, `"new-model"`, 1)},
-		{"recorded, taken out", text, "", "", strings.Replace(strings.Replace(text, "model = \"gpt-4o\"\n", "", 1), "model_reasoning_effort = \"high\"\n", "", 1)},
+		{"recorded, removed", text, "", "", strings.Replace(strings.Replace(text, "model = \"gpt-4o\"\n", "", 1), "model_reasoning_effort = \"high\"\n", "", 1)},
 		{"empty", "", "m", "low", "model = \"m\"\nmodel_reasoning_effort = \"low\"\n"},
 		{"tables alone", "[t]\na=1\n", "b", "low", "model = \"b\"\nmodel_reasoning_effort = \"low\"\n[t]\na=1\n"},
 		{"tables and comments", "# c1\n\n# c2\n[t]\na=1\n", "b", "low", "model = \"b\"\nmodel_reasoning_effort = \"low\"\n# c1\n\n# c2\n[t]\na=1\n"},
 		{"profile without a table", "profile = \"p\"\n[t]\na=1\n", "b", "low", "profile = \"p\"\n[t]\na=1\n\n[profiles.p]\nmodel = \"b\"\nmodel_reasoning_effort = \"low\"\n"},
 		{"dotted keys of a profile", "profile = \"p\"\nprofiles.p.model = \"x\"\nprofiles.q.model = \"z\"\n", "b", "low", "profile = \"p\"\nprofiles.p.model = \"b\"\nprofiles.p.model_reasoning_effort = \"low\"\nprofiles.q.model = \"z\"\n"},
-		{"dotted keys of a profile, taken out", "profile = \"p\"\nprofiles.p.model = \"x\"\nprofiles.q.model = \"z\"\n", "", "", "profile = \"p\"\nprofiles.q.model = \"z\"\n"},
-		{"profile of an odd name", "profile = \"a b.c\"\n", "b", "", "profile = \"a b.c\"\n\n[profiles.\"a b.c\"]\nmodel = \"b\"\n"},
+		{"dotted keys of a profile, removed", "profile = \"p\"\nprofiles.p.model = \"x\"\nprofiles.q.model = \"z\"\n", "", "", "profile = \"p\"\nprofiles.q.model = \"z\"\n"},
+		{"profile with an odd name", "profile = \"a b.c\"\n", "b", "", "profile = \"a b.c\"\n\n[profiles.\"a b.c\"]\nmodel = \"b\"\n"},
 		{"no line break at the end", "x = 1", "b", "low", "x = 1\nmodel = \"b\"\nmodel_reasoning_effort = \"low\"\n"},
 		{"value of many lines", "model = \"\"\"\na\"\"\"\nx = 1\n", "b", "", "model = \"b\"\nx = 1\n"},
 		{"value of another type", "model = 5\n", "b", "", "model = \"b\"\n"},
 		{"quoted key", "\"model\" = 'a'\n", "b", "", "\"model\" = \"b\"\n"},
 		{"profile of another type", "profile=5\n", "b", "", "profile=5\nmodel = \"b\"\n"},
 		{"array tables", "a = 1\n[[arr]]\nmodel=1\n[z]\n", "b", "low", "a = 1\nmodel = \"b\"\nmodel_reasoning_effort = \"low\"\n[[arr]]\nmodel=1\n[z]\n"},
-		// Where 0.42 loses comments or reorders, the file stays as it was.
+		// Codex 0.42 loses comments or reorders keys here. This package leaves the rest
+		// unchanged.
 		{"comments", "# top\n\nmodel = \"a\" # why\n# tail\nother = 1 # x\n\n[t]\na=1\n", "b", "low", "# top\n\nmodel = \"b\" # why\n# tail\nother = 1 # x\nmodel_reasoning_effort = \"low\"\n\n[t]\na=1\n"},
-		{"comments, taken out", "# top\n  model = \"a\"  # why\n# tail\nother = 1\n", "", "", "# top\n  # why\n# tail\nother = 1\n"},
+		{"comments, removed", "# top\n  model = \"a\"  # why\n# tail\nother = 1\n", "", "", "# top\n  # why\n# tail\nother = 1\n"},
 		{"windows' line breaks", "model = \"a\"\r\nx = 1\r\n[t]\r\n", "b", "low", "model = \"b\"\r\nx = 1\r\nmodel_reasoning_effort = \"low\"\r\n[t]\r\n"},
 		{"profile in an inline table", "profile = \"p\"\nprofiles = { p = { model = \"x\", approval_policy = \"never\" } } # c\n", "b", "low",
 			"profile = \"p\"\nprofiles = { p = { model = \"b\", approval_policy = \"never\", model_reasoning_effort = \"low\" } } # c\n"},
-		{"profile in an inline table, taken out", "profile = \"p\"\nprofiles = { p = { model = \"x\", approval_policy = \"never\" } }\n", "", "",
+		{"profile in an inline table, removed", "profile = \"p\"\nprofiles = { p = { model = \"x\", approval_policy = \"never\" } }\n", "", "",
 			"profile = \"p\"\nprofiles = { p = { approval_policy = \"never\" } }\n"},
-		{"the last of an inline table, taken out", "profile = \"p\"\nprofiles = { p = { a = 1, model = \"x\" } }\n", "", "", "profile = \"p\"\nprofiles = { p = { a = 1 } }\n"},
-		{"the only one of an inline table, taken out", "profile = \"p\"\nprofiles.p = {model=\"x\"}\n", "", "", "profile = \"p\"\nprofiles.p = {}\n"},
+		{"the last key of an inline table, removed", "profile = \"p\"\nprofiles = { p = { a = 1, model = \"x\" } }\n", "", "", "profile = \"p\"\nprofiles = { p = { a = 1 } }\n"},
+		{"the only key of an inline table, removed", "profile = \"p\"\nprofiles.p = {model=\"x\"}\n", "", "", "profile = \"p\"\nprofiles.p = {}\n"},
 		{"an empty inline table", "profile = \"p\"\n[profiles]\np = {}\nq = { model = \"y\" }\n", "b", "low", "profile = \"p\"\n[profiles]\np = { model = \"b\", model_reasoning_effort = \"low\" }\nq = { model = \"y\" }\n"},
 		{"inline profiles without this one", "profile = \"p\"\nprofiles = { q = {} }\n", "b", "", "profile = \"p\"\nprofiles = { q = {}, p.model = \"b\" }\n"},
 		{"dotted in a table", "profile = \"p\"\n[profiles]\n\"p\" . x = 1 # c\nq.x = 2\n", "b", "", "profile = \"p\"\n[profiles]\n\"p\" . x = 1 # c\n\"p\".model = \"b\"\nq.x = 2\n"},
-		{"a table below the profile's", "profile = \"p\"\n[profiles.p.sub]\na = 1\n", "b", "", "profile = \"p\"\n[profiles.p.sub]\na = 1\n\n[profiles.p]\nmodel = \"b\"\n"},
+		{"a table within the profile's", "profile = \"p\"\n[profiles.p.sub]\na = 1\n", "b", "", "profile = \"p\"\n[profiles.p.sub]\na = 1\n\n[profiles.p]\nmodel = \"b\"\n"},
 		{"characters to escape", "model = \"a\"\n", "q\"u\\o\n\t\x7f\u00e9\u0001", "", "model = \"q\\\"u\\\\o\\n\\t\\u007Fé\\u0001\"\n"},
-		{"nothing to take out", "# only a comment", "", "", "# only a comment"},
+		{"nothing to remove", "# only a comment", "", "", "# only a comment"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home := homeWith(t, tt.before)
@@ -62,7 +63,7 @@ func TestSetDefaultModel(t *testing.T) {
 			if e := protocol.ReasoningEffort(tt.effort); e != "" {
 				effort = &e
 			}
-			for range 2 { // the second time there is nothing left to do
+			for range 2 { // the second edit changes nothing
 				if err := config.SetDefaultModel(home, model, effort); err != nil {
 					t.Fatal(err)
 				}
@@ -85,7 +86,7 @@ func TestSetDefaultModelFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err == nil {
-		t.Error("taking nothing out of no file made one")
+		t.Error("removing nothing created a file")
 	}
 	model := "m"
 	if err := config.SetDefaultModel(home, &model, nil); err != nil {
@@ -94,7 +95,7 @@ func TestSetDefaultModelFile(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	// A link to the file, as those have who keep it elsewhere, stays one.
+	// A symbolic link to the file stays a link.
 	link := t.TempDir()
 	if err := os.Symlink(path, filepath.Join(link, "config.toml")); err != nil {
 		t.Fatal(err)

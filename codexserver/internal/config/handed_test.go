@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHand checks that a principal's home gets the configuration, except how others sign
-// in.
+// TestHand checks that a principal's home receives the configuration without the settings by
+// which other principals sign in.
 func TestHand(t *testing.T) {
 	server, own := t.TempDir(), t.TempDir()
 	write := func(path, text string) {

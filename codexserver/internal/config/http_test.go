@@ -60,7 +60,7 @@ requests = 3
 	}
 }
 
-func TestPrincipalsThatAreWrong(t *testing.T) {
+func TestInvalidPrincipals(t *testing.T) {
 	token := `tokens = ["` + hashOfA + `"]` + "\n"
 	folders := `folders = ["/srv/ann"]` + "\n"
 	ann := "[http.principals.ann]\n"
@@ -70,7 +70,7 @@ func TestPrincipalsThatAreWrong(t *testing.T) {
 		{"a token in plain text", ann + folders + `tokens = ["secret"]`, "http.principals.ann.tokens: want sha256:"},
 		{"no folder", ann + token, "http.principals.ann.folders: missing"},
 		{"a relative folder", ann + token + `folders = ["srv"]`, `"srv" is not an absolute path`},
-		{"a folder that climbs", ann + token + `folders = ["/srv/../etc"]`, `"/srv/../etc" is not an absolute path`},
+		{"a folder with ..", ann + token + `folders = ["/srv/../etc"]`, `"/srv/../etc" is not an absolute path`},
 		{"the root", ann + token + `folders = ["/"]`, `"/" is not an absolute path`},
 		{"a relative home", ann + token + folders + `home = "ann"`, "http.principals.ann.home"},
 		{"a name", "[http.principals.\"../ann\"]\n" + token + folders, "http.principals.../ann: want a name"},
@@ -79,18 +79,18 @@ func TestPrincipalsThatAreWrong(t *testing.T) {
 		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},
 		{"a limit", ann + token + folders + "[http.principals.ann.limits]\nturns = -1", "http.principals.ann.limits"},
 		{"an unknown key", ann + token + folders + "token = \"x\"", "http.principals.ann.token: unknown key"},
-		{"an approver that is not there", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"", `http.principals.ann.approver: "ben" is not another principal`},
-		{"an approver of itself", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ann\"", `http.principals.ann.approver: "ann" is not another principal`},
-		{"an approver of one that decides", ann + token + folders + "approver = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]", "http.principals.ann.approver: the user has the scope"},
+		{"an unknown approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"", `http.principals.ann.approver: "ben" is not another principal`},
+		{"the user as approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ann\"", `http.principals.ann.approver: "ann" is not another principal`},
+		{"an approver of a user who may approve", ann + token + folders + "approver = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]", "http.principals.ann.approver: the user has the scope"},
 		{"an approver without the scope", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]\nscopes = [\"codex:read\"]", "http.principals.ann.approver: ben does not have the scope"},
-		{"one token of two", ann + token + folders + "[http.principals.ben]\n" + token + "folders = [\"/srv/ben\"]", "http.principals.ben.tokens: a token is that of ann too"},
-		{"one folder in another", ann + token + folders + "[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ann/ben\"]", "/srv/ann/ben lies in /srv/ann of ann"},
-		{"one subject of two", oauth + ann + folders + "[http.principals.ben]\nsubject = \"ann\"\nfolders = [\"/srv/ben\"]", `http.principals.ben.subject: "ann" is ann too`},
-		{"a subject for nothing", ann + token + folders + `subject = "x"`, "http.principals.ann.subject: means nothing without http.oauth"},
+		{"one token of two users", ann + token + folders + "[http.principals.ben]\n" + token + "folders = [\"/srv/ben\"]", "http.principals.ben.tokens: a token is that of ann too"},
+		{"a folder in another user's", ann + token + folders + "[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ann/ben\"]", "/srv/ann/ben lies in /srv/ann of ann"},
+		{"one subject of two users", oauth + ann + folders + "[http.principals.ben]\nsubject = \"ann\"\nfolders = [\"/srv/ben\"]", `http.principals.ben.subject: "ann" is ann too`},
+		{"a subject without OAuth", ann + token + folders + `subject = "x"`, "http.principals.ann.subject: means nothing without http.oauth"},
 		{"an issuer in plain text", "[http]\nurl = \"https://codex.example.com/mcp\"\n[http.oauth]\nissuer = \"http://login.example.com\"\n" + ann + folders, "http.oauth.issuer: want an https URL"},
 		{"no issuer", "[http.oauth]\naudience = \"x\"\n", "http.oauth.issuer: missing"},
-		{"metrics for others", "[http]\nmetrics = \"0.0.0.0:9464\"\n", "http.metrics: want an address of this machine"},
-		{"metrics at a name", "[http]\nmetrics = \"localhost\"\n", "http.metrics: want an address of this machine"},
+		{"metrics on all addresses", "[http]\nmetrics = \"0.0.0.0:9464\"\n", "http.metrics: want an address of this machine"},
+		{"metrics on a host name", "[http]\nmetrics = \"localhost\"\n", "http.metrics: want an address of this machine"},
 		{"no resource", "[http.oauth]\nissuer = \"https://login.example.com\"\n" + ann + folders, "http.url: missing"},
 		{"no users", oauth, "http.principals: missing"},
 		{"a resource with a password", "[http]\nurl = \"https://a:b@codex.example.com/mcp\"\n", `http.url: want an https URL without a query, not "https://a:xxxxx@`},

@@ -32,7 +32,7 @@ modle = "n"
 theme = "dark"
 `
 
-func TestFaultsHaveALine(t *testing.T) {
+func TestErrorsNameTheLine(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "config.toml")
 	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
@@ -41,13 +41,13 @@ func TestFaultsHaveALine(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		layer config.Layers
-		want  string // after the path where it begins with a colon
+		want  string // follows the path if it begins with a colon
 	}{
 		{"a type in a table", config.Layers{}, ":11: model_providers.x.request_max_retries: want an integer, have a string"},
 		{"a word", config.Layers{Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:3: sandbox_mode: "none" is not one of`},
 		{"in a profile", config.Layers{Call: protocol.Config{Profile: "p", Sandbox: "read-only"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:14: approval_policy: "sometimes" is not one of`},
 		{"not in the file", config.Layers{Call: protocol.Config{Sandbox: "all"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `sandbox_mode: "all" is not one of`},
-		{"a provider that is missing", config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only", "model_providers.x.request_max_retries": int64(1)}}, `model_provider: there is no "y"`},
+		{"a missing provider", config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only", "model_providers.x.request_max_retries": int64(1)}}, `model_provider: there is no "y"`},
 	} {
 		tt.layer.Home = home
 		_, err := config.Load(tt.layer)
@@ -59,7 +59,7 @@ func TestFaultsHaveALine(t *testing.T) {
 			t.Errorf("%s: %v, want %s", tt.name, err, want)
 		}
 		var missing *config.MissingError
-		if errors.As(err, &missing) != (tt.name == "a provider that is missing") {
+		if errors.As(err, &missing) != (tt.name == "a missing provider") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestUnknownKeys(t *testing.T) {
 
 func TestUnknownOverrides(t *testing.T) {
 	overrides := map[string]any{
-		"model": "m", "otel": map[string]any{"exporter": "none"}, // read, and left unread without harm
+		"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
 		"reasoning_effort": "high", "default_permissions": ":read-only", "a.b": 1,
 	}
 	want := []string{`-c "a.b"`, "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort"}

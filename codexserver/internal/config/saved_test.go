@@ -36,7 +36,7 @@ func TestSaved(t *testing.T) {
 		{"empty tables", "[sandbox_workspace_write]\n[tools]\n", `{"sandboxSettings":{"writableRoots":[],"networkAccess":false,"excludeTmpdirEnvVar":false,"excludeSlashTmp":false},"tools":{},"profiles":{}}`},
 		{"the other name of web_search", "[tools]\nweb_search_request = true\nview_image = false\n", `{"tools":{"webSearch":true,"viewImage":false},"profiles":{}}`},
 		{"keys that are not shown", "foo = 1\nmodel_provider = \"p\"\n[bar]\n[profiles.x]\nfoo = 2\n", `{"profiles":{"x":{"model":null,` + nulls + `}}}`},
-		{"a profile that is not there", "profile = \"nosuch\"\n", `{"profile":"nosuch","profiles":{}}`},
+		{"an unknown profile", "profile = \"nosuch\"\n", `{"profile":"nosuch","profiles":{}}`},
 		{"an empty model", "model = \"\"\n", `{"model":"","profiles":{}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// TestNamedPipe checks that a named pipe in the place of the file is an error at once.
+// TestNamedPipe checks that reading fails at once if the file is a named pipe.
 func TestNamedPipe(t *testing.T) {
 	const name = "config.toml"
 	home := t.TempDir()
@@ -22,10 +22,10 @@ func TestNamedPipe(t *testing.T) {
 		t.Errorf("load: %v", err)
 	}
 	if _, err := config.Saved(home); err == nil {
-		t.Error("it was read")
+		t.Error("the pipe was read")
 	}
 	if err := config.SetDefaultModel(home, new("m"), nil); err == nil {
-		t.Error("it was changed")
+		t.Error("the pipe was changed")
 	}
 	config.Unknown(home)
 }

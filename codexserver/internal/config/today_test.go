@@ -37,7 +37,7 @@ func TestTodaysConfig(t *testing.T) {
 			usual(func(r *result) { r.Declines, r.Notes = true, 1 })},
 		{"effort max", "model_reasoning_effort = \"max\"", usual(func(r *result) { r.Effort = "max" })},
 		{"effort none", "model_reasoning_effort = \"none\"", usual(func(r *result) { r.Effort = "none" })},
-		{"an effort to come", "model_reasoning_effort = \"utmost\"", usual(func(r *result) { r.Effort, r.Notes = "utmost", 1 })},
+		{"an unknown effort", "model_reasoning_effort = \"utmost\"", usual(func(r *result) { r.Effort, r.Notes = "utmost", 1 })},
 		{"the old key", "[tools]\nweb_search = true", usual(func(r *result) { r.Search = true })},
 		{"a table alone", "[tools.web_search]\ncontext_size = \"low\"", usual(func(r *result) { r.WebSearch.ContextSize, r.Notes = "low", 1 })},
 		{"a table and live", "web_search = \"live\"\n[tools.web_search]\nallowed_domains = [\"a.com\"]\nlocation = { country = \"NL\" }", usual(func(r *result) {
@@ -68,7 +68,7 @@ func TestTodaysConfigInLayers(t *testing.T) {
 		layers config.Layers
 		want   protocol.ApprovalPolicy
 	}{
-		{"a word over a table", config.Layers{Overrides: map[string]any{"approval_policy": "untrusted"}}, protocol.ApprovalUntrusted},
+		{"a string over a table", config.Layers{Overrides: map[string]any{"approval_policy": "untrusted"}}, protocol.ApprovalUntrusted},
 		{"a key of the table", config.Layers{Overrides: map[string]any{"approval_policy.granular.sandbox_approval": false}}, protocol.ApprovalNever},
 		{"the argument", config.Layers{Call: protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}}, protocol.ApprovalOnFailure},
 		{"a table of the call", config.Layers{Call: protocol.Config{Overrides: raw("approval_policy",
@@ -132,7 +132,7 @@ func TestProfileFiles(t *testing.T) {
 			t.Errorf("%s: %v, want the model %q", name, err, want)
 		}
 		if name == "own" && !strings.HasPrefix(c.InstructionsFile, dir) {
-			t.Errorf("the instructions are %q, want them beside the file", c.InstructionsFile)
+			t.Errorf("the instructions are %q, want a path next to the file", c.InstructionsFile)
 		}
 	}
 	for name, want := range map[string]string{"bad": "bad.config.toml:1:", "../own": `there is no "../own"`, "nosuch": "is missing"} {
@@ -153,7 +153,7 @@ func TestSavedOfToday(t *testing.T) {
 	}
 }
 
-func TestKeysThatDecideElsewhere(t *testing.T) {
+func TestKeysWithoutEffect(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": `hooks = {}
 personality = "pragmatic"
 [tools]
@@ -205,8 +205,8 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-// TestMisplacedOverrides checks that a -c that sets one of our tables to a string is left
-// to Codex, which ignores it.
+// TestMisplacedOverrides checks that an override that replaces one of our tables with a string
+// is ignored with a note.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := config.LoadSettings(t.TempDir(), []string{
 		"sandbox=workspace-write", "auth=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,
@@ -222,7 +222,7 @@ func TestMisplacedOverrides(t *testing.T) {
 	}
 	for _, wrong := range []string{"tools=x", `tools=["x"]`, "approvals={nosuch=1}", "sandbox.tier=1"} {
 		if _, _, err := config.LoadSettings(t.TempDir(), []string{wrong}); err == nil {
-			t.Errorf("%s is taken", wrong)
+			t.Errorf("%s is accepted", wrong)
 		}
 	}
 }

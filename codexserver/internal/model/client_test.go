@@ -17,8 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers is a provider that sends its answers one after another, the last one again and
-// again.
+// answers is a provider that sends its answers in order, and then repeats the last one.
 type answers struct {
 	all      []answer
 	requests []*http.Request
@@ -127,14 +126,14 @@ func TestChatStreams(t *testing.T) {
 			want: []protocol.ResponseItem{call("a", "f", "{}")}},
 		{name: "arguments as an object", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`), chatDone),
 			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`)}},
-		{name: "reasoning of either spelling", stream: sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),
+		{name: "reasoning in each spelling", stream: sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),
 			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "abc"}}}, text("d")}},
 		{name: "text before calls", stream: sse(delta(`{"content":"so"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
 			want: []protocol.ResponseItem{text("so"), call("a", "f", "{}")}},
 		{name: "nothing", stream: sse(chatDone, "[DONE]")},
-		{name: "no end mark", stream: sse(delta(`{"content":"x"}`), chatDone), want: []protocol.ResponseItem{text("x")}},
+		{name: "no [DONE]", stream: sse(delta(`{"content":"x"}`), chatDone), want: []protocol.ResponseItem{text("x")}},
 		{name: "cut", stream: sse(delta(`{"content":"x"}`)), err: "stream disconnected before completion"},
-		{name: "half JSON", stream: sse(`{"choices":[{"del`), err: "cannot be read"},
+		{name: "truncated JSON", stream: sse(`{"choices":[{"del`), err: "cannot be read"},
 		{name: "error", stream: sse(`{"error":{"message":"overloaded","code":502}}`), err: "overloaded"},
 		{name: "error as text", stream: sse(`{"error":"overloaded"}`), err: "overloaded"},
 		{name: "too long for the model", stream: sse(`{"error":{"code":"context_length_exceeded"}}`), err: "longer than the model's context window"},
@@ -208,22 +207,22 @@ func TestRetries(t *testing.T) {
 		name     string
 		answers  []answer
 		requests int
-		least    time.Duration // that the attempts took
+		least    time.Duration // the least time of all attempts
 		err      string
 	}{
-		{"503 then well", []answer{{status: 503}, {body: sse(chatDone)}}, 2, 180 * time.Millisecond, ""},
+		{"503 then 200", []answer{{status: 503}, {body: sse(chatDone)}}, 2, 180 * time.Millisecond, ""},
 		{"always 503", []answer{{status: 503}}, 3, 540 * time.Millisecond, "exceeded retry limit, last status: 503 Service Unavailable"},
-		{"503 with words", []answer{{status: 503, body: `{"error":{"message":"The model key-1234567890 is overloaded"}}`}}, 3, 540 * time.Millisecond, "last status: 503 Service Unavailable: The model [redacted] is overloaded"},
-		{"503 with a word", []answer{{status: 503, body: `{"error":"later"}`}}, 3, 540 * time.Millisecond, "Unavailable: later"},
+		{"503 with a message", []answer{{status: 503, body: `{"error":{"message":"The model key-1234567890 is overloaded"}}`}}, 3, 540 * time.Millisecond, "last status: 503 Service Unavailable: The model [redacted] is overloaded"},
+		{"503 with an error string", []answer{{status: 503, body: `{"error":"later"}`}}, 3, 540 * time.Millisecond, "Unavailable: later"},
 		{"503 with text", []answer{{status: 503, body: "no upstream\n"}}, 3, 540 * time.Millisecond, "Unavailable: no upstream"},
-		{"429 that says when", []answer{{status: 429, header: http.Header{"Retry-After": {"7"}}}, {body: sse(chatDone)}}, 2, 7 * time.Second, ""},
+		{"429 with Retry-After", []answer{{status: 429, header: http.Header{"Retry-After": {"7"}}}, {body: sse(chatDone)}}, 2, 7 * time.Second, ""},
 		{"refused", []answer{{err: errors.New("connection refused")}}, 3, 540 * time.Millisecond, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
 		{"400", []answer{{status: 400, body: "bad"}}, 1, 0, "unexpected status 400 Bad Request: bad"},
 		{"401", []answer{{status: 401, body: "who?"}}, 1, 0, "set the environment variable THE_KEY to a valid key"},
 		{"403", []answer{{status: 403}}, 1, 0, "unexpected status 403"},
 		{"404", []answer{{status: 404}}, 1, 0, "unexpected status 404"},
 		{"limit of the account", []answer{{status: 429, body: `{"error":{"type":"usage_limit_reached","plan_type":"plus","resets_in_seconds":3600}}`}}, 1, 0, "usage limit is reached (plan plus); try again in 1h0m0s"},
-		{"no money", []answer{{status: 429, body: `{"error":{"code":"insufficient_quota"}}`}}, 1, 0, "429"},
+		{"insufficient quota", []answer{{status: 429, body: `{"error":{"code":"insufficient_quota"}}`}}, 1, 0, "429"},
 		{"the key in the answer", []answer{{status: 400, body: "key-1234567890 is wrong"}}, 1, 0, "Bad Request: [redacted] is wrong"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +250,7 @@ func TestIdleTimeout(t *testing.T) {
 		want time.Duration
 	}{
 		{"after an event", answer{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`), hang: true}, 5 * time.Second},
-		{"comments keep nothing alive", answer{body: strings.Repeat(": ping\n\n", 100), hang: true}, 5 * time.Second},
+		{"comments do not extend the timeout", answer{body: strings.Repeat(": ping\n\n", 100), hang: true}, 5 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -349,8 +348,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestProviderWithoutUsage checks that a provider that refuses the usage option is no
-// longer sent it.
+// TestProviderWithoutUsage checks that the usage option is not sent again to a provider that
+// refused it.
 func TestProviderWithoutUsage(t *testing.T) {
 	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
 	c := client(a, config.Provider{})

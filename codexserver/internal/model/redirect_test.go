@@ -53,7 +53,7 @@ func TestRedirects(t *testing.T) {
 				t.Errorf("the error repeats the address's query: %v", err)
 			}
 			if _, again := model.Retryable(err); again {
-				t.Error("it is tried again")
+				t.Error("the request is repeated")
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestShorten does not split a rune.
+// TestShorten checks that a rune is not split.
 func TestShorten(t *testing.T) {
 	for n := range 4 {
 		if got := shorten(strings.Repeat("x", n) + strings.Repeat("€", 1000)); !utf8.ValidString(got) {

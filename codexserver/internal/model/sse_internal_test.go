@@ -30,7 +30,7 @@ func TestSSE(t *testing.T) {
 		{"lines", "data: a\n\ndata: b\n\n", []string{"a", "b"}},
 		{"carriage returns", "data: a\r\n\r\ndata: b\r\rdata: c\n\r\n", []string{"a", "b", "c"}},
 		{"no blank", "data:a\n\n", []string{"a"}},
-		{"one blank of two", "data:  a\n\n", []string{" a"}},
+		{"two blanks", "data:  a\n\n", []string{" a"}},
 		{"lines of one event", "data: a\ndata: b\n\n", []string{"a\nb"}},
 		{"other fields", "event: x\nid: 1\nretry: 5\ndata: a\n\n", []string{"a"}},
 		{"comments", ": keep\n\n: alive\n\ndata: a\n\n", []string{"a"}},
@@ -84,14 +84,14 @@ func FuzzSSE(f *testing.F) {
 		whole, err := readAll(strings.NewReader(in), 1<<20)
 		bytewise, err2 := readAll(iotest.OneByteReader(strings.NewReader(in)), 1<<20)
 		if d := cmp.Diff(whole, bytewise); d != "" {
-			t.Errorf("how the bytes arrive makes a difference (-whole +bytewise):\n%s", d)
+			t.Errorf("the result depends on how the bytes arrive (-whole +bytewise):\n%s", d)
 		}
 		if !errors.Is(err, io.EOF) || !errors.Is(err2, io.EOF) {
 			t.Errorf("ended with %v and %v", err, err2)
 		}
 		for _, e := range whole {
 			if strings.Contains(e, "\r") {
-				t.Errorf("event %q holds the end of a line", e)
+				t.Errorf("event %q contains a line break", e)
 			}
 		}
 		short, _ := readAll(strings.NewReader(in), int64(len(in)/2))
@@ -125,7 +125,7 @@ func FuzzStreams(f *testing.F) {
 				continue
 			}
 			if _, err := w.body(&Request{Items: resp.Items}); err != nil {
-				t.Errorf("what was read cannot be sent: %v", err)
+				t.Errorf("the result cannot be sent: %v", err)
 			}
 		}
 	})

@@ -18,13 +18,13 @@ func TestMeta(t *testing.T) {
 		{"not in _meta", `{` + version + `,"arguments":{"_meta":{` + version + `}}}`, false},
 		{"none", ``, false},
 		{"a list", `[{"_meta":{` + version + `}}]`, false},
-		{"a _meta that is none", `{"_meta":7}`, false},
+		{"a _meta that is not an object", `{"_meta":7}`, false},
 		{"discover", `{}`, false},
-		// A duplicate member is not a reason to serve a request with another meaning.
-		{"twice before", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
-		{"twice below", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
-		{"twice in it", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},
-		{"two of them", `{"_meta":{},"_meta":{` + version + `}}`, true},
+		// With a duplicate member a request still belongs to this era, which refuses it.
+		{"duplicate before _meta", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
+		{"duplicate in another member", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
+		{"duplicate in _meta", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},
+		{"two _meta", `{"_meta":{},"_meta":{` + version + `}}`, true},
 	} {
 		if got := Meta(json.RawMessage(tt.params)) != nil; got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parkOne returns a session with one call at its questions, and the state of it.
+// parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne(t testing.TB) (*Session, *call, string) {
 	s := &Session{server: &Server{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}
 	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}}
@@ -25,7 +25,7 @@ func parkOne(t testing.TB) (*Session, *call, string) {
 	return s, c, state
 }
 
-// ticket returns what a state has under its seal.
+// ticket returns the sealed content of a state.
 func (s *Session) ticket(t testing.TB, state string) (k ticket) {
 	plain, err := s.server.Seal.open(state)
 	if err == nil {
@@ -37,8 +37,8 @@ func (s *Session) ticket(t testing.TB, state string) (k ticket) {
 	return k
 }
 
-// FuzzResume resumes with a state that the server did not send, and with one sealed by an
-// attacker who has read the key. Neither leads to a call.
+// FuzzResume resumes with a state that the server did not send, and with one that an attacker
+// sealed with the key. Neither may resume a call.
 func FuzzResume(f *testing.F) {
 	_, _, state := parkOne(f)
 	f.Add(state, []byte(`{}`))
@@ -52,7 +52,7 @@ func FuzzResume(f *testing.F) {
 			t.Fatal(err)
 		}
 		forgeries := []string{sealed, forged}
-		// With everything right but the one-time number, as far as the bytes are a ticket.
+		// If the bytes are a ticket, everything in it is valid except the one-time number.
 		k, right := ticket{}, s.ticket(t, state)
 		if json.Unmarshal(plain, &k) == nil && k.Number != right.Number {
 			k.Instance, k.Digest, k.Issued = right.Instance, right.Digest, right.Issued
@@ -84,8 +84,8 @@ func FuzzResume(f *testing.F) {
 	})
 }
 
-// FuzzRequest reads params. Those that read as a request of this era are recognised as
-// one, and a fault is an error with a code of the specification.
+// FuzzRequest decodes params. If they decode, they must be recognized as a request of this
+// era. If they do not, the error must have a code of the specification.
 func FuzzRequest(f *testing.F) {
 	for _, params := range []string{
 		``, `null`, `[]`, `{}`, `{"_meta":null}`, `{"_meta":{}}`,
@@ -127,8 +127,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestForgedTicket is what a command can do that reads the key: it knows all that a
-// state has but the one-time number. What it seals leads to no call.
+// TestForgedTicket seals states like a command that has read the key. The command knows
+// everything in a state except the one-time number. No such state may resume a call.
 func TestForgedTicket(t *testing.T) {
 	s, c, state := parkOne(t)
 	right := s.ticket(t, state)
@@ -152,7 +152,7 @@ func TestForgedTicket(t *testing.T) {
 			t.Fatal(err)
 		}
 		if st, _, _ := s.resume(sealed, c.digest); st != nil {
-			t.Errorf("%s: leads to a call", name)
+			t.Errorf("%s: resumes a call", name)
 		}
 	}
 	if st, _, err := s.resume(state, c.digest); err != nil || st.call != c {
@@ -160,7 +160,7 @@ func TestForgedTicket(t *testing.T) {
 	}
 }
 
-// TestEndedCallsAreForgotten parks calls that end while no client comes back.
+// TestEndedCallsAreForgotten parks calls that end before a client resumes them.
 func TestEndedCallsAreForgotten(t *testing.T) {
 	s, open, state := parkOne(t)
 	var last string
@@ -183,7 +183,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCallsAreLimited counts calls that may take long.
+// TestUnfinishedCallsAreLimited checks the limit for calls that have not ended.
 func TestUnfinishedCallsAreLimited(t *testing.T) {
 	s := &Session{server: &Server{}}
 	var leave func()

@@ -54,8 +54,8 @@ func TestSealLasts(t *testing.T) {
 	}
 }
 
-// TestKeyFiles finds something else in the place of the key. The key is then in memory,
-// the file stays as it is, and a warning is logged.
+// TestKeyFiles checks the file of the key. If it is not a key that only the user can access,
+// it stays unchanged, a key is kept in memory, and a warning is logged.
 func TestKeyFiles(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, keySize)
 	write := func(path string, b []byte, mode os.FileMode) error {
@@ -70,7 +70,7 @@ func TestKeyFiles(t *testing.T) {
 		good bool
 	}{
 		{"a key", func(f string) error { return write(f, key, 0o600) }, true},
-		{"a key that nobody may write", func(f string) error { return write(f, key, 0o400) }, true},
+		{"a read-only key", func(f string) error { return write(f, key, 0o400) }, true},
 		{"readable by the group", func(f string) error { return write(f, key, 0o640) }, false},
 		{"readable by all", func(f string) error { return write(f, key, 0o604) }, false},
 		{"writable by all", func(f string) error { return write(f, key, 0o602) }, false},
@@ -129,7 +129,7 @@ func TestKeyWithoutHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := []string{filepath.Join(inTheWay, "key")}
-	if os.Getuid() != 0 { // who may write everywhere
+	if os.Getuid() != 0 { // root may write everywhere
 		locked := filepath.Join(folder, "locked")
 		if err := os.Mkdir(locked, 0o500); err != nil {
 			t.Fatal(err)
@@ -149,8 +149,8 @@ func TestKeyWithoutHome(t *testing.T) {
 
 const keyVariable = "CODEX_MCP_TEST_KEY"
 
-// TestOneKeyForAll makes the key in several processes and goroutines at once: all have
-// the same one.
+// TestOneKeyForAll creates the key in several processes and goroutines at once. All of them
+// must have the same key.
 func TestOneKeyForAll(t *testing.T) {
 	if file := os.Getenv(keyVariable); file != "" {
 		s, log := newSeal(file)

@@ -51,7 +51,7 @@ func TestApplyIsWhole(t *testing.T) {
 	}
 	files["last"] = "f\n"
 	if err := p.Apply(); err == nil {
-		t.Fatal("a file below a file was written")
+		t.Fatal("a file was written below a regular file")
 	}
 	files["link"] = "t\n"
 	if diff := cmp.Diff(files, readTree(t, dir, dir)); diff != "" {
@@ -109,7 +109,7 @@ func TestApplyKeepsModeAndLink(t *testing.T) {
 	}
 }
 
-func TestPlanReadsRegularFilesAlone(t *testing.T) {
+func TestPlanReadsOnlyRegularFiles(t *testing.T) {
 	for _, text := range []string{
 		"*** Update File: /dev/zero\n@@\n-x\n+y", "*** Delete File: /dev/null", "*** Update File: .\n@@\n-x\n+y",
 		"*** Add File: a\x00b\n+x", "*** Update File: binary\n@@\n-x\n+y",
@@ -176,7 +176,7 @@ func TestWithin(t *testing.T) {
 		plan, err := p.Plan(patch.Folder{Path: work}, work)
 		if err != nil {
 			if !tt.within {
-				continue // what cannot be read is not written
+				continue // a patch without a plan is not applied
 			}
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%q touches sub: %t", tt.text, got)
 		}
 		if plan.Within(nil) || plan.Touches(nil) && tt.within {
-			t.Errorf("%q lies within nothing", tt.text)
+			t.Errorf("%q lies within an empty list", tt.text)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// TestPlanBounds has small patches that would take hours to plan.
+// TestPlanBounds plans small patches that would take hours without a bound.
 func TestPlanBounds(t *testing.T) {
 	const lines = 100_000
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		plan, err := p.Plan(patch.Folder{Path: dir}, dir) // reads, and writes nothing
+		plan, err := p.Plan(patch.Folder{Path: dir}, dir) // only reads
 		if err != nil {
 			return
 		}
@@ -50,7 +50,7 @@ func FuzzThereAndBack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after string) {
 		before, after = text(before), text(after)
 		if before == after {
-			return // there is nothing to write a patch about
+			return // the patch would be empty
 		}
 		path := filepath.Join(t.TempDir(), "a.txt")
 		if err := os.WriteFile(path, []byte(before), 0o666); err != nil {
@@ -63,7 +63,7 @@ func FuzzThereAndBack(f *testing.F) {
 	})
 }
 
-// text makes s a text file's content.
+// text returns s as the content of a text file.
 func text(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\r", "")
 	if s != "" && !strings.HasSuffix(s, "\n") {
@@ -72,7 +72,7 @@ func text(s string) string {
 	return s
 }
 
-// change writes an update that shows all of the file.
+// change returns an update with all lines of the file.
 func change(before, after string) string {
 	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	a, b = a[:len(a)-1], b[:len(b)-1]

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// row is one line of testdata/patches.ndjson: what Codex 0.42.0 made of a patch in a
-// folder with these files. @OUT is a folder next to it.
+// row is one line of testdata/patches.ndjson. It has the result of a patch by Codex 0.42.0 in
+// a folder with these files. @OUT is a folder next to it.
 type row struct {
 	Name  string            `json:"name"`
 	Files map[string]string `json:"files"`
@@ -47,8 +47,8 @@ func readRows(t testing.TB) []row {
 
 var abc = map[string]string{"a.txt": "one\ntwo\nthree\n"}
 
-// fixed has our own result for the rows where Codex stopped half-way, or decided about
-// each part of a patch separately.
+// fixed has our results for the rows where Codex stopped half-way, or decided separately about
+// each part of a patch.
 var fixed = map[string]row{
 	"add then update":         {After: map[string]string{"a.txt": "y\n"}, Summary: "A a.txt\nM a.txt\n"},
 	"add then delete":         {Summary: "A a.txt\nD a.txt\n"},
@@ -61,16 +61,16 @@ var fixed = map[string]row{
 	"blanks around markers":   {After: map[string]string{"a.txt": "1\ntwo\nthree\n"}, Summary: "M a.txt\n"},
 }
 
-// keepsBlankLine are the rows where Codex lost a blank line at the end of the
-// file and we do not.
+// keepsBlankLine lists the rows where Codex lost a blank line at the end of the file. This
+// package keeps it.
 var keepsBlankLine = []string{
 	"blank line at end, added too", "file of blank lines", "file ends with blank lines",
 	"random 29", "random 75", "random 114", "random 185",
 }
 
-// shownOtherwise are the rows whose diff differs from the recorded one: it is another
-// of several shortest edits, a lone carriage return does not end a line in it, or it
-// joins two updates of a file.
+// shownOtherwise lists the rows whose diff differs from the recorded one. Ours is another of
+// several shortest edits, does not end a line at a lone carriage return, or joins two updates
+// of a file.
 var shownOtherwise = []string{
 	"lone CR", "same file twice", "same file twice, two names",
 	"random 1", "random 15", "random 22", "random 30", "random 101", "random 133",
@@ -117,7 +117,7 @@ func TestPatchesAsRecorded(t *testing.T) {
 				t.Errorf("summary (-want +got):\n%s", diff)
 			}
 			if r.Changes == nil || r.Summary == "" || blank || slices.Contains(shownOtherwise, r.Name) {
-				return // the user sees nothing of what fails
+				return // the user is not shown a patch that fails
 			}
 			if diff := cmp.Diff(r.Changes, relative(dir, changes)); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
@@ -142,7 +142,7 @@ func writeTree(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// readTree reads all files below top by their path from dir.
+// readTree returns the content of all files below top by their path from dir.
 func readTree(t testing.TB, top, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -66,9 +66,9 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// TestProtectedRepositoryInTheMaking checks that a bare repository is protected if a
-// patch would create or complete it.
-func TestProtectedRepositoryInTheMaking(t *testing.T) {
+// TestProtectedNewRepository checks that a bare repository is protected if a patch would
+// create or complete it.
+func TestProtectedNewRepository(t *testing.T) {
 	for text, want := range map[string]bool{
 		"*** Add File: r/config\n+x\n*** Add File: r/HEAD\n+x\n*** Add File: r/objects/x\n+x\n*** Add File: r/refs/x\n+x": true,
 		"*** Add File: r/HEAD\n+x\n*** Add File: r/commondir\n+x":                                                         true,
@@ -82,7 +82,7 @@ func TestProtectedRepositoryInTheMaking(t *testing.T) {
 	}
 }
 
-// TestFoldersAreBounded refuses a patch that would take all descriptors.
+// TestFoldersAreBounded checks that a patch that needs too many file descriptors is refused.
 func TestFoldersAreBounded(t *testing.T) {
 	var text strings.Builder
 	for i := range 501 {
@@ -94,11 +94,11 @@ func TestFoldersAreBounded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
-		t.Error("it was planned")
+		t.Error("the patch was planned")
 	}
 }
 
-// TestOneFileTwice refuses a patch in which two names lead to one file.
+// TestOneFileTwice checks that a patch is refused if two of its names lead to one file.
 func TestOneFileTwice(t *testing.T) {
 	dir := t.TempDir()
 	writeTree(t, dir, map[string]string{"a.txt": "one\n"})
@@ -110,12 +110,12 @@ func TestOneFileTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.Plan(patch.Folder{Path: dir}, dir); err == nil {
-		t.Error("it was planned")
+		t.Error("the patch was planned")
 	}
 }
 
-// TestLinkThroughLink checks that a link's text is resolved as the system does it: the
-// part before .. may be a link itself.
+// TestLinkThroughLink checks that links are resolved as the system does it: the part of a
+// target before .. may be a link itself.
 func TestLinkThroughLink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -130,7 +130,7 @@ func TestLinkThroughLink(t *testing.T) {
 	}
 	p := plan(t, work, "*** Update File: link\n@@\n-s\n+t")
 	if p.Within([]string{work}) {
-		t.Error("it lies within")
+		t.Error("the patch lies within the folder")
 	}
 	if got := p.Links()[filepath.Join(dir, "out/secret")]; got != filepath.Join(work, "link") {
 		t.Errorf("links %v", p.Links())

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 )
 
-// TestApplyInARace swaps folders for links while a patch is applied: nothing is written
-// outside.
+// TestApplyInARace replaces folders with links while patches are applied, and checks that
+// nothing is written outside.
 func TestApplyInARace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -31,9 +31,9 @@ func TestRecognize(t *testing.T) {
 		{"path", []string{"/bin/apply_patch", p}, nil},
 		{"other shell", []string{"sh", "-lc", "apply_patch <<'EOF'\n" + p + "EOF\n"}, nil},
 		{"other flag", []string{"bash", "-c", "apply_patch <<'EOF'\n" + p + "EOF\n"}, nil},
-		{"more after it", bash("apply_patch <<'EOF' && ls\n" + p + "EOF\n"), nil},
-		{"more behind it", bash("apply_patch <<'EOF'\n" + p + "EOF\nls"), nil},
-		{"more before it", bash("ls; apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
+		{"a command on the same line", bash("apply_patch <<'EOF' && ls\n" + p + "EOF\n"), nil},
+		{"a command after it", bash("apply_patch <<'EOF'\n" + p + "EOF\nls"), nil},
+		{"a command before it", bash("ls; apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"or", bash("cd sub || apply_patch <<'EOF'\n" + p + "EOF\n"), nil},
 		{"pipe", bash("apply_patch <<'EOF' | cat\n" + p + "EOF\n"), nil},
 		{"background", bash("apply_patch <<'EOF' &\n" + p + "EOF\n"), nil},
@@ -48,7 +48,7 @@ func TestRecognize(t *testing.T) {
 		{"stripped heredoc", bash("apply_patch <<-EOF\n" + p + "EOF\n"), nil},
 		{"no heredoc", bash("apply_patch"), nil},
 		{"open heredoc", bash("apply_patch <<'EOF'\n" + p), nil},
-		{"no shell text", bash("apply_patch <<'EOF"), nil},
+		{"invalid script", bash("apply_patch <<'EOF"), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,9 +69,9 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestRecognizeDeepScript has a script that would use up the parser's stack.
+// TestRecognizeDeepScript has a script whose nesting would exhaust the parser's stack.
 func TestRecognizeDeepScript(t *testing.T) {
 	if _, ok := patch.Recognize([]string{"bash", "-lc", strings.Repeat("(", 4<<20)}); ok {
-		t.Error("it is a patch")
+		t.Error("recognized as a patch")
 	}
 }

@@ -60,8 +60,8 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestCommands approves a command that the sandbox stopped: both of its runs are
-// reported, and who approved the second.
+// TestCommands approves a command after the sandbox stopped it. The report has both runs, and
+// names who approved the second one.
 func TestCommands(t *testing.T) {
 	c := report.New(report.Options{})
 	c.Event(protocol.ExecCommandBegin{CallID: "0", Command: []string{"before", "the", "turn"}})
@@ -195,9 +195,9 @@ func TestUsage(t *testing.T) {
 	}{
 		{"a new thread", protocol.SessionConfigured{}, nil, []protocol.EventMsg{protocol.TokenCount{}, said, count(5, 5), said, count(9, 4)}, 9, 9},
 		{"a later turn", protocol.SessionConfigured{}, &protocol.TokenUsage{InputTokens: 100}, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
-		{"the past tells", past(count(100, 7)), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
-		{"the past does not tell", past(said), nil, []protocol.EventMsg{said, count(105, 5), said, count(106, 1)}, 6, 106},
-		{"the first count is of the past", past(said), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
+		{"the past has a count", past(count(100, 7)), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
+		{"the past has no count", past(said), nil, []protocol.EventMsg{said, count(105, 5), said, count(106, 1)}, 6, 106},
+		{"the first count includes the past", past(said), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
 		{"a count that falls", protocol.SessionConfigured{}, &protocol.TokenUsage{InputTokens: 100}, []protocol.EventMsg{count(3, 3)}, 0, 3},
 	} {
 		c := report.New(report.Options{})

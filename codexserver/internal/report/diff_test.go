@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDiff checks that the diff has changes by commands and by a failed turn, and names
+// TestDiff checks that the diff includes changes by commands and by a failed turn, and names
 // patches outside of the folder.
 func TestDiff(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
@@ -36,7 +36,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestDiffOfAFolderThatIsNoRepository(t *testing.T) {
+func TestDiffWithoutRepository(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("x", "x") })
 	tt.end(nil)
 	tt.dir = t.TempDir()

@@ -80,7 +80,7 @@ func compact(t *testing.T, text string) string {
 	return string(v)
 }
 
-// shape is what the tests look at of an encoded report.
+// shape has the members of an encoded report that the tests check.
 type shape struct {
 	Content   string           `json:"content"`
 	Output    jsontext.Value   `json:"output"`
@@ -136,7 +136,7 @@ func TestJSONCutsTheLongest(t *testing.T) {
 				"plan":     {len(got.Plan) + got.Truncated["plan"], len(tt.r.Plan)},
 			} {
 				if sum[0] != sum[1] {
-					t.Errorf("%s: %d with those left out, want %d", name, sum[0], sum[1])
+					t.Errorf("%s: %d including omitted ones, want %d", name, sum[0], sum[1])
 				}
 			}
 			if n := len(got.Commands); n > 0 && !strings.Contains(string(got.Commands[n-1]), fmt.Sprintf(" %d", len(tt.r.Commands)-1)) {
@@ -201,8 +201,7 @@ func TestJSONOfBadOutput(t *testing.T) {
 	}
 }
 
-// FuzzJSON checks that a report of anything is JSON within the limit and follows the
-// schema.
+// FuzzJSON checks that any report is encoded as JSON within the limit and matches the schema.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte("\x00\x00\x10\x00"), "content", "argv", "path", `{"a":[1]}`, uint16(0))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"), strings.Repeat("\x80", 2000), "\x1b[2J\u202e", "a\nb\xff", `"x"`, uint16(5000))
@@ -210,12 +209,12 @@ func FuzzJSON(f *testing.F) {
 	strict := schema(f)
 	f.Fuzz(func(t *testing.T, seed []byte, content, argv, path, output string, limit uint16) {
 		if len(content)+len(argv)+len(path) > 4096 {
-			return // length comes from repeating
+			return // the texts are repeated below
 		}
 		seed = append(seed, make([]byte, 32)...)
 		n := func(i int) int { return int(binary.LittleEndian.Uint16(seed[2*i:])) }
 		commands := n(0) % 10
-		if commands == 9 { // seldom more than a collector keeps
+		if commands == 9 { // a few reports have more than a collector keeps
 			commands = n(0) % 1100
 		}
 		c := report.New(report.Options{})

@@ -20,18 +20,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	native.Main() // this may be a keeper
+	native.Main() // does not return in a keeper process
 	os.Exit(m.Run())
 }
 
-// watcher hands a collector what a turn's watcher sees.
+// watcher passes the events of a turn to a collector.
 type watcher struct{ *report.Collector }
 
 func (w watcher) Event(_ string, e protocol.Event) { w.Collector.Event(e.Msg) }
 
 func (watcher) Notice(string) {}
 
-// person approves all but a push.
+// person approves every command except a push.
 type person struct{}
 
 func (person) Decider() approval.Decider { return approval.ByClient }
@@ -46,10 +46,9 @@ func (person) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error
 // enginePatch is the patch of [engineTurn].
 const enginePatch = "*** Begin Patch\n*** Update File: a.go\n@@\n a\n-b\n+B\n c\n*** Update File: b.go\n@@\n-1\n 2\n*** End Patch"
 
-// engineTurn runs the turn of TestTurn again, by an engine whose model applies
-// enginePatch, removes old.go, fails a test that writes test.log, and wants to push:
-// the changes are those of git, the commands and what is refused are those of the
-// record of approvals.
+// engineTurn runs the turn of TestTurn with an engine. Its model applies enginePatch, removes
+// old.go, runs a failing test that writes test.log, and tries to push. The report must have
+// the changes that git sees, and the commands and refusals of the record of approvals.
 func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	t.Helper()
 	tt := newTurn(t, func(tt *turn) {
@@ -73,7 +72,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	}
 	a.Begin = func(ctx context.Context) { tt.c.Begin(ctx, th.Info(), th.Usage()) }
 	tt.git("add", "-A")
-	tt.git("commit", "-q", "-m", "dirty") // so that git counts from where the turn begins
+	tt.git("commit", "-q", "-m", "dirty") // git counts changes from this commit
 	got := tt.end(th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}))
 
 	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {

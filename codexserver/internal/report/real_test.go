@@ -27,7 +27,7 @@ func TestRealTurn(t *testing.T) {
 	)
 	defer model.Close()
 	home := t.TempDir()
-	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
+	t.Setenv("HOME", t.TempDir()) // commands would run the real home's shell profile
 	const configuration = `
 model = "mock-model"
 model_provider = "mock"

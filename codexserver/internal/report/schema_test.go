@@ -11,8 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schema returns the schema, made strict: it has no room for a member that it does
-// not say.
+// schema returns the schema. It is changed to refuse unknown members.
 func schema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(report.Schema)))
@@ -47,7 +46,7 @@ func closeObjects(v any) {
 	}
 }
 
-// check holds a report to its limit, to strict JSON and to the schema.
+// check checks that a report is strict JSON, has at most limit bytes, and matches the schema.
 func check(t testing.TB, s *jsonschema.Schema, out []byte, limit int) {
 	t.Helper()
 	if len(out) > limit {
@@ -92,7 +91,7 @@ func TestShortSchemaNamesAll(t *testing.T) {
 	}
 	for name, member := range whole.Properties {
 		if member.Type == "" && name != "output" {
-			whole.Properties[name] = struct{ Type string }{"string"} // an enum's
+			whole.Properties[name] = struct{ Type string }{"string"} // an enum has no type
 		}
 	}
 	if diff := cmp.Diff(whole, short); diff != "" || len(short.Properties) == 0 {
@@ -100,8 +99,8 @@ func TestShortSchemaNamesAll(t *testing.T) {
 	}
 }
 
-// TestSchemaOfAFailure checks the result of a call that fails before its turn: it has a
-// text, and perhaps a thread.
+// TestSchemaOfAFailure checks the result of a call that fails before its turn. It has a text,
+// and may have a thread.
 func TestSchemaOfAFailure(t *testing.T) {
 	check(t, schema(t), []byte(`{"threadId":"","content":"codex: argument /prompt is missing"}`), 100)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A collector whose snapshot is being taken.
+// taking returns a collector while its snapshot is being taken.
 func taking(t *testing.T) (c *Collector, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c = New(Options{})
@@ -103,9 +103,9 @@ func TestLateSnapshot(t *testing.T) {
 	}
 }
 
-// TestLooksAreBounded checks that a snapshot waits for a place, and is given up when its
-// turn ends.
-func TestLooksAreBounded(t *testing.T) {
+// TestSnapshotsAreBounded checks that a snapshot waits for a free place, and is given up when
+// its turn ends.
+func TestSnapshotsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := make(chan struct{}, 1)
 		dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestLooksAreBounded(t *testing.T) {
 		}
 		first, second, third := begin(), begin(), begin()
 		if n := len(looking); n != 1 {
-			t.Errorf("%d looks at a time", n)
+			t.Errorf("%d snapshots at a time", n)
 		}
 		third.tree.acting()
 		<-third.tree.taken // it does not wait for the others
@@ -134,7 +134,7 @@ func TestLooksAreBounded(t *testing.T) {
 		<-first.tree.taken
 		<-second.tree.taken
 		if len(looking) != 2 || len(looks) != 0 {
-			t.Errorf("%d looks, %d under way", len(looking), len(looks))
+			t.Errorf("%d snapshots, %d places taken", len(looking), len(looks))
 		}
 	})
 }

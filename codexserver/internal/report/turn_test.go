@@ -83,7 +83,7 @@ func (tt *turn) write(name, text string) {
 	}
 }
 
-// emit is what the host of an engine that waits does.
+// emit reports an event as a waiting engine's host does.
 func (tt *turn) emit(m protocol.EventMsg) {
 	tt.c.Ready(tt.t.Context(), m)
 	tt.c.Event(m)
@@ -103,7 +103,7 @@ func (tt *turn) patch(name, text, diff string) {
 	tt.emit(protocol.PatchApplyEnd{CallID: id, Success: true})
 }
 
-// run runs a command, approved by by unless that is "".
+// run runs a command. by is who approved it, or "" without an approval.
 func (tt *turn) run(by approval.Decider, code int, do func(), argv ...string) {
 	id := tt.call()
 	if by != "" {
@@ -124,7 +124,8 @@ func (tt *turn) ask(id string, by approval.Decider, d elicit.Decision, argv []st
 	tt.c.Decided(&approval.Request{Event: m}, approval.Decision{Outcome: out, By: by})
 }
 
-// numstat is what git says of the tree, untracked files included, sorted by path.
+// numstat returns git's counts of changed lines in the tree, including untracked files, sorted
+// by path.
 func (tt *turn) numstat() string {
 	tt.t.Helper()
 	tt.git("add", "--intent-to-add", "--ignore-removal", ".")
@@ -186,8 +187,8 @@ func (r result) numstat() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTurn has a turn that patches two files, deletes one by a command, fails a test and
-// is refused a push.
+// TestTurn has a turn that patches two files, deletes one with a command, runs a failing test,
+// and is not allowed to push.
 func TestTurn(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) {
 		tt.write("a.go", "a\nb\nc\n")
@@ -293,14 +294,15 @@ func TestTurnInADirtyTree(t *testing.T) {
 	}
 }
 
-// TestTurnWithoutSnapshot checks that the changes are those of the patches.
+// TestTurnWithoutSnapshot checks that the changes are those of the patches if there is no
+// snapshot.
 func TestTurnWithoutSnapshot(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
 	tt.end(nil)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, begin := range map[string]func() *report.Collector{
-		"no place for it": func() *report.Collector {
+		"too many snapshots": func() *report.Collector {
 			c := report.New(report.Options{})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestOtherEngine reviews by an engine that has no review of its own and asks for all
-// it does: nothing is approved, and no client is asked.
+// TestOtherEngine reviews with an engine that has no reviewer of its own and asks for approval
+// of everything. Nothing is approved, and no client is asked.
 func TestOtherEngine(t *testing.T) {
 	for era, modern := range eras {
 		t.Run(era, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestOtherEngine(t *testing.T) {
 					h.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "2", Changes: map[string]protocol.FileChange{"x": {Add: &protocol.FileContent{}}}, Cwd: s.repo}).ForModel(),
 				} {
 					if !strings.Contains(out, "this is a review") {
-						t.Errorf("approved, or denied by another: %s", out)
+						t.Errorf("approved, or denied by another decider: %s", out)
 					}
 				}
 				if _, err := h.Elicit(ctx, json.RawMessage(`{"message":"m","requestedSchema":{"type":"object","properties":{}}}`)); err == nil {
@@ -86,7 +86,7 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// TestTask makes a long review a task.
+// TestTask runs a long review as a task.
 func TestTask(t *testing.T) {
 	s := newShop(t)
 	stall := make(chan struct{})
@@ -101,7 +101,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestDefinition is as short as it was meant to be.
+// TestDefinition checks the length of the tool's definition.
 func TestDefinition(t *testing.T) {
 	c := connect(t, engine.TurnFunc(nil), false)
 	var list struct {

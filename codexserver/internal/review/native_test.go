@@ -30,8 +30,8 @@ func newNative(t *testing.T, model *providertest.Server, more map[string]any) *n
 
 const addPatch = "*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch"
 
-// TestNative reviews with a model that also tries all ways to write: nothing is written
-// and no question is asked, whatever the configuration says.
+// TestNative reviews with a model that also tries to write in every way. Nothing is written
+// and no question is asked, whatever the configuration is.
 func TestNative(t *testing.T) {
 	for era, modern := range eras {
 		for _, configured := range []string{"danger-full-access", "workspace-write"} {
@@ -92,8 +92,8 @@ func toolsOf(t *testing.T, r providertest.Request) string {
 	return tools
 }
 
-// TestNativeThread reviews in a conversation that may write everything: the review may
-// not, and what comes after it may again.
+// TestNativeThread reviews in a conversation that may write everything. The review may not
+// write, and the next turn may write again.
 func TestNativeThread(t *testing.T) {
 	for era, modern := range eras {
 		t.Run(era, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNativeThread(t *testing.T) {
 				t.Fatalf("%+v", r)
 			}
 			if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
-				t.Error("the conversation does not go on")
+				t.Error("the conversation does not continue")
 			}
 			for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
 				if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
@@ -127,14 +127,14 @@ func TestNativeThread(t *testing.T) {
 			requests := model.Requests()
 			last := string(requests[len(requests)-1].Body)
 			if !strings.Contains(last, "Everybody is let in") {
-				t.Error("the conversation does not know what was found")
+				t.Error("the conversation does not know the findings")
 			}
 		})
 	}
 }
 
-// TestAnswersThatCannotBeRead checks that each is an error that quotes the answer.
-func TestAnswersThatCannotBeRead(t *testing.T) {
+// TestInvalidAnswers checks that an invalid answer causes an error that quotes it.
+func TestInvalidAnswers(t *testing.T) {
 	s := newShop(t)
 	e := newNative(t, providertest.New(providertest.Say("looks good to me"), providertest.Say("")), nil)
 	c := connect(t, e, false)
@@ -149,7 +149,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestArguments refuses what cannot be reviewed, and names the argument.
+// TestArguments checks that the error for an invalid argument names it.
 func TestArguments(t *testing.T) {
 	s := newShop(t)
 	model := providertest.New()

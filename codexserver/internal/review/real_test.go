@@ -20,7 +20,7 @@ func newRealCodex(t *testing.T, model *providertest.Server, configuration string
 	t.Helper()
 	t.Cleanup(model.Close)
 	home := t.TempDir()
-	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
+	t.Setenv("HOME", t.TempDir()) // commands would run the real home's shell profile
 	text := configuration + `
 [model_providers.mock]
 name = "mock"
@@ -48,7 +48,7 @@ func execTurn(id, cmd string, escalated bool) providertest.Turn {
 	return providertest.Call(providertest.Tool(id, "exec_command", arguments))
 }
 
-// TestReal reviews all targets by Codex's own reviewer, whose model tries to write.
+// TestReal reviews all targets with Codex's own reviewer, whose model tries to write.
 func TestReal(t *testing.T) {
 	for era, modern := range eras {
 		t.Run(era, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRealThread(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
-		t.Error("the conversation does not go on")
+		t.Error("the conversation does not continue")
 	}
 	for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
 		if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
@@ -113,7 +113,7 @@ func TestRealThread(t *testing.T) {
 	}
 	requests := model.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Everybody is let in") {
-		t.Error("the conversation does not know what was found")
+		t.Error("the conversation does not know the findings")
 	}
 	var list struct {
 		Conversations []struct{ ThreadID, Preview string }
@@ -124,7 +124,7 @@ func TestRealThread(t *testing.T) {
 	}
 }
 
-// TestRealInterrupt stops a review that its model does not end.
+// TestRealInterrupt stops a review whose model does not end.
 func TestRealInterrupt(t *testing.T) {
 	s := newShop(t)
 	stall := make(chan struct{})
@@ -147,7 +147,7 @@ func TestRealInterrupt(t *testing.T) {
 	}
 }
 
-// list is codex-list.
+// list calls codex-list.
 func (c *client) list(into any) {
 	c.t.Helper()
 	var r struct {

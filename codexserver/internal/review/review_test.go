@@ -96,22 +96,22 @@ func TestParse(t *testing.T) {
 		{"whole", `{"findings":[{"title":"t","body":"b","priority":0,"confidence_score":0,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 ; correct"},
 		{"no priority", `{"findings":[{"title":"t","body":"b","priority":null,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 ; correct"},
 		{"priority too high", `{"findings":[{"title":"t","body":"b","priority":4,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: 4 is not 0, 1, 2 or 3; correct"},
-		{"priority below", `{"findings":[{"title":"t","body":"b","priority":-1,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: -1 is not 0, 1, 2 or 3; correct"},
+		{"negative priority", `{"findings":[{"title":"t","body":"b","priority":-1,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: -1 is not 0, 1, 2 or 3; correct"},
 		{"priority in words", `{"findings":[{"title":"t","body":"b","priority":"high",` + place + `}],` + verdict + `}`, `/r/a.go:2-3 priority: "high" is not 0, 1, 2 or 3; correct`},
 		{"priority and a half", `{"findings":[{"title":"t","body":"b","priority":1.5,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: 1.5 is not 0, 1, 2 or 3; correct"},
-		{"too sure", `{"findings":[{"title":"t","body":"b","confidence_score":1.01,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 confidence_score: 1.01 is not a number from 0 to 1; correct"},
-		{"endlessly sure", `{"findings":[{"title":"t","body":"b","confidence_score":1e999,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 confidence_score: 1e999 is not a number from 0 to 1; correct"},
-		{"lines backwards", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":3,"end":2}}}],` + verdict + `}`, "x:0-0 line_range: it begins at 3 and ends at 2; correct"},
+		{"confidence above 1", `{"findings":[{"title":"t","body":"b","confidence_score":1.01,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 confidence_score: 1.01 is not a number from 0 to 1; correct"},
+		{"infinite confidence", `{"findings":[{"title":"t","body":"b","confidence_score":1e999,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 confidence_score: 1e999 is not a number from 0 to 1; correct"},
+		{"lines in reverse order", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":3,"end":2}}}],` + verdict + `}`, "x:0-0 line_range: it begins at 3 and ends at 2; correct"},
 		{"line 0", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":0,"end":2}}}],` + verdict + `}`, "x:0-0 start: 0 is not a line number; correct"},
-		{"line beyond numbers", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":99999999999999999999}}}],` + verdict + `}`, "x:0-0 end: 99999999999999999999 is not a line number; correct"},
-		{"nothing in it", `{"findings":[{}],` + verdict + `}`, ":0-0 title: missing; body: missing; code_location: missing; correct"},
+		{"line number too large", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":99999999999999999999}}}],` + verdict + `}`, "x:0-0 end: 99999999999999999999 is not a line number; correct"},
+		{"empty finding", `{"findings":[{}],` + verdict + `}`, ":0-0 title: missing; body: missing; code_location: missing; correct"},
 		{"not an object", `{"findings":["x"],` + verdict + `}`, `:0-0 finding: "x" is not an object; correct`},
-		{"twice the same", `{"findings":[{"title":"t","title":"u"}],` + verdict + `}`, "not the JSON object"},
+		{"duplicate member", `{"findings":[{"title":"t","title":"u"}],` + verdict + `}`, "not the JSON object"},
 		{"another member", `{"findings":[{"title":"t","body":"b","fix":"x",` + place + `}],"more":1,` + verdict + `}`, `/r/a.go:2-3 "fix": no such member; correct; The answer has the member "more", which has no meaning.`},
 		{"no verdict", `{"findings":[]}`, "none; About the verdict: overall_correctness: missing; overall_explanation: missing."},
 		{"another verdict", `{"findings":[],"overall_correctness":"LGTM","overall_explanation":"e"}`, `none; About the verdict: overall_correctness: "LGTM" is neither "patch is correct" nor "patch is incorrect"; the reviewer says: e.`},
 		{"no findings", `{` + verdict + `}`, "the answer has no findings"},
-		{"findings that are none", `{"findings":{},` + verdict + `}`, "the answer's findings are not a list"},
+		{"findings that are not a list", `{"findings":{},` + verdict + `}`, "the answer's findings are not a list"},
 		{"words", "It is fine.", "not the JSON object"},
 		{"words before", `Here: {"findings":[],` + verdict + `}`, "not the JSON object"},
 		{"words after", `{"findings":[],` + verdict + `} Done.`, "not the JSON object"},
@@ -204,7 +204,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestText shows nothing as something else.
+// TestText checks that line breaks and control characters are escaped or indented.
 func TestText(t *testing.T) {
 	r := &review.Result{
 		Findings: []review.Finding{{Title: "a\nb\x1b[2J", Body: "one\n2. two", Path: "x\u202ey", StartLine: 1, EndLine: 2, Priority: new(2), OutsideDiff: true, Error: "e"}},

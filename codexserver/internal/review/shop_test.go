@@ -21,12 +21,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	native.Main() // this may be a keeper
+	native.Main() // does not return in a keeper process
 	os.Exit(m.Run())
 }
 
-// shop is a repository with three planted faults: page.go in the first commit of the
-// branch work, auth.go in the second, and new.go, which git does not know.
+// shop is a repository with three planted faults: page.go in the first commit of the branch
+// work, auth.go in the second, and new.go, which is untracked.
 type shop struct {
 	t    testing.TB
 	repo string
@@ -102,8 +102,8 @@ func (s *shop) tree() map[string]string {
 	return all
 }
 
-// answer is what the scripted reviewer finds, whatever the task: the three faults, one on
-// a line that does not exist, and one with invalid values.
+// answer returns the scripted reviewer's answer to every task. It has the three faults, one
+// finding on a line that does not exist, and one with invalid values.
 func (s *shop) answer() string {
 	place := func(name string, start, end int) string {
 		return fmt.Sprintf(`"code_location":{"absolute_file_path":%q,"line_range":{"start":%d,"end":%d}}`, filepath.Join(s.repo, name), start, end)
@@ -144,7 +144,7 @@ type reviewResult struct {
 	}
 }
 
-// lines returns the findings in a line each.
+// lines returns one line for each finding.
 func (r *reviewResult) lines() (all []string) {
 	for _, f := range r.Findings {
 		line := fmt.Sprintf("%s:%d-%d %s", f.Path, f.StartLine, f.EndLine, f.Title)
@@ -214,7 +214,7 @@ func connect(t testing.TB, e engine.Engine, modern bool) *client {
 	return c
 }
 
-// call calls a tool. It reads a result that has not come to its end as an error.
+// call calls a tool. It reports an incomplete result as an error.
 func (c *client) call(tool string, arguments map[string]any) (r reviewResult, isError bool) {
 	c.t.Helper()
 	params := map[string]any{"name": tool, "arguments": arguments}
@@ -244,7 +244,7 @@ func (c *client) call(tool string, arguments map[string]any) (r reviewResult, is
 	return r, result.IsError
 }
 
-// checkTargets reviews all three targets, as by a reviewer that answers [shop.answer].
+// checkTargets reviews all three targets with a reviewer that answers [shop.answer].
 func checkTargets(t *testing.T, s *shop, c *client, usage bool) {
 	t.Helper()
 	const odd = "odd:1-1 Odd outside error priority: 7 is not 0, 1, 2 or 3; confidence_score: 1.5 is not a number from 0 to 1"
@@ -274,7 +274,7 @@ func checkTargets(t *testing.T, s *shop, c *client, usage bool) {
 			}
 		}
 		got := r.lines()
-		if len(got) == 5 { // its path is as it was given
+		if len(got) == 5 { // the path of the invalid finding is reported unchanged
 			got[4] = "odd" + got[4][strings.Index(got[4], ":1-1"):]
 		}
 		if d := cmp.Diff(append(want, odd), got); d != "" {

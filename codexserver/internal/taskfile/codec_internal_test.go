@@ -65,7 +65,7 @@ func TestDecodeErrors(t *testing.T) {
 	} {
 		file := strings.Replace(testFile, tt.old, tt.new, 1)
 		if file == testFile {
-			t.Fatalf("%s stands nowhere", tt.old)
+			t.Fatalf("%s is not in the file", tt.old)
 		}
 		if got, err := decode([]byte(file)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s\nerror %v, want one of %s; %+v", file, err, tt.want, got)
@@ -88,18 +88,18 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if id, ok := fileID(fileName(task.ID)); !ok || id != task.ID || strings.ContainsAny(fileName(task.ID)+lockName(task.Server.Instance), "/\\\x00:") {
-			t.Errorf("the id %q or the instance %q leads elsewhere", task.ID, task.Server.Instance)
+			t.Errorf("the id %q or the instance %q is not a plain name", task.ID, task.Server.Instance)
 		}
 		if task.Status.Finished() && task.Expires.IsZero() {
 			t.Errorf("a finished task never expires: %s", data)
 		}
 		text, err := encode(task)
 		if err != nil {
-			t.Fatalf("%s\nis not written: %v", data, err)
+			t.Fatalf("%s\ncannot be encoded: %v", data, err)
 		}
 		again, err := decode(text)
 		if err != nil {
-			t.Fatalf("%s\nis not read back: %v", text, err)
+			t.Fatalf("%s\ncannot be decoded: %v", text, err)
 		}
 		second, err := encode(again)
 		if err != nil || string(second) != string(text) {

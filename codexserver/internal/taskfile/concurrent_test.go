@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestConcurrent makes many tasks at once, and many changes of one task; exactly one
-// change is the last.
+// TestConcurrent creates many tasks at once, and changes each of them many times at once.
+// Exactly one change finishes the task.
 func TestConcurrent(t *testing.T) {
 	home := t.TempDir()
 	s, other := newStore(t, home), newStore(t, home)
@@ -56,9 +56,9 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-// TestEndIsNotALoss checks that a task does not count as lost if its server finishes it
-// and ends right after.
-func TestEndIsNotALoss(t *testing.T) {
+// TestFinishThenClose checks that a task does not count as lost if its server finishes it and
+// closes at once.
+func TestFinishThenClose(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
 	for range 100 {
@@ -85,8 +85,7 @@ func TestEndIsNotALoss(t *testing.T) {
 	}
 }
 
-// TestCloseWaits checks that nothing changes after Close: other servers see the task's
-// end.
+// TestCloseWaits checks that a task does not change after Close.
 func TestCloseWaits(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
@@ -113,13 +112,13 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// TestReadersAgree checks that many concurrent readers of a lost task do not take each
-// other for its server.
+// TestReadersAgree checks that concurrent readers of a lost task do not mistake each other for
+// its server.
 func TestReadersAgree(t *testing.T) {
 	home := t.TempDir()
 	lost := newStore(t, home)
 	task := create(t, lost)
-	// A killed process leaves its lock's file.
+	// A killed process leaves its lock file.
 	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
 	if err := errors.Join(lost.Close(), os.WriteFile(lock, nil, 0o600)); err != nil {
 		t.Fatal(err)

@@ -13,12 +13,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 )
 
-// TestNoRoom runs itself under a limit to the size of files, which ends writes in the
-// middle as a full disk does.
-func TestNoRoom(t *testing.T) {
+// TestFullDisk runs itself with a limit for the size of files. A write fails in the middle, as
+// on a full disk.
+func TestFullDisk(t *testing.T) {
 	const child = "TASKFILE_TEST_NO_ROOM"
 	if os.Getenv(child) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestNoRoom$", "-test.v")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 		cmd.Env = append(os.Environ(), child+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
 			t.Errorf("%v\n%s", err, out)

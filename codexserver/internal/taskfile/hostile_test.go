@@ -32,7 +32,7 @@ func TestHostileIDs(t *testing.T) {
 	} {
 		unknown(t, s, id)
 		if _, err := s.Create(taskfile.Task{ID: id, Status: taskfile.Working}); err == nil || len(err.Error()) > 2000 {
-			t.Errorf("%.300q was made, or %.300v", id, err)
+			t.Errorf("%.300q was created, or the error is %.300v", id, err)
 		}
 		if _, err := s.Update(taskfile.Task{ID: id, Status: taskfile.Working}); !errors.Is(err, taskfile.ErrNotServed) {
 			t.Errorf("%.300q: %v", id, err)
@@ -73,7 +73,7 @@ func TestHostileFiles(t *testing.T) {
 		want any
 	}{
 		{"link", func(file, good string) error { return os.Symlink(good, file) }, new(*regularfile.KindError)},
-		{"link to nothing", func(file, good string) error { return os.Symlink(good+"no", file) }, new(*regularfile.KindError)},
+		{"dangling link", func(file, good string) error { return os.Symlink(good+"no", file) }, new(*regularfile.KindError)},
 		{"folder", func(file, _ string) error { return os.Mkdir(file, 0o700) }, new(*regularfile.KindError)},
 		{"endless", func(file, _ string) error {
 			return errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 64<<20+1))

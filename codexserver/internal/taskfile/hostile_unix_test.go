@@ -29,8 +29,8 @@ func TestNamedPipe(t *testing.T) {
 	}
 }
 
-// TestLockIsNamedPipe checks that a named pipe as a lock belongs to no server, does not
-// block, and is replaced at the server's next change.
+// TestLockIsNamedPipe checks that a named pipe in place of a lock does not block, belongs to
+// no server, and is replaced at the server's next change.
 func TestLockIsNamedPipe(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)

@@ -16,15 +16,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// childHome makes TestChild a server with this home.
+// childHome is the environment variable with the home of the server that TestChild runs.
 const childHome = "TASKFILE_TEST_HOME"
 
-// TestChild is the server that other tests start. It makes and finishes tasks, three
-// at once, and says so after each, until its standard input ends.
+// TestChild is the server that other tests start. It creates and finishes tasks, three at a
+// time, and prints a line after each step, until its standard input ends.
 func TestChild(t *testing.T) {
 	home := os.Getenv(childHome)
 	if home == "" {
-		return // the tests below are the test
+		return // another test has to start it
 	}
 	s := taskfile.New(home, nil)
 	end := make(chan struct{})
@@ -80,7 +80,7 @@ func result(id string) jsontext.Value {
 	return jsontext.Value(`{"content":"` + strings.Repeat(id, 100) + `"}`)
 }
 
-// child starts TestChild and returns what it says, line by line.
+// child starts TestChild and returns its output by line.
 func child(t *testing.T, home string) (cmd *exec.Cmd, in io.Closer, out *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-test.run=^TestChild$")
@@ -99,7 +99,7 @@ func child(t *testing.T, home string) (cmd *exec.Cmd, in io.Closer, out *bufio.S
 	return cmd, stdin, bufio.NewScanner(stdout)
 }
 
-// check holds what the store has against what a server said before it ended.
+// check compares a task with the last line that its server printed about it.
 func check(t *testing.T, s *taskfile.Store, word, id string) {
 	t.Helper()
 	task, owner, err := s.Get(id)
@@ -125,7 +125,7 @@ func TestKill(t *testing.T) {
 	for n := range 200 {
 		cmd, _, out := child(t, home)
 		kill := func() { _ = cmd.Process.Kill() }
-		if n%4 == 0 { // from the start of the process on
+		if n%4 == 0 { // perhaps while the process starts
 			time.AfterFunc(rand.N(40*time.Millisecond), kill)
 		}
 		said := map[string]string{}
@@ -146,14 +146,14 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if count["created"] == 0 || count["finished"] == 0 {
-		t.Errorf("the servers said too little: %v", count)
+		t.Errorf("the servers printed too little: %v", count)
 	}
 	list, err := s.List()
 	if err != nil {
 		t.Error(err)
 	}
-	t.Logf("of %d tasks on the disk, %d were said to have finished and %d only to have begun", len(list), count["finished"], count["created"])
-	for range 2 { // the first finds the servers gone, whose tasks are kept for a day from then on
+	t.Logf("%d tasks on the disk; %d were reported as finished, and %d as created only", len(list), count["finished"], count["created"])
+	for range 2 { // the first sweep finds the lost tasks, which are then kept for a day
 		c.ahead += taskfile.Keep + time.Hour
 		sweep(t, s)
 	}
@@ -162,7 +162,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses has two processes that serve and sweep tasks in one folder.
+// TestTwoProcesses runs two processes that serve and sweep tasks in one folder.
 func TestTwoProcesses(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)

@@ -169,9 +169,9 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderGoes checks that removing the folder loses only finished tasks: the others
-// are written again, and their server still counts as alive.
-func TestFolderGoes(t *testing.T) {
+// TestRemovedFolder checks that removing the folder loses only finished tasks. The others are
+// written again, and their server still counts as alive.
+func TestRemovedFolder(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
 	task, finished := create(t, one), complete(t, one, create(t, one))

@@ -26,7 +26,7 @@ func sweep(t *testing.T, s *taskfile.Store) {
 	}
 }
 
-// age makes the file of a task as old as the clock says that it is.
+// age sets the time of a task's file to the clock's.
 func age(t *testing.T, c *clock, file string) {
 	t.Helper()
 	if err := os.Chtimes(file, time.Time{}, c.now()); err != nil {
@@ -50,7 +50,7 @@ func TestSweep(t *testing.T) {
 	found(t, s, finished, taskfile.NoOwner)
 	found(t, s, gone, taskfile.Gone)
 
-	// Those that are served stay for ever. A lost one stays for as long again.
+	// Tasks that are served are never removed. A lost task is kept for the same time again.
 	c.ahead = 10 * taskfile.Keep
 	sweep(t, s)
 	unknown(t, s, finished.ID)

@@ -9,29 +9,29 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// one is an engine with one conversation, which remembers the host of the last attempt to
+// singleEngine is an engine with one conversation. It records the host of the last attempt to
 // open it.
-type one struct{ host engine.Host }
+type singleEngine struct{ host engine.Host }
 
-func (o *one) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+func (o *singleEngine) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
 	o.host = h
 	return o, nil
 }
 
-func (o *one) Resume(_ context.Context, _ string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+func (o *singleEngine) Resume(_ context.Context, _ string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
 	o.host = h
 	h.Emit(protocol.AgentMessage{Message: "said before"})
 	return o, nil
 }
 
-func (o *one) FindRollout(context.Context, string) (string, error) { return "1", nil }
-func (o *one) ID() string                                          { return "1" }
-func (o *one) Turn(context.Context, protocol.TurnInput) error      { return nil }
-func (o *one) Close() error                                        { return nil }
+func (o *singleEngine) FindRollout(context.Context, string) (string, error) { return "1", nil }
+func (o *singleEngine) ID() string                                          { return "1" }
+func (o *singleEngine) Turn(context.Context, protocol.TurnInput) error      { return nil }
+func (o *singleEngine) Close() error                                        { return nil }
 
 // TestForeignTrail closes the trail of a thread that another principal holds open.
 func TestForeignTrail(t *testing.T) {
-	e := &one{}
+	e := &singleEngine{}
 	table := NewTable(e, &approval.Options{})
 	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
 		t.Fatal(err)

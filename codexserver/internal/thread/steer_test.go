@@ -17,28 +17,28 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// hearer is an engine whose conversations take messages while a turn runs. Its
-// turns ask about a command, and say the decision and what came.
-type hearer struct{ slow time.Duration }
+// steerEngine is an engine whose conversations accept messages while a turn runs. A turn asks
+// about a command, and then reports the decision and the messages.
+type steerEngine struct{ slow time.Duration }
 
-func (l hearer) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+func (l steerEngine) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
 	h.Emit(protocol.SessionConfigured{SessionID: "1"})
-	return &ear{hearer: l, host: h}, nil
+	return &steerConversation{steerEngine: l, host: h}, nil
 }
 
-type ear struct {
-	hearer
+type steerConversation struct {
+	steerEngine
 	host engine.Host
 
-	mu      sync.Mutex
-	running bool
-	came    []string
+	mu       sync.Mutex
+	running  bool
+	messages []string
 }
 
-func (e *ear) ID() string   { return "1" }
-func (e *ear) Close() error { return nil }
+func (e *steerConversation) ID() string   { return "1" }
+func (e *steerConversation) Close() error { return nil }
 
-func (e *ear) Turn(ctx context.Context, _ protocol.TurnInput) error {
+func (e *steerConversation) Turn(ctx context.Context, _ protocol.TurnInput) error {
 	if e.slow > 0 {
 		<-time.After(e.slow)
 	}
@@ -49,28 +49,28 @@ func (e *ear) Turn(ctx context.Context, _ protocol.TurnInput) error {
 	out := e.host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
 	e.mu.Lock()
 	e.running = false
-	came := e.came
+	messages := e.messages
 	e.mu.Unlock()
-	for _, words := range came {
+	for _, words := range messages {
 		e.host.Emit(protocol.UserMessage{Message: words})
 	}
-	said := string(out.Decision) + ": " + strings.Join(came, ", ")
+	said := string(out.Decision) + ": " + strings.Join(messages, ", ")
 	e.host.Emit(protocol.AgentMessage{Message: said})
 	e.host.Emit(protocol.TaskComplete{LastAgentMessage: &said})
 	return nil
 }
 
-func (e *ear) Steer(_ context.Context, items []protocol.InputItem) error {
+func (e *steerConversation) Steer(_ context.Context, items []protocol.InputItem) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.running {
 		return engine.ErrNoTurn
 	}
-	e.came = append(e.came, protocol.TextOf(items))
+	e.messages = append(e.messages, protocol.TextOf(items))
 	return nil
 }
 
-// screen is a desk that keeps what it is shown.
+// screen is a desk that records what it shows.
 type screen struct {
 	asked  chan struct{}
 	answer chan string
@@ -90,7 +90,7 @@ func (s *screen) Event(_ approval.Thread, m protocol.EventMsg) {
 	}
 }
 
-// Ask answers when the test lets it.
+// Ask waits for an answer from the test.
 func (s *screen) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, error) {
 	close(s.asked)
 	select {
@@ -118,7 +118,7 @@ func TestSteer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			desk := &screen{asked: make(chan struct{}), answer: make(chan string)}
-			th := start(t, thread.NewTable(hearer{}, &approval.Options{Desk: desk}).Share(""))
+			th := start(t, thread.NewTable(steerEngine{}, &approval.Options{Desk: desk}).Share(""))
 			if err := th.Steer(t.Context(), protocol.TextInput("early")); !errors.Is(err, engine.ErrNoTurn) {
 				t.Errorf("before the turn: %v", err)
 			}
@@ -128,7 +128,7 @@ func TestSteer(t *testing.T) {
 			if err := th.Steer(t.Context(), protocol.TextInput("yes, approve it")); err != nil {
 				t.Errorf("in the turn: %v", err)
 			}
-			synctest.Wait() // whatever the message sets off has happened
+			synctest.Wait() // all effects of the message have happened
 			select {
 			case err := <-done:
 				t.Fatalf("the turn ended without an answer: %v", err)
@@ -154,17 +154,17 @@ func TestSteer(t *testing.T) {
 func TestSteerAsTheTurnBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &screen{asked: make(chan struct{}), answer: make(chan string, 1)}
-		th := start(t, thread.NewTable(hearer{slow: time.Minute}, &approval.Options{Desk: desk}).Share(""))
+		th := start(t, thread.NewTable(steerEngine{slow: time.Minute}, &approval.Options{Desk: desk}).Share(""))
 		done := make(chan error, 1)
 		go func() { done <- say(t, th, "build") }()
 		synctest.Wait()
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		if err := th.Steer(short, protocol.TextInput("hasty")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a sender in haste: %v", err)
+			t.Errorf("a sender that gives up: %v", err)
 		}
 		if err := th.Steer(t.Context(), protocol.TextInput("patient")); err != nil {
-			t.Errorf("a patient sender: %v", err)
+			t.Errorf("a sender that waits: %v", err)
 		}
 		desk.answer <- `{"action":"decline"}`
 		if err := <-done; err != nil {

@@ -23,7 +23,7 @@ import (
 type memory struct {
 	mu     sync.Mutex
 	next   int
-	resume int // how often a conversation was taken up
+	resume int // how often a conversation was resumed
 	closed []string
 }
 
@@ -33,7 +33,7 @@ func (m *memory) Start(_ context.Context, _ protocol.Config, h engine.Host) (eng
 	id := strconv.Itoa(m.next)
 	m.mu.Unlock()
 	h.Emit(protocol.SessionConfigured{SessionID: id})
-	return &talk{m, id, h}, nil
+	return &memoryConversation{m, id, h}, nil
 }
 
 func (m *memory) Resume(_ context.Context, path string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
@@ -41,7 +41,7 @@ func (m *memory) Resume(_ context.Context, path string, _ protocol.Config, h eng
 	m.resume++
 	m.mu.Unlock()
 	h.Emit(protocol.SessionConfigured{SessionID: path})
-	return &talk{m, path, h}, nil
+	return &memoryConversation{m, path, h}, nil
 }
 
 func (m *memory) FindRollout(_ context.Context, id string) (string, error) {
@@ -58,15 +58,15 @@ func (m *memory) ends() string {
 	return strings.Join(m.closed, " ")
 }
 
-type talk struct {
+type memoryConversation struct {
 	memory *memory
 	id     string
 	host   engine.Host
 }
 
-func (t *talk) ID() string { return t.id }
+func (t *memoryConversation) ID() string { return t.id }
 
-func (t *talk) Turn(ctx context.Context, in protocol.TurnInput) error {
+func (t *memoryConversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	text := protocol.TextOf(in.Items)
 	if text == "wait" {
 		<-ctx.Done()
@@ -76,14 +76,14 @@ func (t *talk) Turn(ctx context.Context, in protocol.TurnInput) error {
 	return nil
 }
 
-func (t *talk) Close() error {
+func (t *memoryConversation) Close() error {
 	t.memory.mu.Lock()
 	defer t.memory.mu.Unlock()
 	t.memory.closed = append(t.memory.closed, t.id)
 	return nil
 }
 
-// plain takes a thread up as it was.
+// plain resumes a thread without changes.
 func plain() protocol.Config { return protocol.Config{} }
 
 func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approval.Options{}) }
@@ -244,7 +244,7 @@ func TestTurnsInOrder(t *testing.T) {
 		var left atomic.Int32
 		for _, run := range []func() error{third, second, first} {
 			go func() {
-				_ = run() // how a turn ends is not the point here
+				_ = run() // the result does not matter here
 				left.Add(1)
 			}()
 		}
@@ -254,12 +254,12 @@ func TestTurnsInOrder(t *testing.T) {
 			t.Errorf("said %q, %d turns ended", said, left.Load())
 		}
 		if !s.Unlisten("l") || s.Unlisten("l") {
-			t.Error("a listener leaves once")
+			t.Error("the listener was not removed exactly once")
 		}
 	})
 }
 
-// TestManyShares has a hundred connections that use ten threads and leave, in any order.
+// TestManyShares has a hundred connections that use ten threads and close in any order.
 func TestManyShares(t *testing.T) {
 	m := &memory{}
 	table := newTable(m)
@@ -282,12 +282,11 @@ func TestManyShares(t *testing.T) {
 	}
 	wait.Wait()
 	if got := len(strings.Fields(m.ends())); got != m.resume {
-		t.Errorf("%d conversations were closed, %d taken up", got, m.resume)
+		t.Errorf("%d conversations were closed, %d resumed", got, m.resume)
 	}
 }
 
-// TestAct checks that an action in the place of a turn makes turns wait, and can be
-// interrupted.
+// TestAct checks that turns wait for an action, and that it can be interrupted.
 func TestAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(&memory{}).Share("")

@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// BenchmarkKnownSafe compares a command that is known to be safe, from the
-// model's call to its result, with the same command where it is confined like
-// any other, by the median of pairs.
+// BenchmarkKnownSafe measures a known safe command from the model's call to its result. It
+// compares it with the same command when it is confined like any other, by the median of
+// pairs.
 func BenchmarkKnownSafe(b *testing.B) {
 	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
 		b.Run(string(tier), func(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// host records events and questions, and answers every question alike.
+// host records events and questions, and answers every question in the same way.
 type host struct {
 	engine.DenyAll
 	answer elicit.Decision
@@ -79,9 +79,9 @@ func (h *host) steps() string {
 	return strings.Join(h.trace, ", ")
 }
 
-// fakeSandbox only claims to confine commands. It says that it caused exit code 66.
+// fakeSandbox only claims to confine commands. It claims to have caused exit code 66.
 type fakeSandbox struct {
-	stops   int // another exit code that it says it caused; 0 means none
+	stops   int // another exit code that it claims to have caused; 0 for none
 	host    *host
 	missing error // the result of Confine
 	forbid  error // what Do returns instead of running
@@ -141,7 +141,7 @@ func (c fakeConfinement) Denied(r command.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
 }
 
-// shellCall is a call of the shell tool.
+// shellCall returns a call of the shell tool.
 func shellCall(t testing.TB, members string, argv ...string) tool.Call {
 	t.Helper()
 	quoted := make([]string, len(argv))

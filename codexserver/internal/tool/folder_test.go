@@ -29,9 +29,9 @@ func (m *meddler) ApproveExec(ctx context.Context, req protocol.ExecApprovalRequ
 	return out
 }
 
-// TestFolderOfApproval puts a symbolic link in the place of a command's folder: before
-// the question, which then shows its target; after an approval for the session, which
-// then does not apply; and while the question is open.
+// TestFolderOfApproval replaces a command's folder with a symbolic link: before the question,
+// which then shows its target; after an approval for the session, which then does not apply;
+// and while the question is open.
 func TestFolderOfApproval(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		for _, when := range []string{"never", "before", "during", "after"} {

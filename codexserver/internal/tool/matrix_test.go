@@ -79,10 +79,10 @@ func TestApprovalMatrix(t *testing.T) {
 						t.Errorf("steps (-want +got):\n%s", diff)
 					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
-						t.Errorf("the model is told %q", res.Output)
+						t.Errorf("the model receives %q", res.Output)
 					}
 					if c.want != refused && !strings.HasPrefix(res.Output, `{"output":`) {
-						t.Errorf("the model is told %q", res.Output)
+						t.Errorf("the model receives %q", res.Output)
 					}
 				})
 			}
@@ -115,7 +115,7 @@ func TestWithoutSandbox(t *testing.T) {
 			})
 			call := shellCall(t, "", tt.argv...)
 			if turn.Independent(call) {
-				t.Errorf("%s %q: may run beside others, although it is asked about", tt.policy, tt.argv)
+				t.Errorf("%s %q: may run concurrently with others, although the user is asked", tt.policy, tt.argv)
 			}
 			var res tool.Result
 			for range 2 {
@@ -128,19 +128,19 @@ func TestWithoutSandbox(t *testing.T) {
 			if tt.want != "" {
 				twice += ", " + twice
 			} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
-				t.Errorf("%s %q: the model is told %q", tt.policy, tt.argv, res.Output)
+				t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
 			}
 			if diff := cmp.Diff(twice, h.steps()); diff != "" {
 				t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
 			}
-			told := 0
+			warnings := 0
 			for _, m := range h.all {
 				switch m := m.(type) {
 				case protocol.BackgroundEvent:
-					told++
+					warnings++
 				case protocol.ExecApprovalRequest:
 					if m.FromEngine != (m.Reason != "") {
-						t.Errorf("%s %q: the engine's reason passes for the model's", tt.policy, tt.argv)
+						t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
 					}
 				}
 			}
@@ -148,16 +148,15 @@ func TestWithoutSandbox(t *testing.T) {
 			if strings.HasPrefix(tt.want, "ask,") {
 				wouldConfine = 0
 			}
-			if told != wouldConfine {
-				t.Errorf("%s %q: the user is told %d times that nothing is confined", tt.policy, tt.argv, told)
+			if warnings != wouldConfine {
+				t.Errorf("%s %q: the user is warned %d times that nothing is confined", tt.policy, tt.argv, warnings)
 			}
 		}
 	}
 }
 
-// TestReplacedFolder checks that nothing runs and no question is asked after a writable
-// folder was replaced, be it for a command that is known to be safe or for one that would
-// leave the sandbox.
+// TestReplacedFolder checks that nothing runs and no question is asked after a writable folder
+// was replaced, neither for a known safe command nor for one that would leave the sandbox.
 func TestReplacedFolder(t *testing.T) {
 	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
 	for _, policy := range protocol.ApprovalPolicies() {
@@ -176,7 +175,7 @@ func TestReplacedFolder(t *testing.T) {
 	}
 }
 
-// TestNotes checks that the user learns once what is not writable.
+// TestNotes checks that the user is notified once of a folder that is not writable.
 func TestNotes(t *testing.T) {
 	h := &host{}
 	turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
@@ -187,20 +186,21 @@ func TestNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var told []string
+	var warnings []string
 	for _, m := range h.all {
 		if m, ok := m.(protocol.BackgroundEvent); ok {
-			told = append(told, m.Message)
+			warnings = append(warnings, m.Message)
 		}
 	}
-	if diff := cmp.Diff([]string{"/ is read-only"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"/ is read-only"}, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestPatchBesideSandbox has a sandbox that can confine only programs: patches inside the
-// writable folders are applied, and others, which it would have to confine, are not tried.
-func TestPatchBesideSandbox(t *testing.T) {
+// TestPatchUnderProgramSandbox has a sandbox that can confine only programs. Patches inside
+// the writable folders are applied. Other patches would have to be confined, and are not
+// tried.
+func TestPatchUnderProgramSandbox(t *testing.T) {
 	for path, want := range map[string]string{
 		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
 		"../new.txt": "patch begin auto=true, confined, patch end false, " + retry,
@@ -304,7 +304,7 @@ func TestPatchMatrix(t *testing.T) {
 				}
 				_, err = os.Stat(filepath.Join(dir, c.path))
 				if written := err == nil; written != (want[i] != rejected) {
-					t.Errorf("written: %t; the model is told %q", written, res.Output)
+					t.Errorf("written: %t; the model receives %q", written, res.Output)
 				}
 			})
 		}

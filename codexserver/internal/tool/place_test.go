@@ -35,8 +35,8 @@ func (w *watcher) ApproveExec(_ context.Context, r protocol.ExecApprovalRequest)
 	return elicit.Outcome{Decision: elicit.Approved}
 }
 
-// workspace makes a working folder with the links notes.txt and sub, which lead to a file
-// and a folder next to it, and the folder plain.
+// workspace creates a working folder. It has a folder plain, and links notes.txt and sub to a
+// file and a folder next to the working folder.
 func workspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -74,7 +74,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, cwd, dir, head string
-		want                 map[string]string // shown path: the path as written
+		want                 map[string]string // shown path to written path
 	}{
 		{"a file", work, "", "Update File: notes.txt", map[string]string{outside + "/rc": work + "/notes.txt"}},
 		{"a folder", work, "", "Update File: sub/rc", map[string]string{outside + "/rc": work + "/sub/rc"}},
@@ -213,7 +213,7 @@ func TestPatchAfterChange(t *testing.T) {
 				t.Errorf("%q, %v", res.Output, err)
 			}
 			if diff := cmp.Diff(before, tree(t, top)); diff != "" {
-				t.Errorf("it wrote (-before +after)\n%s", diff)
+				t.Errorf("it changed files (-before +after)\n%s", diff)
 			}
 		})
 	}

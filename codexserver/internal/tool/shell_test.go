@@ -69,7 +69,7 @@ func TestShellInterrupted(t *testing.T) {
 	}
 }
 
-// canceller cancels when output comes.
+// canceller cancels the context at the first output.
 type canceller struct {
 	*host
 	cancel func()
@@ -112,7 +112,7 @@ func TestReplaceableProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A second folder lies in /tmp, too, which commands may write.
+	// The second folder is also in /tmp, where commands may write.
 	if err := os.Symlink("/bin/echo", filepath.Join(system, "linked")); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestArgumentErrors(t *testing.T) {
 		{"a NUL byte in a patch", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\u0000\n+x\n*** End Patch"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
 		{"a NUL byte in the folder", "shell", `{"command":["ls"],"workdir":"a\u0000"}`, "failed to parse function arguments: workdir: has a NUL byte"},
 		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
-		{"no time", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
+		{"zero time-out", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
 		{"a string for a boolean", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
 		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
 		{"no plan", "update_plan", `{}`, "failed to parse function arguments: plan: missing"},

@@ -19,18 +19,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	native.Main() // this may be a keeper
+	native.Main() // does not return in a keeper process
 	os.Exit(m.Run())
 }
 
-// alone watches nothing.
-type alone struct{}
+// silentWatcher is a watcher that ignores everything.
+type silentWatcher struct{}
 
-func (alone) Ready(context.Context, protocol.EventMsg)     {}
-func (alone) Event(string, protocol.Event)                 {}
-func (alone) Asked(*approval.Request)                      {}
-func (alone) Decided(*approval.Request, approval.Decision) {}
-func (alone) Notice(string)                                {}
+func (silentWatcher) Ready(context.Context, protocol.EventMsg)     {}
+func (silentWatcher) Event(string, protocol.Event)                 {}
+func (silentWatcher) Asked(*approval.Request)                      {}
+func (silentWatcher) Decided(*approval.Request, approval.Decision) {}
+func (silentWatcher) Notice(string)                                {}
 
 // outcome is the result of a turn with a budget.
 type outcome struct {
@@ -44,10 +44,9 @@ type outcome struct {
 	failed bool
 }
 
-// engineBudget lets an engine run into budgets. Its model says "one" and runs a command
-// that run makes, twice for 60 tokens each; then it runs one that does not end by
-// itself; asked for the end, it says "whole". An engine that is not interrupted at once
-// may have made most requests for the tokens.
+// engineBudget runs turns that reach a budget of tokens and one of time, and then a turn
+// within its budget. The model is [budgetScript]. most is the number of requests that the
+// engine may make before it stops for the tokens.
 func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) {
 	share := thread.NewTable(e, &approval.Options{}).Share("")
 	defer share.Close()
@@ -57,7 +56,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	call := func(tool, arguments string) (s outcome) {
 		t.Helper()
 		c := &tools.Call{
-			Threads: share, Jobs: jobs, Attendance: thread.Attendance{Watcher: alone{}, Awaited: true},
+			Threads: share, Jobs: jobs, Attendance: thread.Attendance{Watcher: silentWatcher{}, Awaited: true},
 			Folder: func(context.Context) string { return dir },
 		}
 		r := table.Call(t.Context(), c, tool, []byte(arguments))
@@ -78,10 +77,10 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 		t.Errorf("%d requests to the model for 120 tokens, want 2", n)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || string(b) == "" {
-		t.Errorf("what the turn did until then is gone: %q, %v", b, err)
+		t.Errorf("the work of the stopped turn is lost: %q, %v", b, err)
 	}
 
-	// That this returns shows that the command was ended.
+	// The call returns only if the command was stopped.
 	reply := fmt.Sprintf(`{"threadId":%q,"prompt":`, first.ThreadID)
 	second := call("codex-reply", reply+`"go on","budget":{"minutes":0.05}}`)
 	if second.Status != "aborted" || second.Stopped != "budget of 0.05 minutes reached" || second.failed {
@@ -89,17 +88,18 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	}
 	third := call("codex-reply", reply+`"to its end","budget":{"tokens":1000}}`)
 	if third.Status != "completed" || third.Stopped != "" || third.Content != "whole" {
-		t.Errorf("the conversation goes on: %+v", third)
+		t.Errorf("the next turn: %+v", third)
 	}
 }
 
-// budgetScript is the model of [engineBudget].
+// budgetScript is the model of [engineBudget]. It says "one" and runs a command, twice for 60
+// tokens each. Then it runs a command that does not end. To the last prompt it says "whole".
 func budgetScript(run func(id, script string) providertest.ToolCall) []providertest.Turn {
 	spend := func(id string) providertest.Turn {
 		return providertest.Turn{Text: []string{"one"}, ToolCalls: []providertest.ToolCall{run(id, "echo "+id+" >> ran")}, Usage: &providertest.Usage{Input: 50, Output: 10}}
 	}
 	whole := providertest.Say("whole")
-	whole.Match = "to its end" // the command may not have been reached
+	whole.Match = "to its end" // the endless command may not have been requested
 	endless := providertest.Call(run("3", "sleep 100000"))
 	endless.Repeat = true
 	return []providertest.Turn{whole, spend("1"), spend("2"), endless}

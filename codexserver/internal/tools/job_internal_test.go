@@ -19,8 +19,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// bench is a client's threads and jobs. Its engine says its prompt; "wait" waits for
-// the end of the turn, "fail" fails.
+// bench returns a call with threads and jobs of its own. The engine repeats the prompt. The
+// prompt "wait" waits for the end of the turn, and "fail" fails.
 func bench(t *testing.T) *Call {
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		switch text := protocol.TextOf(in); text {
@@ -47,7 +47,7 @@ func bench(t *testing.T) *Call {
 	return c
 }
 
-// spectator attends a turn without watching it.
+// spectator is a watcher that ignores everything.
 type spectator struct{}
 
 func (spectator) Ready(context.Context, protocol.EventMsg)     {}
@@ -118,7 +118,7 @@ func TestDetach(t *testing.T) {
 		go c.run(t.Context(), j, th, protocol.TurnInput{Items: protocol.TextInput("wait")}, false)
 		synctest.Wait()
 		if len(c.Jobs.unread()) != 0 || c.Jobs.of(j.ThreadID()) != j {
-			t.Error("a turn that a call waits for is none of the background")
+			t.Error("a turn counts as a background turn while a call waits for it")
 		}
 		if !j.Detach() || !slices.Equal(c.Jobs.unread(), []*Job{j}) {
 			t.Error("not detached")
@@ -165,7 +165,8 @@ func TestJobsAreLimited(t *testing.T) {
 	})
 }
 
-// TestAnswered returns the result of a turn to every call until one was answered with it.
+// TestAnswered checks that every call receives the result of a turn until one of them was
+// answered with it.
 func TestAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
@@ -242,5 +243,5 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// pass lets time pass in a bubble.
+// pass advances the clock of a bubble.
 func pass(d time.Duration) { <-time.After(d) }

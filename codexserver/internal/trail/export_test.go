@@ -1,4 +1,4 @@
 package trail
 
-// FileSize is how far the file of a store reaches.
+// FileSize returns the size of a store's file.
 func FileSize(s *Store) int64 { return s.slots.next * pieceSize }

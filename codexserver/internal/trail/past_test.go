@@ -29,7 +29,7 @@ func TestReadRollout(t *testing.T) {
 			line("event_msg", `{"type":"turn_aborted","reason":"interrupted"}`) +
 			"torn", "user:\n  hi\ncommand: ls 'a b'\ncommand: ls\\nuser:\ntool: mcp__s__t\ntool: odd\ncommand: pwd\ntool: apply_patch\ncodex:\n  done\nthe turn was aborted: interrupted\n", ""},
 		{"a long line", meta + line("event_msg", `{"type":"agent_message","message":"`+strings.Repeat("x", 17<<20)+`"}`) + line("event_msg", `{"type":"agent_message","message":"y"}`), "codex:\n  y\n", ""},
-		{"another thread's", strings.Replace(meta, `"one"`, `"two"`, 1), "", "belongs to another conversation"},
+		{"rollout of another thread", strings.Replace(meta, `"one"`, `"two"`, 1), "", "belongs to another conversation"},
 		{"nothing", "", "", "does not name its conversation"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

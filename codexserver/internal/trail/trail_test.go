@@ -23,7 +23,7 @@ func newTrail(t *testing.T) *trail.Trail {
 	return tr
 }
 
-// all reads a text page by page. The pages join without a gap.
+// all reads a text page by page, and checks that the pages have no gaps.
 func all(t *testing.T, most int, read func(offset int64, most int) (trail.Page, error)) (string, trail.Page) {
 	t.Helper()
 	var b strings.Builder
@@ -144,7 +144,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%d bytes a page: %d bytes, %+v", most, len(got), p.Total)
 		}
 	}
-	// An offset within a character is moved behind it.
+	// An offset within a character is moved to its end.
 	at := int64(len("# turn 1\na") + 1)
 	if p, err := tr.Diff(at, 100); err != nil || p.Offset != at+1 || !strings.HasPrefix(p.Text, "€") {
 		t.Errorf("%+v, %v", p, err)
@@ -239,7 +239,7 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 	trails[0].Changed(2, strings.Repeat("y", 900<<10))
 	if n := kept(trails[:1]); n < 700<<10 {
-		t.Errorf("%d bytes are kept beside closed trails", n)
+		t.Errorf("%d bytes are kept after trails were closed", n)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestOutput(t *testing.T) {
 	check(1, "ab\uFFFD€!", "The command is running.", 0)
 	tr.Event(protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
 	check(1, "whole", "", 7)
-	begin("a") // models use ids again
+	begin("a") // models reuse ids
 	tr.Event(protocol.ExecCommandEnd{CallID: "a"})
 	check(2, "", "The command has printed nothing.", 0)
 	begin("b")

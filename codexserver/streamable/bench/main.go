@@ -52,7 +52,7 @@ func heading(chosen []peer) {
 	fmt.Print(" best other ÷ streamable |\n|---|---|" + strings.Repeat("---|", len(chosen)+1) + "\n")
 }
 
-// row prints the medians, in a unit of which less is better.
+// row prints the medians. Lower is better.
 func row(work string, clients int, chosen []peer, medians []float64) {
 	fmt.Printf("| %s | %d |", work, clients)
 	best, own := 0.0, 0.0

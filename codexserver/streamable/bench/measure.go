@@ -16,7 +16,7 @@ import (
 // text is what the tool repeats.
 var text = strings.Repeat("The quick brown fox. ", 8)
 
-// client asks a server, in a session of its own if it has one.
+// client sends requests to a server, in a session of its own if the server has sessions.
 type client struct {
 	http    *http.Client
 	url     string
@@ -51,7 +51,7 @@ func (c *client) post(body string, more map[string]string) *http.Response {
 	return must(c.http.Do(r))
 }
 
-// drain reads a response, which has a part.
+// drain reads a response and checks that it contains part.
 func drain(answer *http.Response, part string) {
 	body := must(io.ReadAll(answer.Body))
 	answer.Body.Close()
@@ -62,7 +62,7 @@ func drain(answer *http.Response, part string) {
 
 var call = `"name":"echo","arguments":{"text":"` + text + `"}`
 
-// do does one piece of the work.
+// do performs the work once.
 func (c *client) do(work string) {
 	switch work {
 	case "ping":
@@ -79,7 +79,7 @@ func (c *client) do(work string) {
 	}
 }
 
-// site is a peer that is served.
+// site is a peer that is being served.
 type site struct {
 	server  *httptest.Server
 	clients []*client
@@ -115,7 +115,7 @@ func measure(chosen []peer, work string, clients, samples int, span time.Duratio
 	row(work+", µs", clients, chosen, medians)
 }
 
-// sample works for a while and returns how long a request takes.
+// sample repeats the work for span and returns the time per request in µs.
 func (s *site) sample(work string, span time.Duration) float64 {
 	runtime.GC()
 	var done atomic.Int64
@@ -133,7 +133,7 @@ func (s *site) sample(work string, span time.Duration) float64 {
 	return float64(time.Since(start).Microseconds()) / float64(done.Load())
 }
 
-// idle opens sessions and measures what they hold.
+// idle opens sessions and measures their memory.
 func idle(chosen []peer, sessions int) {
 	held := make([]float64, len(chosen))
 	for i, p := range chosen {
@@ -150,8 +150,8 @@ func idle(chosen []peer, sessions int) {
 	row("idle, KiB per session", sessions, chosen, held)
 }
 
-// memory is what is in use, stacks included. Several collections shrink the stacks of
-// goroutines that wait.
+// memory returns the bytes in use, including stacks. It collects several times, because each
+// collection shrinks the stacks of waiting goroutines.
 func memory() uint64 {
 	for range 8 {
 		runtime.GC()

@@ -14,7 +14,7 @@ import (
 
 const ours = "streamable"
 
-// peer is a package that serves the work.
+// peer is a package whose server is measured.
 type peer struct {
 	name  string
 	serve func(today bool) http.Handler // for MCP 2026-07-28 or for sessions
@@ -90,8 +90,8 @@ func (s service) Busy() bool { return false }
 // Close implements [streamable.Service].
 func (s service) Close() error { return nil }
 
-// serveSDK answers with a stream, as it does by default, or with JSON. The SDK serves
-// MCP 2026-07-28 when it is stateless.
+// serveSDK answers with JSON, or with streams, which is the default of the SDK. The SDK serves
+// MCP 2026-07-28 if it is stateless.
 func serveSDK(stateless, asJSON bool) http.Handler {
 	s := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "echo", Description: "repeats a text", InputSchema: json.RawMessage(schema)},
