@@ -57,10 +57,10 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	order := o.workersOrder(c.settings.LockedArguments)
-	order.Metadata = admission.Metadata
+	settings := o.workerSettings(c.settings.LockedArguments)
+	settings.Metadata = admission.Metadata
 	pool, err := workers.New(workers.Options{
-		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Order: order,
+		Home: c.home, HTTP: c.settings.HTTP, Hidden: hidden, Settings: settings,
 		Record: record.File, Trace: traced.File, Guard: guard, Challenge: admission.Challenge, Report: c.telemetry.Report, Stderr: stderr, Logger: c.log,
 	})
 	if errors.Is(err, workers.ErrEnclosure) {
@@ -100,13 +100,13 @@ func (o *options) serversFiles(sinks ...sink) ([]string, error) {
 	return paths, nil
 }
 
-// workersOrder is what the command line says for all workers.
-func (o *options) workersOrder(locked []string) workers.Order {
-	order := workers.Order{Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: locked}
+// workerSettings returns the settings from the command line that all workers share.
+func (o *options) workerSettings(locked []string) workers.Settings {
+	settings := workers.Settings{Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: locked}
 	for _, override := range o.overrides {
 		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // has tokens, and is the server's
-			order.Overrides = append(order.Overrides, override)
+			settings.Overrides = append(settings.Overrides, override)
 		}
 	}
-	return order
+	return settings
 }

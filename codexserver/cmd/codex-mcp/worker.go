@@ -21,13 +21,13 @@ func work(ctx context.Context, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	link, err := workers.Join()
+	link, err := workers.Connect()
 	if err != nil {
 		return fail(stderr, err)
 	}
 	if err := workFor(ctx, link, stderr); err != nil {
 		// The pool logs the error. Without a pool it goes to standard error.
-		if link.Fail(err) != nil {
+		if link.ReportError(err) != nil {
 			return fail(stderr, err)
 		}
 		return 1
@@ -97,7 +97,7 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 		select {
 		case <-link.Drain:
 			if handler.Drain(ctx) == nil {
-				_ = link.Drained() // the pool may be gone
+				_ = link.ReportDrained() // the pool may be gone
 			}
 		case <-ctx.Done():
 		}
@@ -105,19 +105,19 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 	go func() {
 		for {
 			select {
-			case <-link.Rest: // the pool sends no request meanwhile
+			case <-link.CheckIdle: // the pool sends no request meanwhile
 				load := handler.Load()
-				_ = link.Rests(load.Requests == 0 && load.Sessions == 0 && !load.Busy) // the pool may be gone
+				_ = link.ReportIdle(load.Requests == 0 && load.Sessions == 0 && !load.Busy) // the pool may be gone
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	err = link.Ready()
+	err = link.ReportReady()
 	if err == nil {
 		select {
 		case err = <-serving:
-		case <-link.Ended:
+		case <-link.Stop:
 		case <-ctx.Done():
 		}
 	}

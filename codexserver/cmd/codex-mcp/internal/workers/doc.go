@@ -1,20 +1,20 @@
-// Package workers runs a process for each user of codex-mcp http, where the configuration
-// names several. All work of a user is done by that process and its children:
+// Package workers runs a process for each user of codex-mcp http if the configuration
+// names several users. This process, the worker, and its children do all work of the user:
 //
-//	clients ──▶ Pool, in the process that the operator started: who may
-//	              │   a socket for each user, the order, and its end
+//	clients ──▶ Pool, in the process that the operator started: admits requests
+//	              │   for each user: a socket, the settings, a control and a status pipe
 //	              ▼
-//	            a worker, in an enclosure: Join, and then MCP for one user
+//	            a worker in an enclosure: Connect, then MCP for one user
 //
-// Separation does not depend on what a request says or on what the server looks up: a
-// worker's enclosure (see [sandbox.Enclosure]) has no folder, home or process of another
-// user, and not the file with the hashes of the tokens.
+// Separation does not depend on the content of a request or on a lookup in the server: the
+// enclosure of a worker (see [sandbox.Enclosure]) hides the folders, homes and processes of
+// other users, and the file with the hashes of the tokens.
 //
-// A worker starts with the first request of its user, and ends when it has been idle for
-// http.worker_idle. It also ends with the pool's process, in whatever way that ends: the
-// pipe with its order closes.
+// The first request of a user starts its worker. The pool ends a worker that was idle for
+// http.worker_idle. A worker also ends when the process of the pool ends for any reason,
+// because that closes the control pipe.
 //
-// A pool trusts no worker: what a command does to the worker of its user must not reach
-// the workers of others. So all that a worker sends is bounded, in size or in time, and
-// only the pool can connect to a worker.
+// The pool does not trust workers: a command that takes over the worker of its user must
+// not reach the workers of others. So the pool limits the size or the time of everything
+// that a worker sends, and only the pool can connect to a worker.
 package workers

@@ -15,67 +15,67 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// hand is a worker without a process, whose end takes a second.
-type hand struct {
+// fakeWorker is a worker without a process. It takes a second to end.
+type fakeWorker struct {
 	*worker
-	mu    sync.Mutex
-	busy  bool
-	mute  bool // it does not answer
-	asked int  // how often it was asked whether it is idle
+	mu     sync.Mutex
+	busy   bool
+	silent bool // it does not answer idle checks
+	checks int  // idle checks that it has received
 }
 
-func newHand() *hand {
-	orders, order := io.Pipe()
-	h := &hand{worker: newWorker(slog.New(slog.DiscardHandler), challenger{})}
-	h.order, h.kill = order, func() error { return nil }
-	h.dial = func(context.Context) (net.Conn, error) {
-		if !h.alive() {
-			return nil, errors.New("a request for a worker that has ended")
+func newFakeWorker() *fakeWorker {
+	messages, control := io.Pipe()
+	f := &fakeWorker{worker: newWorker(slog.New(slog.DiscardHandler), challenger{})}
+	f.control, f.kill = control, func() error { return nil }
+	f.dial = func(context.Context) (net.Conn, error) {
+		if !f.alive() {
+			return nil, errors.New("the worker has ended")
 		}
 		conn, _ := net.Pipe()
 		return conn, nil
 	}
 	go func() {
-		defer close(h.gone)
-		lines := bufio.NewScanner(orders)
+		defer close(f.exited)
+		lines := bufio.NewScanner(messages)
 		for lines.Scan() {
-			h.mu.Lock()
-			h.asked++
-			if !h.mute {
-				h.rests <- !h.busy
+			f.mu.Lock()
+			f.checks++
+			if !f.silent {
+				f.idleAnswers <- !f.busy
 			}
-			h.mu.Unlock()
+			f.mu.Unlock()
 		}
-		<-time.After(time.Second) // of the bubble
+		<-time.After(time.Second) // on the test's clock
 	}()
-	return h
+	return f
 }
 
-func (h *hand) set(busy, mute bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.busy, h.mute = busy, mute
+func (f *fakeWorker) set(busy, silent bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy, f.silent = busy, silent
 }
 
-func (h *hand) questions() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.asked
+func (f *fakeWorker) idleChecks() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.checks
 }
 
-// idlePool returns a pool of ann's workers, which it adds to made.
-func idlePool(idle time.Duration, made *[]*hand) *Pool {
+// idlePool returns a pool for ann. It appends each worker that it starts to made.
+func idlePool(idle time.Duration, made *[]*fakeWorker) *Pool {
 	p := newPool(Options{HTTP: config.HTTP{WorkerIdle: idle, Principals: map[string]config.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
-	p.launch = func(string) (*worker, error) {
-		h := newHand()
-		*made = append(*made, h)
-		return h.worker, nil
+	p.start = func(string) (*worker, error) {
+		f := newFakeWorker()
+		*made = append(*made, f)
+		return f.worker, nil
 	}
 	return p
 }
 
-// connected is a request of ann that has a worker.
-func connected(t *testing.T, p *Pool) (w *worker, leave func()) {
+// connect begins a request of ann. It ends when leave is called.
+func connect(t *testing.T, p *Pool) (w *worker, leave func()) {
 	t.Helper()
 	w, conn, err := p.connect(t.Context(), "ann")
 	if err != nil {
@@ -83,37 +83,37 @@ func connected(t *testing.T, p *Pool) (w *worker, leave func()) {
 	}
 	return w, func() {
 		conn.Close()
-		p.rise("ann")
+		p.release("ann")
 	}
 }
 
-// TestIdle: a worker ends after an hour in which it has nothing to do, and not before.
+// TestIdle checks that a worker ends when it has been idle for an hour, and not before.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var made []*hand
+		var made []*fakeWorker
 		p := idlePool(time.Hour, &made)
 		alive := func(when string, want bool) {
 			t.Helper()
 			synctest.Wait()
 			if got := made[len(made)-1].alive(); got != want {
-				t.Errorf("%s: it is alive: %v", when, got)
+				t.Errorf("%s: alive is %v", when, got)
 			}
 		}
-		_, leave := connected(t, p)
+		_, leave := connect(t, p)
 		<-time.After(3 * time.Hour)
 		alive("with an open request", true)
 		leave()
 		<-time.After(time.Hour - time.Second)
 		alive("before the hour is over", true)
-		_, leave = connected(t, p)
+		_, leave = connect(t, p)
 		leave()
 		<-time.After(time.Hour - time.Second)
 		alive("before another hour is over", true)
 		made[0].set(true, false)
 		<-time.After(2 * time.Hour)
 		alive("with work in the background", true)
-		if n := made[0].questions(); n != 2 {
-			t.Errorf("it was asked %d times, want once an hour", n)
+		if n := made[0].idleChecks(); n != 2 {
+			t.Errorf("%d idle checks, want one an hour", n)
 		}
 		made[0].set(false, true)
 		<-time.After(2*time.Hour + time.Minute)
@@ -121,7 +121,7 @@ func TestIdle(t *testing.T) {
 		made[0].set(false, false)
 		<-time.After(2 * time.Hour)
 		alive("with nothing to do", false)
-		_, leave = connected(t, p)
+		_, leave = connect(t, p)
 		leave()
 		if alive("started again", true); len(made) != 2 {
 			t.Errorf("%d workers were started", len(made))
@@ -130,11 +130,12 @@ func TestIdle(t *testing.T) {
 			t.Error(err)
 		}
 		alive("with the pool closed", false)
-		<-time.After(2 * time.Hour) // no timer starts anything
+		<-time.After(2 * time.Hour) // no timer starts a worker
 	})
 }
 
-// TestIdleNever: with 0 a worker lasts, also one whose request has left before it began.
+// TestIdleNever checks that a worker never ends if the idle time is 0. The client cancels
+// its only request before the worker has started; with an idle time the worker still ends.
 func TestIdleNever(t *testing.T) {
 	for name, tt := range map[string]struct {
 		idle  time.Duration
@@ -142,11 +143,11 @@ func TestIdleNever(t *testing.T) {
 	}{"never": {0, true}, "in an hour": {time.Hour, false}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var made []*hand
+				var made []*fakeWorker
 				p := idlePool(tt.idle, &made)
 				ctx, cancel := context.WithCancel(t.Context())
-				start := p.launch
-				p.launch = func(name string) (*worker, error) {
+				start := p.start
+				p.start = func(name string) (*worker, error) {
 					cancel()
 					synctest.Wait()
 					return start(name)
@@ -157,7 +158,7 @@ func TestIdleNever(t *testing.T) {
 				<-time.After(24 * time.Hour)
 				synctest.Wait()
 				if made[0].alive() != tt.alive {
-					t.Errorf("it is alive: %v", made[0].alive())
+					t.Errorf("alive is %v", made[0].alive())
 				}
 				if err := p.Close(); err != nil {
 					t.Error(err)
@@ -167,24 +168,24 @@ func TestIdleNever(t *testing.T) {
 	}
 }
 
-// TestIdleHandOver: requests that come while a worker ends wait for the next one, and
-// those that come while it is asked go to it if it stays.
+// TestIdleHandOver checks requests that arrive during an idle check or while a worker ends.
+// A busy worker receives them, and otherwise the next worker.
 func TestIdleHandOver(t *testing.T) {
-	for name, busy := range map[string]bool{"it ends": false, "it stays": true} {
+	for name, busy := range map[string]bool{"idle": false, "busy": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var made []*hand
+				var made []*fakeWorker
 				p := idlePool(time.Hour, &made)
-				_, leave := connected(t, p)
+				_, leave := connect(t, p)
 				leave()
 				made[0].set(busy, true)
 				<-time.After(time.Hour)
-				synctest.Wait() // it is asked, and has not answered
+				synctest.Wait() // the idle check is under way
 				got := make(chan *worker, 3)
 				var requests sync.WaitGroup
 				request := func() {
 					requests.Go(func() {
-						w, leave := connected(t, p)
+						w, leave := connect(t, p)
 						got <- w
 						leave()
 					})
@@ -193,12 +194,12 @@ func TestIdleHandOver(t *testing.T) {
 				request()
 				synctest.Wait()
 				if len(got) != 0 {
-					t.Error("a request did not wait for the answer")
+					t.Error("a request did not wait for the idle check")
 				}
-				made[0].rests <- !busy
+				made[0].idleAnswers <- !busy
 				made[0].set(busy, false)
 				synctest.Wait()
-				request() // while it ends
+				request() // while the worker ends
 				requests.Wait()
 				want := 1
 				if busy {
@@ -209,7 +210,7 @@ func TestIdleHandOver(t *testing.T) {
 				}
 				for range 3 {
 					if w := <-got; w != made[want].worker {
-						t.Error("a request has the wrong worker")
+						t.Error("a request went to the wrong worker")
 					}
 				}
 				if err := p.Close(); err != nil {
@@ -220,12 +221,12 @@ func TestIdleHandOver(t *testing.T) {
 	}
 }
 
-// TestIdleEnd closes and drains a pool while a worker ends.
+// TestIdleEnd drains and closes a pool while a worker ends.
 func TestIdleEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var made []*hand
+		var made []*fakeWorker
 		p := idlePool(time.Hour, &made)
-		_, leave := connected(t, p)
+		_, leave := connect(t, p)
 		leave()
 		<-time.After(time.Hour)
 		synctest.Wait()
@@ -239,7 +240,7 @@ func TestIdleEnd(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-failed; !errors.Is(err, errClosed) {
-			t.Errorf("a request while it drains: %v", err)
+			t.Errorf("a request while the pool drains: %v", err)
 		}
 		if err := p.Close(); err != nil || len(made) != 1 {
 			t.Errorf("%v, and %d workers were started", err, len(made))

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -10,22 +11,22 @@ import (
 )
 
 const (
-	// metricsPath is where a worker's metrics are read, by its pool alone.
+	// metricsPath is the path of a worker's metrics. Only the pool can read them.
 	metricsPath = "/metrics"
-	// metricsLimit is how long a worker may take for them.
-	metricsLimit = 2 * time.Second
-	// maxMetrics bounds their length.
+	// metricsTimeout limits the time that a worker has to send its metrics.
+	metricsTimeout = 2 * time.Second
+	// maxMetrics limits the length of a worker's metrics, in bytes.
 	maxMetrics = 4 << 20
 )
 
-// Metrics returns the metrics of the workers that run, by user. A worker that does not
-// answer in time is left out.
+// Metrics returns the metrics of the running workers, by user. It leaves out a worker that
+// does not answer in time.
 func (p *Pool) Metrics(ctx context.Context) map[string]string {
-	ctx, cancel := context.WithTimeout(ctx, metricsLimit)
+	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
 	running := map[string]*worker{}
 	p.mu.Lock()
-	for name, s := range p.seats {
+	for name, s := range p.slots {
 		if s.worker != nil && s.worker.alive() {
 			running[name] = s.worker
 		}
@@ -38,7 +39,7 @@ func (p *Pool) Metrics(ctx context.Context) map[string]string {
 		reading.Go(func() {
 			text, err := readMetrics(ctx, w)
 			if err != nil {
-				p.log.Debug("no metrics", "principal", name, "error", err)
+				p.log.Debug("metrics of worker unavailable", "principal", name, "error", err)
 				return
 			}
 			mu.Lock()
@@ -61,7 +62,7 @@ func readMetrics(ctx context.Context, w *worker) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := transport{}.RoundTrip(r.WithContext(context.WithValue(ctx, passageKey{}, &passage{conn: conn})))
+	answer, err := transport{}.RoundTrip(r.WithContext(context.WithValue(ctx, admissionKey{}, &admission{conn: conn})))
 	if err != nil {
 		return "", err
 	}
@@ -71,14 +72,14 @@ func readMetrics(ctx context.Context, w *worker) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxMetrics+1))
 	if err == nil && len(text) > maxMetrics {
-		err = errors.New("they are too long")
+		err = fmt.Errorf("the metrics are longer than %d bytes", maxMetrics)
 	}
 	return string(text), err
 }
 
-// Handler returns what serves the requests of clients with next, and the pool's own with
-// metrics. The pool names the principal of each request that comes from a client, and
-// removes the header that a client wrote. So no client reads metrics, whatever the path.
+// Handler returns a handler that passes the requests of clients to next, and the pool's own
+// requests to metrics. The pool sets the principal header on each request of a client, and
+// replaces one that the client has set. So clients cannot read metrics by any path.
 func (l *Link) Handler(next, metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == metricsPath && len(r.Header.Values(principalHeader)) == 0 {

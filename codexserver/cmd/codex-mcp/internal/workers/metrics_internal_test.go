@@ -13,13 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMetricsAreThePools: a request that came from a client reads no metrics, whatever its
-// path and headers.
-func TestMetricsAreThePools(t *testing.T) {
-	says := func(text string) http.HandlerFunc {
+// TestMetricsHandler checks that a client cannot read metrics by any path or header.
+func TestMetricsHandler(t *testing.T) {
+	write := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}
-	h := (&Link{}).Handler(says("next"), says("metrics"))
+	h := (&Link{}).Handler(write("next"), write("metrics"))
 	front := behind(t, streamable.Principal{Name: "ann"}, h.ServeHTTP)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+metricsPath, nil)
 	if err != nil {
@@ -36,10 +35,10 @@ func TestMetricsAreThePools(t *testing.T) {
 	}
 }
 
-// TestMetricsLeaveOut: the pool's metrics lack a worker that answers too much, that
-// refuses, that has ended or that has not begun.
-func TestMetricsLeaveOut(t *testing.T) {
-	p := &Pool{log: slog.New(slog.DiscardHandler), seats: map[string]*seat{"none": {}}}
+// TestMetricsOmitted checks that the pool's metrics omit a worker whose answer is too long
+// or an error, and one that has ended or has not started.
+func TestMetricsOmitted(t *testing.T) {
+	p := &Pool{log: slog.New(slog.DiscardHandler), slots: map[string]*slot{"none": {}}}
 	dir := t.TempDir()
 	for name, h := range map[string]http.HandlerFunc{
 		"ann": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a 1\n") },
@@ -64,11 +63,11 @@ func TestMetricsLeaveOut(t *testing.T) {
 			server.Close()
 			<-serving
 		})
-		w := &worker{dial: dialer(socket), gone: make(chan struct{})}
+		w := &worker{dial: dialer(socket), exited: make(chan struct{})}
 		if name == "ended" {
-			close(w.gone)
+			close(w.exited)
 		}
-		p.seats[name] = &seat{worker: w}
+		p.slots[name] = &slot{worker: w}
 	}
 	got := map[string]int{}
 	for name, text := range p.Metrics(t.Context()) {

@@ -19,178 +19,189 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// Options say for whom a [Pool] has workers.
+// Options configure a [Pool].
 type Options struct {
 	// Home is the server's $CODEX_HOME.
 	Home string
-	// HTTP names the users.
+	// HTTP configures the users.
 	HTTP config.HTTP
-	// Hidden are files and folders of the server's that no user sees.
+	// Hidden are files and folders of the server that workers must not see.
 	Hidden []string
-	// Order has what is the same for all. Its Locked are the arguments that are
-	// locked everywhere.
-	Order Order
-	// Record and Trace are appended to by all workers. Nil means none.
+	// Settings are the settings that all workers share. Its Locked are the arguments that
+	// no user may set. The pool sets the fields that differ between users.
+	Settings Settings
+	// Record is the approval log and Trace the trace file. All workers append to them. Nil
+	// means that there is no such file.
 	Record, Trace *os.File
-	// Guard says who may. Its principals are those of HTTP.
+	// Guard admits requests. Its principals are those of HTTP.
 	Guard *streamable.Guard
-	// Challenge is the WWW-Authenticate of the guard's refusals, with its scheme and realm.
+	// Challenge is the WWW-Authenticate header of the guard's refusals: scheme and realm.
 	Challenge string
-	// Report is called with each request that no worker answered. Nil is not called.
+	// Report is called for each request that was not answered by a worker. It may be nil.
 	Report func(streamable.Report)
-	// Stderr gets what workers say, Logger what becomes of them.
+	// Stderr receives the standard error of workers. Logger logs their starts and ends.
 	Stderr io.Writer
 	Logger *slog.Logger
 }
 
-// Pool hands requests to workers. It is safe for concurrent use.
+// Pool starts and ends workers, and passes requests to them. It is safe for concurrent use.
 type Pool struct {
 	o       Options
 	log     *slog.Logger
-	launch  func(name string) (*worker, error)
-	running sync.WaitGroup // starts, ends, and what waits for processes
+	start   func(name string) (*worker, error)
+	running sync.WaitGroup // all goroutines of the pool
 
 	mu       sync.Mutex
-	seats    map[string]*seat
-	clients  map[string]*client // by user
+	slots    map[string]*slot  // by user
+	usage    map[string]*usage // by user
 	draining bool
 	closed   bool
 }
 
-// seat is where a user's worker is, or is to be.
-type seat struct {
-	worker *worker       // nil before the first
-	start  *attempt      // nil while none is under way
-	rest   chan struct{} // nil unless the worker is asked whether it is idle; closed then
-	open   int           // requests
-	timer  *time.Timer   // for the time without a request; nil before the first
+// slot holds the worker of a user.
+type slot struct {
+	worker    *worker       // the latest; nil before the first start
+	attempt   *attempt      // the start that is under way, or nil
+	idleCheck chan struct{} // nil unless an idle check is under way; closed at its end
+	requests  int           // open ones
+	idleTimer *time.Timer   // runs while no request is open; nil before its first use
 }
 
 // attempt is one start of a worker.
 type attempt struct {
-	done chan struct{}
+	done chan struct{} // closed at the end of the start, after err is set
 	err  error
 }
 
-// ErrEnclosure is wrapped by the error of [New] where this system cannot keep users
-// apart.
+// ErrEnclosure is wrapped by the error of [New] if this system cannot keep users apart.
 var ErrEnclosure = errors.New("this system cannot keep several users apart")
 
-// New returns a pool without a worker, to be closed.
+// New returns a pool without workers. The caller must close it. New fails if this system
+// cannot keep users apart, or if the paths of one user contain those of another or of the
+// server.
 func New(o Options) (*Pool, error) {
 	if err := sandbox.TryEnclosure(); err != nil {
 		return nil, errors.Join(ErrEnclosure, err)
 	}
-	if _, err := findPlaces(o.Home, o.Hidden, o.HTTP.Principals); err != nil {
+	if _, err := resolvePaths(o.Home, o.Hidden, o.HTTP.Principals); err != nil {
 		return nil, err
 	}
 	p := newPool(o)
-	p.launch = p.start
+	p.start = p.startProcess
 	return p, nil
 }
 
 func newPool(o Options) *Pool {
-	p := &Pool{o: o, log: o.Logger, seats: map[string]*seat{}, clients: map[string]*client{}}
+	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, usage: map[string]*usage{}}
 	for name := range o.HTTP.Principals {
-		p.seats[name], p.clients[name] = &seat{}, newClient()
+		p.slots[name], p.usage[name] = &slot{}, newUsage()
 	}
 	return p
 }
 
 // ServeHTTP implements [http.Handler].
 func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	patient := newPatient(w, r)
-	if !p.serve(patient, r) && p.o.Report != nil && r.Context().Err() == nil {
-		p.o.Report(streamable.Report{Status: patient.status})
+	response := newTimedResponse(w, r)
+	if !p.serve(response, r) && p.o.Report != nil && r.Context().Err() == nil {
+		p.o.Report(streamable.Report{Status: response.status})
 	}
 }
 
-// serve reports whether a worker has answered.
-func (p *Pool) serve(patient *patient, r *http.Request) bool {
-	who, ok := p.o.Guard.Admit(patient, r)
+// serve answers a request. It reports whether the answer came from a worker.
+func (p *Pool) serve(response *timedResponse, r *http.Request) bool {
+	principal, ok := p.o.Guard.Admit(response, r)
 	if !ok {
 		return false
 	}
-	user := cmp.Or(r.PathValue(UserValue), who.Name)
-	if user != who.Name {
-		if !p.decides(&who, user) {
-			http.Error(patient, "you do not decide for this user", http.StatusForbidden)
+	user := cmp.Or(r.PathValue(UserValue), principal.Name)
+	if user != principal.Name {
+		if !p.admitApprover(&principal, user) {
+			http.Error(response, notApproverText, http.StatusForbidden)
 			return false
 		}
 	}
-	c, ok := p.enter(who.Name)
+	u, ok := p.beginRequest(principal.Name)
 	if !ok {
-		patient.Header().Set("Retry-After", "1")
-		http.Error(patient, "too many requests are open", http.StatusTooManyRequests)
+		response.Header().Set("Retry-After", "1")
+		http.Error(response, "too many of your requests are open; send this one again when another has ended", http.StatusTooManyRequests)
 		return false
 	}
-	defer p.leave(c)
-	release, ok := c.receive(patient, r)
+	defer p.endRequest(u)
+	release, ok := u.readBody(response, r)
 	if !ok {
 		return false
 	}
 	defer release()
-	patient.extend() // the body may have taken all of the time
+	response.extend() // reading the body may have used up the timeout
 	worker, conn, err := p.connect(r.Context(), user)
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.log.Error("no worker", "principal", user, "error", err)
+			p.log.Error("worker unavailable", "principal", user, "error", err)
 		}
-		patient.Header().Set("Retry-After", "5")
-		http.Error(patient, "the server cannot work for you now; its log says why. Nothing was started", http.StatusServiceUnavailable)
+		response.Header().Set("Retry-After", "5")
+		http.Error(response, unavailableText, http.StatusServiceUnavailable)
 		return false
 	}
-	defer p.rise(user)
+	defer p.release(user)
 	defer conn.Close()
-	worker.proxy.ServeHTTP(patient, admitted(r, who, conn))
-	return !patient.failed
+	worker.proxy.ServeHTTP(response, withAdmission(r, principal, conn))
+	return !response.unanswered
 }
 
-// enter counts a request of a user, unless it has too many.
-func (p *Pool) enter(name string) (*client, bool) {
+const (
+	notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(streamable.ScopeApprove) +
+		"; for your own work, use the address without a user"
+	unavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
+		"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
+)
+
+// beginRequest counts a request of a user. It fails if the user has too many open
+// requests.
+func (p *Pool) beginRequest(name string) (*usage, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.clients[name]
-	if c == nil || c.open >= maxOpen {
+	u := p.usage[name]
+	if u == nil || u.requests >= maxOpen {
 		return nil, false
 	}
-	c.open++
-	return c, true
+	u.requests++
+	return u, true
 }
 
-func (p *Pool) leave(c *client) {
+func (p *Pool) endRequest(u *usage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.open--
+	u.requests--
 }
 
-// UserValue is the wildcard of a path that names the user whose worker a request is for:
-// an approver goes to the workers of others.
+// UserValue is the wildcard in the path of a request that names the user for whose worker
+// the request is. An approver uses such a path to reach the worker of another user.
 const UserValue = "user"
 
-// deciding is all that an approver may do at the worker of another user.
-var deciding = []streamable.Scope{streamable.ScopeApprove, streamable.ScopeRead}
+// approverScopes are the scopes that an approver can use at the worker of another user.
+var approverScopes = []streamable.Scope{streamable.ScopeApprove, streamable.ScopeRead}
 
-// decides reports whether a principal decides for a user, and leaves it the scopes for
-// that.
-func (p *Pool) decides(who *streamable.Principal, user string) bool {
-	if p.o.HTTP.Principals[user].Approver != who.Name {
+// admitApprover reports whether a principal may answer the approval requests of a user. It
+// limits the principal's scopes to those of an approver.
+func (p *Pool) admitApprover(principal *streamable.Principal, user string) bool {
+	if p.o.HTTP.Principals[user].Approver != principal.Name {
 		return false
 	}
-	scopes := slices.Clone(deciding)
-	if who.Scopes != nil {
-		scopes = slices.DeleteFunc(scopes, func(s streamable.Scope) bool { return !slices.Contains(who.Scopes, s) })
+	scopes := slices.Clone(approverScopes)
+	if principal.Scopes != nil {
+		scopes = slices.DeleteFunc(scopes, func(s streamable.Scope) bool { return !slices.Contains(principal.Scopes, s) })
 	}
-	who.Scopes = scopes
+	principal.Scopes = scopes
 	return slices.Contains(scopes, streamable.ScopeApprove)
 }
 
-// connect returns a connection for one request of a user, who sits until [Pool.rise].
-// While a worker ends it waits for that, and takes the next one: nothing was sent to the
-// one before.
+// connect acquires the worker of a user and returns a connection for one request. The
+// caller calls [Pool.release] when the request has ended. If the worker is about to end,
+// connect waits for its end and uses the next worker. That is safe because the request was
+// not sent yet.
 func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, error) {
 	for {
-		w, err := p.sit(ctx, name)
+		w, err := p.acquire(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -198,15 +209,15 @@ func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, err
 		if err == nil {
 			return w, conn, nil
 		}
-		p.rise(name)
+		p.release(name)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, nil, err
 		}
 		select {
-		case <-w.gone:
+		case <-w.exited:
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
-		case <-time.After(endLimit):
+		case <-time.After(endTimeout):
 			return nil, nil, err
 		}
 	}
@@ -214,15 +225,15 @@ func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, err
 
 var (
 	errUnknown = errors.New("no such user")
-	errClosed  = errors.New("the server ends")
+	errClosed  = errors.New("the server is shutting down")
 )
 
-// sit returns the worker of a user for a request, which keeps the worker until
-// [Pool.rise]. It starts a worker where there is none.
-func (p *Pool) sit(ctx context.Context, name string) (*worker, error) {
+// acquire returns the worker of a user for a request, and starts one if necessary. The pool
+// does not end the worker for being idle before [Pool.release] is called.
+func (p *Pool) acquire(ctx context.Context, name string) (*worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.seats[name]
+	s := p.slots[name]
 	if s == nil {
 		return nil, errUnknown
 	}
@@ -230,22 +241,22 @@ func (p *Pool) sit(ctx context.Context, name string) (*worker, error) {
 		var changed <-chan struct{}
 		var a *attempt
 		switch {
-		case s.rest != nil:
-			changed = s.rest
+		case s.idleCheck != nil:
+			changed = s.idleCheck
 		case s.worker != nil && s.worker.alive():
-			s.open++
-			if s.timer != nil {
-				s.timer.Stop()
+			s.requests++
+			if s.idleTimer != nil {
+				s.idleTimer.Stop()
 			}
 			return s.worker, nil
 		case p.draining || p.closed:
 			return nil, errClosed
 		default:
-			a = s.start
+			a = s.attempt
 			if a == nil {
 				a = &attempt{done: make(chan struct{})}
-				s.start = a
-				p.running.Go(func() { p.try(name, s, a) })
+				s.attempt = a
+				p.running.Go(func() { p.fill(name, s, a) })
 			}
 			changed = a.done
 		}
@@ -266,64 +277,65 @@ func (p *Pool) sit(ctx context.Context, name string) (*worker, error) {
 	}
 }
 
-// rise ends what sit has begun.
-func (p *Pool) rise(name string) {
+// release ends the use of a worker that [Pool.acquire] returned.
+func (p *Pool) release(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.seats[name]
-	s.open--
-	p.await(name, s)
+	s := p.slots[name]
+	s.requests--
+	p.startIdleTimer(name, s)
 }
 
-// await begins the time after which a worker without a request ends. p.mu is held.
-func (p *Pool) await(name string, s *seat) {
-	if s.open > 0 || p.o.HTTP.WorkerIdle <= 0 {
+// startIdleTimer starts the time after which endIdle is called, unless a request is open.
+// The caller holds p.mu.
+func (p *Pool) startIdleTimer(name string, s *slot) {
+	if s.requests > 0 || p.o.HTTP.WorkerIdle <= 0 {
 		return
 	}
-	if s.timer == nil {
-		s.timer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.relieve(name, s) })
+	if s.idleTimer == nil {
+		s.idleTimer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.endIdle(name, s) })
 		return
 	}
-	s.timer.Reset(p.o.HTTP.WorkerIdle)
+	s.idleTimer.Reset(p.o.HTTP.WorkerIdle)
 }
 
-// relieve ends a worker that is idle. Requests wait meanwhile: they go to this worker if
-// it is busy, else to the next one.
-func (p *Pool) relieve(name string, s *seat) {
+// endIdle asks a worker without requests whether it is idle, and ends it if so. New
+// requests wait for the answer: a busy worker receives them, or else the next worker.
+func (p *Pool) endIdle(name string, s *slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.open > 0 || s.rest != nil || s.worker == nil || !s.worker.alive() || p.draining || p.closed {
+	if s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.draining || p.closed {
 		return
 	}
 	w := s.worker
-	s.rest = make(chan struct{})
+	s.idleCheck = make(chan struct{})
 	p.running.Go(func() {
-		idle := w.idle()
+		idle := w.checkIdle()
 		if idle {
 			p.log.Info("worker is idle", "principal", name)
-			w.end(endLimit)
+			w.end(endTimeout)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		close(s.rest)
-		s.rest = nil
+		close(s.idleCheck)
+		s.idleCheck = nil
 		if !idle {
-			p.await(name, s)
+			p.startIdleTimer(name, s)
 		}
 	})
 }
 
-// try starts a worker for the requests that wait for it.
-func (p *Pool) try(name string, s *seat, a *attempt) {
+// fill starts a worker for a slot. Requests wait for the end of the attempt.
+func (p *Pool) fill(name string, s *slot, a *attempt) {
 	defer close(a.done)
-	w, err := p.launch(name)
+	w, err := p.start(name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.start, a.err = nil, err
+	s.attempt, a.err = nil, err
 	if err == nil {
 		s.worker = w
 		p.log.Info("worker started", "principal", name, "process", w.process)
-		p.await(name, s)
+		p.startIdleTimer(name, s)
 	}
 }
 
@@ -334,19 +346,20 @@ func (p *Pool) Draining() bool {
 	return p.draining
 }
 
-// Drain starts no more workers, and returns when nothing is under way in any, or when
-// ctx ends. Answers to questions, and what polls and answers tasks, still come in.
+// Drain waits until all workers have finished their running work. From then on the pool
+// starts no workers, and workers accept no new work, but they still accept answers to
+// questions and requests for tasks. Drain fails if ctx ends first.
 func (p *Pool) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	p.draining = true
 	p.mu.Unlock()
-	for _, w := range p.all() {
+	for _, w := range p.workers() {
 		w.drain()
 	}
-	for _, w := range p.all() {
+	for _, w := range p.workers() {
 		select {
 		case <-w.drained:
-		case <-w.gone:
+		case <-w.exited:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -354,11 +367,11 @@ func (p *Pool) Drain(ctx context.Context) error {
 	return nil
 }
 
-// all returns the workers, after those that are about to start have.
-func (p *Pool) all() (all []*worker) {
-	for _, s := range p.seats {
+// workers returns all workers. It first waits for the starts that are under way.
+func (p *Pool) workers() (all []*worker) {
+	for _, s := range p.slots {
 		p.mu.Lock()
-		a := s.start
+		a := s.attempt
 		p.mu.Unlock()
 		if a != nil {
 			<-a.done
@@ -372,14 +385,14 @@ func (p *Pool) all() (all []*worker) {
 	return all
 }
 
-// Close ends all workers, each with what it has under way.
+// Close ends all workers and their running work, and waits for their ends.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
 	var ending sync.WaitGroup
-	for _, w := range p.all() {
-		ending.Go(func() { w.end(endLimit) })
+	for _, w := range p.workers() {
+		ending.Go(func() { w.end(endTimeout) })
 	}
 	ending.Wait()
 	p.running.Wait()

@@ -14,37 +14,37 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// passage is what a request that was admitted has in its context: whose it is, and the
-// connection to the worker.
-type passage struct {
-	who  streamable.Principal
-	conn net.Conn
+// admission is a value in the context of each admitted request: its principal, and the
+// connection to the worker. conn is nil after the request was sent.
+type admission struct {
+	principal streamable.Principal
+	conn      net.Conn
 }
 
-// passageKey is its key.
-type passageKey struct{}
+// admissionKey is the key of an admission in a context.
+type admissionKey struct{}
 
-// admitted returns the request of a principal, to be sent over a connection.
-func admitted(r *http.Request, who streamable.Principal, conn net.Conn) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), passageKey{}, &passage{who, conn}))
+// withAdmission returns the request with an admission in its context.
+func withAdmission(r *http.Request, principal streamable.Principal, conn net.Conn) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), admissionKey{}, &admission{principal, conn}))
 }
 
-// passed are the headers of an answer that clients get.
-var passed = []string{
+// answerHeaders are the headers of an answer that the proxy passes to clients.
+var answerHeaders = []string{
 	"Allow", "Cache-Control", "Content-Length", "Content-Type", "Date", "Mcp-Session-Id", "Retry-After", "Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options",
 }
 
-// challenger writes the challenges of a server.
+// challenger writes the WWW-Authenticate challenges of a server.
 type challenger struct {
 	scheme   string // with the realm
-	metadata string // URL of the server's metadata as an OAuth resource, "" without
+	metadata string // URL of the server's metadata as an OAuth resource, or ""
 }
 
 var scopeParameter = regexp.MustCompile(`[ ,]scope="([^"]*)"`)
 
-// rewrite returns the challenge of a 403 for the scopes that a worker's challenge names. It
-// takes nothing else from the worker, which could name another authorization server. Without
-// scopes it returns "".
+// rewrite returns the challenge of a 403 for the scopes in a worker's challenge, or "" if
+// there are no scopes. It ignores the rest of the worker's challenge, which could name
+// another authorization server.
 func (c challenger) rewrite(from string) string {
 	found := scopeParameter.FindStringSubmatch(from)
 	if found == nil {
@@ -61,11 +61,13 @@ func (c challenger) rewrite(from string) string {
 	return text
 }
 
-// vet leaves out what no worker sends, unless something has taken it over: an answer that
-// sends a client, perhaps the approver's, to sign in elsewhere, or that stays in a browser.
-func (c challenger) vet(r *http.Response) error {
+// checkAnswer removes the headers that clients do not need, and fails for a status that
+// they do not need. Only a worker that was taken over sends those: they could make the
+// client of the user or of its approver sign in at another server, or leave state in a
+// browser.
+func (c challenger) checkAnswer(r *http.Response) error {
 	for name := range r.Header {
-		if !slices.Contains(passed, name) {
+		if !slices.Contains(answerHeaders, name) {
 			delete(r.Header, name)
 		}
 	}
@@ -80,20 +82,24 @@ func (c challenger) vet(r *http.Response) error {
 	case r.StatusCode >= 400 && r.StatusCode < 600 && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusProxyAuthRequired:
 		return nil
 	}
-	return fmt.Errorf("a worker answers with %s", r.Status)
+	return fmt.Errorf("the worker sent the status %s, which is not passed to clients", r.Status)
 }
 
-// newProxy returns a proxy to a worker. The headers in which a client says who it is and
-// where it comes from are not handed on.
+// unansweredText is for a client whose request was sent to a worker.
+const unansweredText = "the user's worker process did not answer this request. The request may have taken effect; " +
+	"check that before you send it again. If the process has ended, the next request starts it again"
+
+// newProxy returns a proxy to a worker. The proxy removes the headers in which a client
+// identifies itself or its address.
 func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     transport{},
-		FlushInterval: -1, // a stream's events go out at once
+		FlushInterval: -1, // send the events of a stream immediately
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
-			var who streamable.Principal
-			if p, ok := r.In.Context().Value(passageKey{}).(*passage); ok {
-				who = p.who
+			var principal streamable.Principal
+			if a, ok := r.In.Context().Value(admissionKey{}).(*admission); ok {
+				principal = a.principal
 			}
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "localhost", "localhost"
 			for name := range r.Out.Header {
@@ -104,22 +110,22 @@ func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 			for _, name := range []string{"Authorization", "Cookie", "Expect", "Forwarded", "Origin", "X-Real-Ip"} {
 				delete(r.Out.Header, name)
 			}
-			r.Out.Header.Set(principalHeader, who.Name)
-			scopes := who.Scopes
+			r.Out.Header.Set(principalHeader, principal.Name)
+			scopes := principal.Scopes
 			if scopes == nil {
 				scopes = streamable.Scopes()
 			}
 			r.Out.Header.Set(scopesHeader, streamable.FormatScopes(scopes))
 		},
-		ModifyResponse: c.vet,
+		ModifyResponse: c.checkAnswer,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if p, ok := w.(*patient); ok {
-				p.failed = true
+			if t, ok := w.(*timedResponse); ok {
+				t.unanswered = true
 			}
 			if r.Context().Err() == nil {
-				log.Warn("a request has no answer", "error", err)
+				log.Warn("worker did not answer a request", "error", err)
 			}
-			http.Error(w, "what worked for you has ended; it starts again with the next request", http.StatusBadGateway)
+			http.Error(w, unansweredText, http.StatusBadGateway)
 		},
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dialer returns what dials a worker at a socket.
+// dialer returns a function that connects to a worker at a socket.
 func dialer(socket string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
@@ -43,7 +43,7 @@ func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptes
 			return
 		}
 		defer conn.Close()
-		proxy.ServeHTTP(newPatient(w, r), admitted(r, who, conn))
+		proxy.ServeHTTP(newTimedResponse(w, r), withAdmission(r, who, conn))
 	}))
 	t.Cleanup(func() {
 		front.Close()
@@ -53,7 +53,7 @@ func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptes
 	return front
 }
 
-// TestHeaders: the worker learns from the pool alone whose request it is.
+// TestHeaders checks that the worker gets the principal of a request from the pool only.
 func TestHeaders(t *testing.T) {
 	got := make(chan *http.Request, 1)
 	front := behind(t, streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, func(_ http.ResponseWriter, r *http.Request) { got <- r })
@@ -86,18 +86,19 @@ func TestHeaders(t *testing.T) {
 		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("the worker has (-want +got):\n%s", diff)
+		t.Errorf("the worker received (-want +got):\n%s", diff)
 	}
-	l := &Link{Order: Order{Principal: "ann"}}
+	l := &Link{Settings: Settings{Principal: "ann"}}
 	if who, err := l.Authenticate(in); err != nil || cmp.Diff(streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, who) != "" {
-		t.Errorf("the worker takes it for %+v, %v", who, err)
+		t.Errorf("the principal at the worker: %+v, %v", who, err)
 	}
-	if who, err := (&Link{Order: Order{Principal: "bob"}}).Authenticate(in); err == nil {
-		t.Errorf("another worker takes it for %+v", who)
+	if who, err := (&Link{Settings: Settings{Principal: "bob"}}).Authenticate(in); err == nil {
+		t.Errorf("another worker accepts %+v", who)
 	}
 }
 
-// TestStreams: events go out at once, and a client that goes away is gone for the worker.
+// TestStreams checks that events are sent immediately, and that the request ends at the
+// worker when the client disconnects.
 func TestStreams(t *testing.T) {
 	gone := make(chan struct{})
 	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, r *http.Request) {
@@ -119,11 +120,11 @@ func TestStreams(t *testing.T) {
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):
-		t.Error("the worker continues")
+		t.Error("the request of a disconnected client continues")
 	}
 }
 
-// TestOnce: a request is sent over its own connection, and never again.
+// TestOnce checks that a request is sent only once, over its own connection.
 func TestOnce(t *testing.T) {
 	n := make(chan struct{}, 10)
 	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
@@ -153,8 +154,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestAnswers: clients get no header and no status by which a worker that was taken over
-// could send them elsewhere.
+// TestAnswers checks that a worker cannot redirect clients by a header or a status.
 func TestAnswers(t *testing.T) {
 	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
 		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
@@ -182,13 +182,13 @@ func TestAnswers(t *testing.T) {
 			headers = map[string]string{"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 		}
 		if diff := cmp.Diff(headers, have); diff != "" || answer.StatusCode != want {
-			t.Errorf("%d is handed on as %s (-want +got):\n%s", status, answer.Status, diff)
+			t.Errorf("%d is passed on as %s (-want +got):\n%s", status, answer.Status, diff)
 		}
 	}
 }
 
-// TestChallenges: the challenge that a client gets is the server's own, with the scopes that
-// the worker names.
+// TestChallenges checks that the server writes the challenge for the client, and takes only
+// the scopes from the worker's challenge.
 func TestChallenges(t *testing.T) {
 	const own = `Bearer realm="here", error="insufficient_scope", scope="codex:run", resource_metadata="https://here.example/metadata"`
 	for _, tt := range []struct {
@@ -218,15 +218,15 @@ func TestChallenges(t *testing.T) {
 		}
 		answer.Body.Close()
 		if diff := cmp.Diff(tt.want, answer.Header.Values("Www-Authenticate")); diff != "" || answer.StatusCode != tt.status {
-			t.Errorf("%d with %q is handed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
+			t.Errorf("%d with %q is passed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
 		}
 	}
 }
 
-// deadlines notes those that a response gets.
+// deadlines records the calls that set deadlines.
 type deadlines struct {
 	http.ResponseWriter
-	read, write []bool // whether there is one
+	read, write []bool // false where a call removed the deadline
 }
 
 // SetReadDeadline is for [http.ResponseController].
@@ -244,19 +244,20 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 // Unwrap is for [http.ResponseController].
 func (d *deadlines) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
-// TestDeadlines: a body must come in time, and an answer may take its time.
+// TestDeadlines checks that reading the body has a deadline, and each write has one, but
+// not the whole answer.
 func TestDeadlines(t *testing.T) {
 	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("body"))
-	w := newPatient(d, r)
+	w := newTimedResponse(d, r)
 	if diff := cmp.Diff([]bool{true}, d.read); diff != "" {
-		t.Errorf("while the body comes: %s", diff)
+		t.Errorf("while the body is read: %s", diff)
 	}
 	if _, err := io.ReadAll(r.Body); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]bool{true, false}, d.read); diff != "" {
-		t.Errorf("when it has come: %s", diff)
+		t.Errorf("after the body was read: %s", diff)
 	}
 	before := len(d.write)
 	if _, err := io.WriteString(w, "answer"); err != nil {
@@ -269,8 +270,8 @@ func TestDeadlines(t *testing.T) {
 		t.Errorf("%d writes have a deadline, want 2", len(d.write)-before)
 	}
 	d = &deadlines{ResponseWriter: httptest.NewRecorder()}
-	newPatient(d, httptest.NewRequest(http.MethodGet, "/mcp", nil))
+	newTimedResponse(d, httptest.NewRequest(http.MethodGet, "/mcp", nil))
 	if diff := cmp.Diff([]bool{false}, d.read); diff != "" {
-		t.Errorf("of a stream: %s", diff)
+		t.Errorf("for a stream: %s", diff)
 	}
 }

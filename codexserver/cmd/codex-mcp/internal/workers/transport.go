@@ -4,39 +4,41 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
 )
 
-// transport sends each request over the connection of its passage, once. Unlike
-// [http.Transport] it takes an answer that comes before the worker has read the whole
-// request, and whose connection the worker then closes.
+// transport sends each request once, over the connection of its admission. In contrast to
+// [http.Transport] it accepts an answer that the worker sends before it has read the whole
+// request, also if the worker then closes the connection.
 type transport struct{}
 
-var errNoPassage = errors.New("a request that was not admitted, or is sent again")
+var errNotAdmitted = errors.New("the request was not admitted, or has been sent already")
 
 const (
-	// maxAnswerHeader bounds the headers of an answer, in bytes.
+	// maxAnswerHeader limits the headers of an answer, in bytes.
 	maxAnswerHeader = 1 << 20
-	// maxEarlier is how many answers with a status of 1xx may come before the answer.
-	maxEarlier = 5
+	// maxHeads limits the answers to a request: those with a status of 1xx and the final
+	// one.
+	maxHeads = 5
 )
 
 // RoundTrip implements [http.RoundTripper].
 func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	p, ok := r.Context().Value(passageKey{}).(*passage)
-	if !ok || p.conn == nil {
-		return nil, errNoPassage
+	a, ok := r.Context().Value(admissionKey{}).(*admission)
+	if !ok || a.conn == nil {
+		return nil, errNotAdmitted
 	}
-	conn := p.conn
-	p.conn = nil
-	last := *r
-	last.Close = true
+	conn := a.conn
+	a.conn = nil
+	out := *r
+	out.Close = true
 	stop := context.AfterFunc(r.Context(), func() { conn.Close() })
 	sent := make(chan error, 1)
-	go func() { sent <- last.Write(conn) }()
+	go func() { sent <- out.Write(conn) }()
 	answer, err := readAnswer(conn, r)
 	if err != nil {
 		stop()
@@ -47,11 +49,11 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// readAnswer reads the headers of an answer.
+// readAnswer reads the headers of the final answer. It skips answers with a status of 1xx.
 func readAnswer(conn net.Conn, r *http.Request) (*http.Response, error) {
 	limited := &io.LimitedReader{R: conn, N: maxAnswerHeader}
 	in := bufio.NewReader(limited)
-	for range maxEarlier {
+	for range maxHeads {
 		answer, err := http.ReadResponse(in, r)
 		if err != nil {
 			return nil, err
@@ -61,10 +63,10 @@ func readAnswer(conn net.Conn, r *http.Request) (*http.Response, error) {
 			return answer, nil
 		}
 	}
-	return nil, errors.New("the worker does not answer")
+	return nil, fmt.Errorf("the worker sent %d answers with a status of 1xx and no final one", maxHeads)
 }
 
-// answerBody ends the connection with the answer.
+// answerBody closes the connection when the answer is closed.
 type answerBody struct {
 	io.ReadCloser
 	conn net.Conn
@@ -72,10 +74,10 @@ type answerBody struct {
 	sent <-chan error
 }
 
-// Close implements [io.Closer]. The request is not read any more after it returns.
+// Close implements [io.Closer]. After it returns, the transport does not use the request.
 func (b *answerBody) Close() error {
 	b.stop()
 	err := b.conn.Close()
-	<-b.sent // fails where the worker has not read to the end
+	<-b.sent // an error if the worker did not read the whole request
 	return err
 }

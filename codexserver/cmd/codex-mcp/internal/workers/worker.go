@@ -21,123 +21,126 @@ import (
 )
 
 const (
-	// startLimit is how long a worker may take until it serves.
-	startLimit = 30 * time.Second
-	// endLimit is how long it may take to end what it has started.
-	endLimit = 20 * time.Second
-	// restLimit is how long it may take to say whether it is idle.
-	restLimit = 5 * time.Second
+	// startTimeout limits the time from the start of a worker until it is ready.
+	startTimeout = 30 * time.Second
+	// endTimeout limits the time that a worker has to end its work.
+	endTimeout = 20 * time.Second
+	// idleCheckTimeout limits the time that a worker has to answer an idle check.
+	idleCheckTimeout = 5 * time.Second
 )
 
-// worker is a worker's process as the pool sees it.
+// worker is the pool's handle of a worker's process.
 type worker struct {
-	proxy   *httputil.ReverseProxy
-	dial    func(context.Context) (net.Conn, error)
-	kill    func() error
-	process int
-	gone    chan struct{} // closed when the process has ended
-	drained chan struct{} // closed when nothing is under way any more
-	rests   chan bool     // its answers to whether it is idle
+	proxy       *httputil.ReverseProxy
+	dial        func(context.Context) (net.Conn, error)
+	kill        func() error
+	process     int
+	exited      chan struct{} // closed when the process has ended
+	drained     chan struct{} // closed when the worker has no running work any more
+	idleAnswers chan bool     // the worker's answers to idle checks
 
-	mu    sync.Mutex
-	order io.WriteCloser // closed to end it
+	mu      sync.Mutex
+	control io.WriteCloser // closing it makes the worker stop
 }
 
-// start starts a worker and waits until it serves.
-func (p *Pool) start(name string) (*worker, error) {
-	// Where paths lead may have changed since the server's start.
-	places, err := findPlaces(p.o.Home, p.o.Hidden, p.o.HTTP.Principals)
+// startProcess starts the worker of a user and waits until it is ready.
+func (p *Pool) startProcess(name string) (*worker, error) {
+	// Symbolic links may have changed since the server started.
+	paths, err := resolvePaths(p.o.Home, p.o.Hidden, p.o.HTTP.Principals)
 	if err != nil {
 		return nil, err
 	}
-	if err := places.clear(name); err != nil {
+	if err := paths.clearTemp(name); err != nil {
 		return nil, err
 	}
-	order := p.o.Order
-	order.Principal, order.Home, order.Folders = name, places.homes[name], places.work[name]
-	order.Approver = p.o.HTTP.Principals[name].Approver
-	order.Record, order.Trace = p.o.Record != nil, p.o.Trace != nil
+	settings := p.o.Settings
+	settings.Principal, settings.Home, settings.Folders = name, paths.homes[name], paths.folders[name]
+	settings.Approver = p.o.HTTP.Principals[name].Approver
+	settings.Record, settings.Trace = p.o.Record != nil, p.o.Trace != nil
 	limits := p.o.HTTP.Principals[name].Limits
-	order.Turns, order.Tasks = limits.Turns, limits.Tasks
-	order.Locked = p.o.HTTP.Locked(order.Locked, name)
-	if order.Files, err = config.Hand(places.server); err != nil {
+	settings.Turns, settings.Tasks = limits.Turns, limits.Tasks
+	settings.Locked = p.o.HTTP.Locked(settings.Locked, name)
+	if settings.Files, err = config.Hand(paths.server); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(order)
+	text, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err
 	}
-	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Order.Metadata})
-	orders, answers, err := w.launch(p, name, places)
+	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Settings.Metadata})
+	control, status, err := w.launch(p, name, paths)
 	if err != nil {
 		return nil, err
 	}
-	deadline := time.Now().Add(startLimit)
-	err = errors.Join(orders.SetWriteDeadline(deadline), answers.SetReadDeadline(deadline))
+	deadline := time.Now().Add(startTimeout)
+	err = errors.Join(control.SetWriteDeadline(deadline), status.SetReadDeadline(deadline))
 	if err == nil {
-		_, err = orders.Write(append(text, '\n'))
+		_, err = control.Write(append(text, '\n'))
 	}
-	lines := bufio.NewScanner(answers) // with bounded lines
+	lines := bufio.NewScanner(status) // it limits the length of a line
 	if err == nil {
-		err = ready(lines)
+		err = readReady(lines)
 	}
 	if err != nil {
 		w.end(0)
-		answers.Close()
+		status.Close()
 		return nil, err
 	}
-	_ = errors.Join(orders.SetWriteDeadline(time.Time{}), answers.SetReadDeadline(time.Time{})) // pipes have deadlines
+	_ = errors.Join(control.SetWriteDeadline(time.Time{}), status.SetReadDeadline(time.Time{})) // pipes support deadlines
 	p.running.Go(func() {
-		defer answers.Close()
-		w.listen(lines)
+		defer status.Close()
+		w.readStatus(lines)
 	})
 	return w, nil
 }
 
 // newWorker returns a worker without a process.
 func newWorker(log *slog.Logger, c challenger) *worker {
-	return &worker{proxy: newProxy(log, c), gone: make(chan struct{}), drained: make(chan struct{}), rests: make(chan bool, 1)}
+	return &worker{proxy: newProxy(log, c), exited: make(chan struct{}), drained: make(chan struct{}), idleAnswers: make(chan bool, 1)}
 }
 
-// ready reads whether a worker serves.
-func ready(lines *bufio.Scanner) error {
+// readReady reads the first message of a worker. It returns nil if the worker is ready,
+// and otherwise the reason.
+func readReady(lines *bufio.Scanner) error {
 	more := lines.Scan()
-	reason, failed := strings.CutPrefix(lines.Text(), errorWord)
+	reason, failed := strings.CutPrefix(lines.Text(), errorPrefix)
 	switch {
 	case lines.Err() != nil:
 		return lines.Err()
 	case !more:
-		return errors.New("it has ended; its own words are above")
+		return errors.New("the process ended before it was ready; its own output is above")
 	case failed:
 		return errors.New(reason)
-	case lines.Text() != readyWord:
-		return errors.New("it says something else than that it serves")
+	case lines.Text() != readyMessage:
+		return errors.New("the process sent an unexpected message before it was ready")
 	}
 	return nil
 }
 
-// listen takes what a worker says, until it ends or says what no line may be.
-func (w *worker) listen(lines *bufio.Scanner) {
+// readStatus handles the messages of a worker until the worker ends or sends a line that is
+// too long.
+func (w *worker) readStatus(lines *bufio.Scanner) {
 	drained := false
 	for lines.Scan() {
-		switch word := lines.Text(); word {
-		case drainedWord:
+		switch message := lines.Text(); message {
+		case drainedMessage:
 			if !drained {
 				close(w.drained)
 			}
 			drained = true
-		case idleWord, busyWord:
+		case idleMessage, busyMessage:
 			select {
-			case w.rests <- word == idleWord:
-			default: // nothing has asked
+			case w.idleAnswers <- message == idleMessage:
+			default: // the pool has not asked
 			}
 		}
 	}
 }
 
-// launch starts the process, and returns the pipes of its order and of its answers.
-func (w *worker) launch(p *Pool, name string, places *places) (order, answers *os.File, err error) {
-	l, door, err := openDoor(places.server)
+// launch starts the process, and returns the pool's ends of the control pipe and of the
+// status pipe.
+func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status *os.File, err error) {
+	l, socket, err := listenWorker(paths.server)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,47 +148,47 @@ func (w *worker) launch(p *Pool, name string, places *places) (order, answers *o
 	started := false
 	defer func() {
 		if !started {
-			door.close()
+			socket.close()
 		}
 	}()
-	socket, err := l.File()
+	listener, err := l.File()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer socket.Close()
-	theirs, order, err := os.Pipe()
+	defer listener.Close()
+	controlReader, control, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer theirs.Close()
-	answers, say, err := os.Pipe()
+	defer controlReader.Close()
+	status, statusWriter, err := os.Pipe()
 	if err != nil {
-		return nil, nil, errors.Join(err, order.Close())
+		return nil, nil, errors.Join(err, control.Close())
 	}
-	defer say.Close()
-	files := []*os.File{theirs, say, socket} // as orderFD and those after it say
+	defer statusWriter.Close()
+	files := []*os.File{controlReader, statusWriter, listener} // in the order of controlFD, statusFD and listenerFD
 	for _, file := range []*os.File{p.o.Record, p.o.Trace} {
 		if file != nil {
 			files = append(files, file)
 		}
 	}
-	cmd := &exec.Cmd{Args: []string{Name}, Env: environ(os.Environ(), places.homes[name]), Dir: places.work[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
-	if err := places.enclosure(name).Start(cmd); err != nil {
-		return nil, nil, errors.Join(err, order.Close(), answers.Close())
+	cmd := &exec.Cmd{Args: []string{Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
+	if err := paths.enclosure(name).Start(cmd); err != nil {
+		return nil, nil, errors.Join(err, control.Close(), status.Close())
 	}
 	started = true
-	w.order, w.process, w.kill, w.dial = order, cmd.Process.Pid, cmd.Process.Kill, door.dial
+	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
 	p.running.Go(func() {
-		defer close(w.gone)
+		defer close(w.exited)
 		err := cmd.Wait()
-		door.close()
+		socket.close()
 		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
 	})
-	return order, answers, nil
+	return control, status, nil
 }
 
-// environ is a worker's environment: the server's, without what leads to the temporary
-// files and the services of its user.
+// environ returns the environment of a worker. It removes the variables that name temporary
+// files and services of the user that runs the server.
 func environ(all []string, home string) []string {
 	all = slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -194,58 +197,58 @@ func environ(all []string, home string) []string {
 	return append(all, "CODEX_HOME="+home)
 }
 
-// alive reports whether the process has not ended.
+// alive reports whether the process is still running.
 func (w *worker) alive() bool {
 	select {
-	case <-w.gone:
+	case <-w.exited:
 		return false
 	default:
 		return true
 	}
 }
 
-// drain lets work under way end. It does not wait.
+// drain asks the worker to let running work end. It does not wait for that.
 func (w *worker) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, _ = io.WriteString(w.order, drainWord+"\n") // fails when it has ended
+	_, _ = io.WriteString(w.control, drainMessage+"\n") // fails if the worker has ended
 }
 
-// idle asks the worker whether nothing is under way in it. One that does not answer in
-// time is busy.
-func (w *worker) idle() bool {
+// checkIdle asks the worker whether it is idle. It returns false if the worker does not
+// answer in time.
+func (w *worker) checkIdle() bool {
 	select {
-	case <-w.rests: // an answer that came too late
+	case <-w.idleAnswers: // a late answer to an earlier check
 	default:
 	}
 	w.mu.Lock()
-	_, err := io.WriteString(w.order, restWord+"\n")
+	_, err := io.WriteString(w.control, checkIdleMessage+"\n")
 	w.mu.Unlock()
 	if err != nil {
-		return false // it has ended
+		return false // the worker has ended
 	}
-	timer := time.NewTimer(restLimit)
+	timer := time.NewTimer(idleCheckTimeout)
 	defer timer.Stop()
 	select {
-	case idle := <-w.rests:
+	case idle := <-w.idleAnswers:
 		return idle
-	case <-w.gone:
+	case <-w.exited:
 	case <-timer.C:
 	}
 	return false
 }
 
-// end ends the process, by force after a while.
-func (w *worker) end(limit time.Duration) {
+// end makes the worker stop, kills it after the timeout, and waits for its end.
+func (w *worker) end(timeout time.Duration) {
 	w.mu.Lock()
-	w.order.Close()
+	w.control.Close()
 	w.mu.Unlock()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case <-w.gone:
+	case <-w.exited:
 	case <-timer.C:
-		_ = w.kill() // with the first process of an enclosure all others end
-		<-w.gone
+		_ = w.kill() // this also ends all other processes of the enclosure
+		<-w.exited
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// front serves the requests of ann by a pool whose worker is at a socket.
+// front serves requests of ann by a pool. The worker listens at the socket.
 func front(t *testing.T, socket string) *httptest.Server {
 	t.Helper()
 	guard, err := streamable.NewGuard(&streamable.Options{Authenticate: func(*http.Request) (streamable.Principal, error) {
@@ -26,7 +26,7 @@ func front(t *testing.T, socket string) *httptest.Server {
 		t.Fatal(err)
 	}
 	p := newPool(Options{HTTP: config.HTTP{Principals: map[string]config.Principal{"ann": {}}}, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
-	p.launch = func(string) (*worker, error) {
+	p.start = func(string) (*worker, error) {
 		w := newWorker(p.log, challenger{})
 		w.dial = dialer(socket)
 		return w, nil
@@ -63,8 +63,8 @@ func listen(t *testing.T, serve func(net.Conn)) (socket string) {
 	return socket
 }
 
-// TestEarlyAnswer has a worker answer a long message of which it reads only the headers.
-// The client gets the answer.
+// TestEarlyAnswer checks that the client receives an answer that the worker sends after it
+// has read only the headers of a long message.
 func TestEarlyAnswer(t *testing.T) {
 	const answer = "too early"
 	socket := listen(t, func(conn net.Conn) {
@@ -87,13 +87,13 @@ func TestEarlyAnswer(t *testing.T) {
 	}
 }
 
-// TestBodies: a worker gets each message whole, or not at all.
+// TestBodies checks that a worker receives each message completely, or not at all.
 func TestBodies(t *testing.T) {
 	reached := make(chan int, 1)
 	socket := listen(t, func(conn net.Conn) {
 		r, err := http.ReadRequest(bufio.NewReader(conn))
 		if err != nil {
-			return // a client that broke off
+			return // the client closed the connection
 		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.Header.Get("Expect") != "" || int64(len(body)) != r.ContentLength {
@@ -130,7 +130,7 @@ func TestBodies(t *testing.T) {
 			if tt.length == 0 {
 				r.Body = http.NoBody
 			}
-			// A client of Go may miss an answer that comes before it has sent everything.
+			// Go's client can lose an answer that arrives before it has sent the whole body.
 			r.Header.Set("Expect", "100-continue")
 			got, err := http.DefaultTransport.RoundTrip(r)
 			if err != nil {
@@ -151,7 +151,7 @@ func TestBodies(t *testing.T) {
 			}
 		})
 	}
-	// A message that ends too early is not handed on.
+	// The pool does not pass on an incomplete message.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// zeros is an endless text.
+// zeros is a reader of zero bytes without an end.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// TestDoor: a door leads to its listener, without a file, until it is closed.
-func TestDoor(t *testing.T) {
+// TestSocket checks that a socket connects to its listener without a file, until one of
+// them is closed.
+func TestSocket(t *testing.T) {
 	home := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
 	var listeners [2]*net.UnixListener
-	var doors [2]*door
-	for i := range doors {
+	var sockets [2]*workerSocket
+	for i := range sockets {
 		var err error
-		if listeners[i], doors[i], err = openDoor(home); err != nil {
+		if listeners[i], sockets[i], err = listenWorker(home); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { listeners[i].Close() })
 	}
-	if left, err := os.ReadDir(filepath.Join(home, doorsIn)); err != nil || len(left) > 0 {
-		t.Errorf("files that others could connect to: %v, %v", left, err)
+	if left, err := os.ReadDir(filepath.Join(home, socketFolder)); err != nil || len(left) > 0 {
+		t.Errorf("files to which others could connect: %v, %v", left, err)
 	}
-	for i, d := range doors {
-		conn, err := d.dial(t.Context())
+	for i, s := range sockets {
+		conn, err := s.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,23 +40,23 @@ func TestDoor(t *testing.T) {
 		conn.Close()
 	}
 	listeners[0].Close()
-	doors[1].close()
-	for i, d := range doors {
-		if conn, err := d.dial(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("door %d, which is closed: %v, %v", i, conn, err)
+	sockets[1].close()
+	for i, s := range sockets {
+		if conn, err := s.dial(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("socket %d, which is closed: %v, %v", i, conn, err)
 		}
 	}
 }
 
-// TestDoorRemovesStale: the next start removes what a killed server has left, and nothing
-// else.
-func TestDoorRemovesStale(t *testing.T) {
+// TestRemoveStale checks that the next start removes the old sockets of a killed server,
+// and nothing else.
+func TestRemoveStale(t *testing.T) {
 	home := t.TempDir()
-	in := filepath.Join(home, doorsIn)
+	in := filepath.Join(home, socketFolder)
 	if err := os.MkdirAll(in, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(in) // the path may be longer than an address
+	t.Chdir(in) // the path can be longer than an address of a socket
 	for _, name := range []string{"worker-old", "worker-new", "other"} {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 		if err != nil {
@@ -67,18 +68,18 @@ func TestDoorRemovesStale(t *testing.T) {
 	if err := os.WriteFile("worker-file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := time.Now().Add(-2 * staleDoor)
+	before := time.Now().Add(-2 * staleAge)
 	for _, name := range []string{"worker-old", "other", "worker-file"} {
 		if err := os.Chtimes(name, before, before); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l, d, err := openDoor(home)
+	l, s, err := listenWorker(home)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
-	d.close()
+	s.close()
 	left, err := os.ReadDir(in)
 	if err != nil {
 		t.Fatal(err)
