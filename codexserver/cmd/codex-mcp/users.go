@@ -69,7 +69,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	c.metrics = c.telemetry.With(pool.Metrics)
+	c.metrics = c.telemetry.MergedHandler(pool.Metrics)
 	c.telemetry.WatchDraining(pool.Draining)
 	m := http.NewServeMux()
 	m.Handle(mcpPath, pool)
