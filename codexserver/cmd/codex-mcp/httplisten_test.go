@@ -111,7 +111,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 			}, 3},
 			{"others at last", func() { certify(t, o, 5, time.Now()) }, 5},
 		} {
-			<-time.After(lookEvery)
+			<-time.After(checkInterval)
 			step.change()
 			if got := served(t, config); got != step.want {
 				t.Errorf("%s: certificate %d, want %d", step.name, got, step.want)
